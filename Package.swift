@@ -1,0 +1,65 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every module is compiled the same way: Swift 6 language mode (from the tools version), imports that are
+// internal unless said otherwise, and no warning left standing.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "prsnld",
+    products: [
+        .executable(name: "prsnld", targets: ["prsnld"]),
+        .executable(name: "prsnlctl", targets: ["prsnlctl"]),
+        .executable(name: "prsnl-devserver", targets: ["prsnl-devserver"]),
+    ],
+    targets: [
+        // System libraries: a module map and the shims for what Swift cannot import. Each has one importer.
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
+        .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
+        .target(name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient"], swiftSettings: strict),
+        .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
+        .executableTarget(
+            name: "prsnld",
+            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "SyncEngine", "Configuration", "Control", "CLinux"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "prsnlctl", dependencies: ["PRSNLCore", "Store", "Configuration", "Control", "CLinux"],
+            swiftSettings: strict),
+
+        .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .executableTarget(
+            name: "prsnl-devserver", dependencies: ["DevServer", "PRSNLCore", "CLinux"], swiftSettings: strict),
+
+        .target(
+            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "PRSNLClientTests", dependencies: ["PRSNLClient", "PRSNLCore", "DevServer", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SyncEngineTests",
+            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: ["Control", "Configuration", "Store", "PRSNLCore", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DaemonTests",
+            dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+    ])

@@ -1,0 +1,44 @@
+// What Swift cannot import of the C library: variadic functions and macros with arguments.
+#ifndef PRSNL_CLINUX_SHIM_H
+#define PRSNL_CLINUX_SHIM_H
+// No _GNU_SOURCE here: the headers must mean the same as in Swift's own Glibc module, which is imported beside this one.
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <arpa/inet.h>
+#include <unistd.h>
+#include <stdio.h>
+#include <time.h>
+
+// prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
+static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
+static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
+// open(2) and fcntl(2) are variadic.
+static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }
+static inline int prsnl_fcntl_lock(int fd, int op, struct flock *l) { return fcntl(fd, op, l); }
+static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { return ioctl(fd, op, v); }
+// WIFEXITED and friends are macros with arguments: wait(2).
+static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }
+static inline int prsnl_wait_exit_status(int s) { return WEXITSTATUS(s); }
+static inline int prsnl_wait_signaled(int s) { return WIFSIGNALED(s); }
+static inline int prsnl_wait_signal(int s) { return WTERMSIG(s); }
+#endif

@@ -1,0 +1,66 @@
+/// What went wrong with one request: the API contract's table (docs/errors.md), and whether the server may have acted on it.
+public struct APIError: Error, Sendable, Equatable {
+    public enum Kind: Sendable, Equatable {
+        case unauthorized
+        case forbidden
+        /// `resource` is "Item" or "Resource".
+        case notFound(resource: String)
+        case invalidInput(message: String)
+        case conflict(message: String)
+        /// The wait as the server gave it, clamped to 1 s ... 1 h; 60 s where it gave none.
+        case rateLimitExceeded(retryAfter: Duration)
+        case serverError(message: String)
+        /// 502, 503, 504.
+        case serviceUnavailable(reason: String, retryAfter: Duration?)
+        case networkError(NetworkCause)
+        case decodingError(DecodingCause)
+        case unknown(statusCode: Int, message: String)
+    }
+
+    /// The phase in which the transport failed.
+    public enum NetworkCause: Sendable, Equatable {
+        case nameNotResolved, connectFailed, tlsFailed, timedOut, cutOff
+        /// The answer passed the limit, in bytes, decompressed.
+        case answerTooLarge(limit: Int)
+        /// A redirect that must not be followed; the origin it points to, without path, query and credentials.
+        case redirectRefused(to: String)
+        case cancelled
+    }
+
+    /// A 2xx that is not what was asked for.
+    public enum DecodingCause: Sendable, Equatable {
+        case empty
+        /// HTML: a captive portal, or another web site.
+        case portal
+        case notJSON(String)
+        /// JSON, but not of this endpoint; says what is missing and where.
+        case unexpectedShape(String)
+    }
+
+    public var kind: Kind
+    /// "GET /api/timeline": method and path, never the query.
+    public var endpoint: String
+    /// The HTTP status, where one arrived.
+    public var status: Int?
+    /// `X-Error-Code`, else the body's `code`. Where it contradicts the status, the status wins.
+    public var serverCode: String?
+    public var requestID: String
+    /// False only when it is certain that no byte of the request reached the server. A write that may have reached it
+    /// must be looked up before it is sent again.
+    public var mayHaveReachedServer: Bool
+    /// libcurl's own words, or the body's text, for logs and `cause`.
+    public var detail: String?
+
+    public init(
+        kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
+        mayHaveReachedServer: Bool, detail: String? = nil
+    ) {
+        self.kind = kind
+        self.endpoint = endpoint
+        self.status = status
+        self.serverCode = serverCode
+        self.requestID = requestID
+        self.mayHaveReachedServer = mayHaveReachedServer
+        self.detail = detail
+    }
+}

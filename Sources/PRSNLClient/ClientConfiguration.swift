@@ -1,0 +1,51 @@
+/// What the daemon shows to the server to be let in.
+public enum Credentials: Sendable, Equatable {
+    case none
+    /// Sent as `X-API-Key`, and only where that is answered 401, once as `Authorization: Bearer`.
+    case apiKey(String)
+    /// A JWT, sent as `Authorization: Bearer`.
+    case loginToken(String)
+}
+
+public struct ClientConfiguration: Sendable {
+    /// Scheme, host, port and an optional path prefix, without a slash at the end: `https://prsnl.example.org`.
+    public var serverURL: String
+    public var credentials: Credentials
+    /// As libcurl's CURLOPT_PROXY takes it; `nil` leaves it to the proxy variables of the environment.
+    public var proxy: String?
+    /// Plain http to anything but loopback is refused without it.
+    public var allowInsecureHTTP = false
+    /// A file of CA certificates; `nil` for the system's.
+    public var caFile: String?
+    public var connectTimeout: Duration = .seconds(10)
+    /// The longest time without a byte of progress.
+    public var stallTimeout: Duration = .seconds(30)
+    public var totalTimeout: Duration = .seconds(60)
+    /// Bytes of an answer's body, decompressed.
+    public var maximumAnswerSize = 32 << 20
+    public var userAgent = "prsnld"
+
+    public init(serverURL: String, credentials: Credentials) {
+        self.serverURL = serverURL
+        self.credentials = credentials
+    }
+}
+
+/// The cost of one request, for benchmarks, logs and status.
+public struct RequestUsage: Sendable, Equatable {
+    public var endpoint: String
+    public var requestID: String
+    public var status: Int?
+    /// Bytes on the wire, headers included.
+    public var bytesSent = 0
+    public var bytesReceived = 0
+    public var duration: Duration = .zero
+    /// 1 for a request that succeeded at once.
+    public var attempts = 1
+    public var connectionReused = false
+
+    public init(endpoint: String, requestID: String) {
+        self.endpoint = endpoint
+        self.requestID = requestID
+    }
+}

@@ -1,0 +1,155 @@
+/// The stable names of everything that can go wrong. docs/errors.md lists each with its causes; a test holds the two
+/// together. Distinct codes for what has distinct cures.
+public enum ErrorCode: String, Sendable, Codable, CaseIterable {
+    // Configuration.
+    case configInvalid = "config_invalid"
+    case configUnreadable = "config_unreadable"
+    case noServer = "no_server"
+    case badServerURL = "bad_server_url"
+    case insecureServerURL = "insecure_server_url"
+    case keyFileUnreadable = "key_file_unreadable"
+    case keyFileExposed = "key_file_exposed"
+    case keyFileInvalid = "key_file_invalid"
+
+    // The server's answers.
+    case unauthorized
+    case forbidden
+    case needsLogin = "needs_login"
+    case notFound = "not_found"
+    case invalidInput = "invalid_input"
+    case conflict
+    case rateLimited = "rate_limited"
+    case serverError = "server_error"
+    case serviceUnavailable = "service_unavailable"
+    case unexpectedStatus = "unexpected_status"
+    case redirectRefused = "redirect_refused"
+    case notJSON = "not_json"
+    case portal
+    case emptyAnswer = "empty_answer"
+    case unexpectedShape = "unexpected_shape"
+
+    // The way to the server.
+    case nameNotResolved = "name_not_resolved"
+    case connectFailed = "connect_failed"
+    case tlsFailed = "tls_failed"
+    case timedOut = "timed_out"
+    case cutOff = "cut_off"
+    case answerTooLarge = "answer_too_large"
+    case cancelled
+
+    // The copy.
+    case databaseLocked = "database_locked"
+    case databaseBusy = "database_busy"
+    case otherApplication = "other_application"
+    case newerSchema = "newer_schema"
+    case notADatabase = "not_a_database"
+    case databaseDamaged = "database_damaged"
+    case databaseReplaced = "database_replaced"
+    case databaseReadOnly = "database_read_only"
+    case databaseUnreadable = "database_unreadable"
+    case noDatabase = "no_database"
+    case diskFull = "disk_full"
+    case diskError = "disk_error"
+    case storeBug = "store_bug"
+
+    // The pull.
+    case accountChanged = "account_changed"
+    case serverChanged = "server_changed"
+    case dialectUnknown = "dialect_unknown"
+    case pagesIgnored = "pages_ignored"
+    case pageDisordered = "page_disordered"
+    case timelineUnsettled = "timeline_unsettled"
+    case deletionsHeld = "deletions_held"
+
+    // The command line and the control socket.
+    case usage
+    case daemonNotRunning = "daemon_not_running"
+    case daemonBusy = "daemon_busy"
+    case controlRefused = "control_refused"
+    case controlProtocol = "control_protocol"
+
+    /// The heading for people (docs/errors.md; the API contract's four).
+    public var heading: String {
+        switch self {
+        case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .cutOff, .answerTooLarge, .cancelled,
+            .redirectRefused:
+            "Connection error"
+        case .unauthorized, .needsLogin: "Authentication required"
+        case .rateLimited: "Slow down"
+        default: "Something went wrong"
+        }
+    }
+
+    /// What to do about it, where the place that throws knows nothing better.
+    public var recoverySuggestion: String {
+        switch self {
+        case .configInvalid, .configUnreadable: "Correct the configuration file, then run `prsnld --check-config`."
+        case .noServer: "Set server_url in the configuration file or PRSNL_SERVER_URL in the environment."
+        case .badServerURL: "Set server_url to an address like https://prsnl.example.org."
+        case .insecureServerURL:
+            "Use https://, or set allow_insecure_http = true if the network in between is your own."
+        case .keyFileUnreadable: "Check that api_key_file names a file that the daemon's user can read."
+        case .keyFileExposed: "Run `chmod 600` on the key file."
+        case .keyFileInvalid: "Put the API key or the login token on a line of its own into the key file, nothing else."
+        case .unauthorized: "Check the key in api_key_file; the copy stays as it is."
+        case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
+        case .needsLogin: "Put a login token (not an API key) into api_key_file."
+        case .notFound: "Check server_url: it must be the address under which /api/health answers."
+        case .invalidInput: "This is a request that the server does not accept; check that server_url is a PRSNL server."
+        case .conflict: "Look at the item on the server; it was changed in between."
+        case .rateLimited: "Nothing to do: the daemon waits as long as the server asks."
+        case .serverError: "Look at the server's log; the daemon asks again, ever less often."
+        case .serviceUnavailable: "Nothing to do: the daemon asks again when the server says so."
+        case .unexpectedStatus: "Check server_url; something that is not a PRSNL server may be answering."
+        case .redirectRefused: "Set server_url to the address that the server redirects to, if you trust it."
+        case .notJSON, .emptyAnswer, .unexpectedShape:
+            "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."
+        case .portal: "Log in to the network's portal with a browser, or check server_url."
+        case .nameNotResolved: "Check the host name in server_url and this machine's name servers."
+        case .connectFailed: "Check that the server runs and that its port can be reached from here."
+        case .tlsFailed: "Check the server's certificate and this machine's clock and CA certificates."
+        case .timedOut: "Check the network; timeouts can be raised with the *_timeout keys."
+        case .cutOff: "Nothing to do: the daemon asks again."
+        case .answerTooLarge: "Lower page_size, or raise max_answer_size."
+        case .cancelled: "Nothing to do: the request was stopped from here."
+        case .databaseLocked: "Stop the other process, or give this one another database."
+        case .databaseBusy: "Close the program that has the file open for writing."
+        case .otherApplication: "Set database to a path of its own; this file was left as it is."
+        case .newerSchema: "Install the newer prsnld again; this file was left as it is."
+        case .notADatabase: "Set database to another path, or move this file away; it was left as it is."
+        case .databaseDamaged:
+            "Stop the daemon, keep the file, and let a new one be pulled: move it away and start again."
+        case .databaseReplaced: "Restart the daemon, so that it opens the file that is there now."
+        case .databaseReadOnly: "Check the owner and mode of the file and its folder."
+        case .databaseUnreadable: "Check the path and its permissions; you may need to be in the daemon's group."
+        case .noDatabase: "Start the daemon, or run `prsnld --once`, to make the first copy."
+        case .diskFull: "Free some space; the daemon goes on by itself."
+        case .diskError: "Check the disk with dmesg and smartctl."
+        case .storeBug: "Please report this with the log."
+        case .accountChanged:
+            "Put a valid login of the copy's account into api_key_file, or set database to another path."
+        case .serverChanged: "Set server_url back, or set database to another path for this server."
+        case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
+        case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
+        case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
+        case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
+        case .usage: "See --help."
+        case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
+        case .daemonBusy: "Try again in a moment."
+        case .controlRefused: "Run the command as root or as the daemon's user."
+        case .controlProtocol: "Check that prsnld and prsnlctl are of the same version, then restart the daemon."
+        }
+    }
+
+    /// The command that the suggestion comes down to, where there is one.
+    public var nextCommand: String? {
+        switch self {
+        case .configInvalid, .configUnreadable: "prsnld --check-config"
+        case .noDatabase: "prsnld --once"
+        case .deletionsHeld: "prsnlctl sync --accept-deletions"
+        case .daemonNotRunning: "systemctl start prsnld"
+        case .databaseReplaced: "systemctl restart prsnld"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,40 @@
+public import PRSNLCore
+public import Store
+
+/// What the engine is doing now: shown by `prsnlctl status`, never stored.
+public struct EngineState: Sendable, Equatable {
+    public enum Activity: String, Sendable, Codable { case starting, idle, pulling, waiting, stopped }
+
+    /// The pull under way.
+    public struct Progress: Sendable, Equatable {
+        public var kind: PullRecord.Kind
+        public var startedAt: Timestamp
+        public var pages = 0
+        /// Items read from the server so far in this pull, known ones included.
+        public var items = 0
+        public var added = 0
+        public var changed = 0
+        /// The whole, where the server or an earlier pull said it.
+        public var expectedItems: Int?
+        /// Where on the timeline the pull stands (dialect C).
+        public var position: Timestamp?
+        /// Items per second over the last seconds.
+        public var rate: Double = 0
+
+        public init(kind: PullRecord.Kind, startedAt: Timestamp) {
+            self.kind = kind
+            self.startedAt = startedAt
+        }
+    }
+
+    public var activity: Activity = .starting
+    public var progress: Progress?
+    /// When the next pull is due; `nil` while one runs or when only a person can help.
+    public var nextPullAt: Timestamp?
+    /// Why it waits or stopped; `nil` when all is well.
+    public var problem: UserFacingError?
+    /// New items are complete as of this time (T1); newer than what the file says while nothing changed.
+    public var newAsOf: Timestamp?
+
+    public init() {}
+}
