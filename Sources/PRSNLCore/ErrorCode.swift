@@ -127,7 +127,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .diskError: "Check the disk with dmesg and smartctl."
         case .storeBug: "Please report this with the log."
         case .accountChanged:
-            "Put a valid login of the copy's account into api_key_file, or set database to another path."
+            "Put a valid login of the copy's account into api_key_file, or use another database."
         case .serverChanged: "Set server_url back, or set database to another path for this server."
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
