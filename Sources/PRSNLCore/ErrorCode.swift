@@ -95,7 +95,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
         case .needsLogin: "Put a login token (not an API key) into api_key_file."
         case .notFound: "Check server_url: it must be the address under which /api/health answers."
-            "Put a valid login of the account into api_key_file, or use another database."
+        case .invalidInput: "The server does not accept this request; check that server_url is a PRSNL server."
         case .conflict: "Look at the item on the server; it was changed in between."
         case .rateLimited: "Nothing to do: the daemon waits as long as the server asks."
         case .serverError: "Look at the server's log; the daemon asks again, ever less often."
