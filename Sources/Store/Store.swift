@@ -1,8 +1,34 @@
+import CLinux
+import CSQLite
+import Glibc
 public import PRSNLCore
 
-/// The one writer of the SQLite file.
+/// The one writer of the SQLite file: the schema, the timeline, the coverage. Everything that knows SQL is in this module.
+///
+/// An actor on a thread of its own, because SQLite blocks; a transaction never spans an `await`.
 public actor Store {
     public nonisolated let path: String
+    private nonisolated let executor: SerialThreadExecutor
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    let log: LogHandler
+    private(set) var statements: Statements?
+    private(set) var connection: Connection?
+    private var lock: DatabaseLock?
+    private let identity: FileIdentity
+    /// True from the first write on until `close`: the file says that it was not closed yet.
+    var markedOpen = false
+    /// Whether the last owner of the file was killed; then `damage()` is worth its time.
+    public nonisolated let wasStoppedUncleanly: Bool
+    /// Whether memory knows of newer reads than the file does.
+    var coverageIsNewer = false
+    /// Whether a reader that keeps the WAL from being emptied was reported.
+    private var reportedBlockedCheckpoint = false
+
+    /// The copy's coverage, as the file has it.
+    public internal(set) var coverage: Coverage
+    /// Server, dialect and account that the file is bound to.
+    public internal(set) var binding: Binding
 
     /// Opens or creates the file and takes the lock beside it (`<path>.lock`).
     ///
@@ -10,8 +36,177 @@ public actor Store {
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     public init(path: String, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
         self.path = path
+        self.log = log
+        executor = SerialThreadExecutor(name: "store")
+        do {
+            let lock = try DatabaseLock(database: path)
+            let header = try DatabaseHeader.read(path: path)
+            try header?.check(path: path)
+            let opened = try Self.open(path: path, isNew: header == nil)
+            self.lock = lock
+            connection = opened
+            identity = try FileIdentity(path: path)
+            wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
+            try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
+            statements = try Statements(opened)
+            coverage = try Self.readCoverage(opened)
+            binding = try Self.readBinding(opened)
+        } catch let error as SQLiteFailure {
+            executor.stop()
+            throw error.userFacing(path: path)
+        } catch let error as UserFacingError {
+            executor.stop()
+            throw error
+        } catch {
+            executor.stop()
+            throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
+        }
     }
 
-    /// Writes what is only in memory, closes the file, releases the lock.
-    public func close() {}
+    deinit {
+        executor.stop()
+    }
+
+    private static func open(path: String, isNew: Bool) throws -> Connection {
+        let connection = try Connection(path: path, mode: .readWrite)
+        if isNew {
+            // In rollback mode, so that schema, application id and version reach the main file in one step, where the
+            // header check of the next start looks for them; then WAL.
+            try connection.execute("PRAGMA journal_mode = DELETE")
+            try connection.execute("PRAGMA auto_vacuum = NONE")
+        }
+        try migrate(connection)
+        if try connection.text("PRAGMA journal_mode = WAL") != "wal" {
+            throw UserFacingError(
+                .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
+        }
+        connection.keepWriteAheadLog()
+        // What is pulled can be pulled again: an fsync per checkpoint, not per commit (https://sqlite.org/wal.html).
+        try connection.execute("PRAGMA synchronous = NORMAL")
+        // The WAL is cut back to this size when it starts over.
+        try connection.execute("PRAGMA journal_size_limit = 8388608")
+        return connection
+    }
+
+    private static func migrate(_ connection: Connection) throws(SQLiteFailure) {
+        let version = Int(try connection.integer("PRAGMA user_version"))
+        for number in version..<max(version, Schema.version) {
+            try connection.transaction { () throws(SQLiteFailure) in
+                try connection.execute(Schema.migrations[number])
+                try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+                try connection.execute("PRAGMA user_version = \(number + 1)")
+            }
+        }
+    }
+
+    /// Empties the WAL as far as readers allow, closes the file and releases the lock.
+    public func close() {
+        guard let connection else { return }
+        do {
+            if markedOpen {
+                try connection.execute("UPDATE copy SET stopped_cleanly = 1")
+                markedOpen = false
+            }
+        } catch {
+            log(.warning, .store, "closing \(path): \(error.message); the next start will check the file")
+        }
+        statements = nil  // before the connection, which they use
+        _ = connection.checkpoint(truncate: true)
+        self.connection = nil
+        lock = nil
+    }
+
+    /// Gives back the memory that a long pull left in SQLite's cache.
+    public func releaseMemory() {
+        connection?.releaseMemory()
+    }
+
+    // MARK: Writing
+
+    /// Runs `body` in one transaction, unless the file at `path` is no longer the open one.
+    @discardableResult
+    func write<Result>(
+        _ body: (Connection) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let connection = try open()
+        try identity.check(path: path)
+        do {
+            let result = try connection.transaction { () throws(SQLiteFailure) in
+                if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
+                return try body(connection)
+            }
+            markedOpen = true
+            reportBlockedCheckpoint(connection)
+            return result
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    func read<Result>(_ body: (Connection) throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+        let connection = try open()
+        do {
+            return try body(connection)
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    private func open() throws(UserFacingError) -> Connection {
+        guard let connection else { throw UserFacingError(.storeBug, "The database \(path) is already closed.") }
+        return connection
+    }
+
+    /// A reader with an open transaction keeps the WAL from starting over, and it grows without bound. 64 MiB is well
+    /// above what a group of pages or a checkpoint in progress needs.
+    private func reportBlockedCheckpoint(_ connection: Connection) {
+        let limit = 64 << 20
+        let size = FileIdentity.size(path: path + "-wal")
+        if size > limit, !reportedBlockedCheckpoint {
+            reportedBlockedCheckpoint = true
+            log(
+                .warning, .store,
+                "the write-ahead log has \(size >> 20) MiB: a program keeps a transaction open on \(path); close it")
+        } else if size < limit / 2 {
+            reportedBlockedCheckpoint = false
+        }
+    }
+}
+
+/// Which file it is, to notice one that was replaced or removed under its writer (stat(2)).
+struct FileIdentity {
+    private var device: UInt
+    private var inode: UInt
+
+    init(path: String) throws(UserFacingError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw UserFacingError(
+                .databaseUnreadable, "\(path) cannot be examined: \(String(cString: strerror(errno))).")
+        }
+        device = UInt(status.st_dev)
+        inode = UInt(status.st_ino)
+    }
+
+    /// - Throws: `database_replaced`.
+    func check(path: String) throws(UserFacingError) {
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        guard isThere, UInt(status.st_dev) == device, UInt(status.st_ino) == inode else {
+            throw UserFacingError(
+                .databaseReplaced,
+                "The database \(path) was \(isThere ? "replaced by another file" : "removed") while it was open.",
+                consequence: "Nothing more is written.")
+        }
+    }
+
+    static func exists(path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0
+    }
+
+    static func size(path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
 }

@@ -1,13 +1,142 @@
 public import PRSNLCore
 
-/// A read-only look at the file, by any process, at any time, whether the daemon runs or not.
-public struct StoreReader: ~Copyable {
+/// A read-only look at the file, by any process, at any time, whether the daemon runs or not. It never reads the file but
+/// through SQLite, so it is safe in the daemon's own process too.
+public final class StoreReader {
+    private let path: String
+    private let connection: Connection
+
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
-    public init(path: String) throws(UserFacingError) {}
+    public init(path: String) throws(UserFacingError) {
+        self.path = path
+        guard FileIdentity.exists(path: path) else {
+            throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
+        }
+        do {
+            connection = try Connection(path: path, mode: .readOnly)
+            let header = DatabaseHeader(
+                applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
+                userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))
+            try header.check(path: path)
+        } catch let error as SQLiteFailure {
+            throw error.userFacing(path: path)
+        } catch let error as UserFacingError {
+            throw error
+        } catch {
+            throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
+        }
+    }
 
-    public func summary() throws(UserFacingError) -> CopySummary { CopySummary() }
+    public func summary() throws(UserFacingError) -> CopySummary {
+        try read { () throws(SQLiteFailure) in
+            // One read transaction, so that all parts are of one moment.
+            try connection.execute("BEGIN")
+            defer { try? connection.execute("COMMIT") }  // ends a read; there is nothing that it could lose
+            return try CopySummary(connection, path: path)
+        }
+    }
 
     /// The newest pulls first.
-    public func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] { [] }
+    public func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted, suspects,
+                    rejected, error_code
+                FROM pull ORDER BY id DESC LIMIT ?
+                """
+            ).bind(limit)
+            var records: [PullRecord] = []
+            while try rows.step() {
+                guard let kind = rows.text(1).flatMap(PullRecord.Kind.init), let start = rows.timestamp(2) else {
+                    continue  // of a kind that a newer version writes
+                }
+                var record = PullRecord(kind: kind, startedAt: start)
+                record.id = rows.int64(0)
+                record.endedAt = rows.timestamp(3)
+                record.outcome = rows.text(4).flatMap(PullRecord.Outcome.init) ?? .failed
+                record.requests = rows.int(5)
+                record.pages = rows.int(6)
+                record.added = rows.int(7)
+                record.changed = rows.int(8)
+                record.deleted = rows.int(9)
+                record.suspects = rows.int(10)
+                record.rejected = rows.int(11)
+                record.errorCode = rows.text(12)
+                records.append(record)
+            }
+            return records
+        }
+    }
+
+    /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
+    /// Reads the whole file.
+    public func damage() throws(UserFacingError) -> [String] {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare("PRAGMA quick_check(10)")
+            var findings: [String] = []
+            while try rows.step() {
+                if let text = rows.text(0), text != "ok" { findings.append(text) }
+            }
+            return findings
+        }
+    }
+
+    private func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+}
+
+extension CopySummary {
+    fileprivate init(_ connection: Connection, path: String) throws(SQLiteFailure) {
+        self.init()
+        let row = try connection.prepare(
+            """
+            SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted
+            FROM copy
+            """)
+        if try row.step() {
+            serverURL = row.text(0)
+            dialect = row.text(1).flatMap(Dialect.init)
+            accountID = row.text(2)
+            accountName = row.text(3)
+            newAsOf = row.timestamp(4)
+            editsAsOf = row.timestamp(5)
+            deletionsHeld = row.int(6)
+            live = row.int(7)
+            deleted = row.int(8)
+        }
+        let coverage = try Store.readCoverage(connection)
+        gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
+        let crowded = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
+        while try crowded.step() {
+            if let at = crowded.timestamp(0) { possiblyMoreAt.append(at) }
+        }
+        rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
+        suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
+        isComplete = coverage.isComplete && possiblyMoreAt.isEmpty
+        lastError = try Self.lastError(connection)
+        databaseSize = Int64(FileIdentity.size(path: path))
+        walSize = Int64(FileIdentity.size(path: path + "-wal"))
+        schemaVersion = Int(try connection.integer("PRAGMA user_version"))
+    }
+
+    private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {
+        let row = try connection.prepare(
+            """
+            SELECT code, endpoint, message, first_at, last_at, count, over FROM recurring_error
+            ORDER BY last_at DESC LIMIT 1
+            """)
+        guard try row.step(), let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
+            let first = row.timestamp(3), let last = row.timestamp(4)
+        else { return nil }
+        return RecurringError(
+            code: code, endpoint: endpoint, message: message, first: first, last: last, count: row.int(5),
+            isOver: row.int(6) == 1)
+    }
 }

@@ -1,0 +1,110 @@
+import CSQLite
+import PRSNLCore
+
+/// One SQLite connection, used by one thread at a time (SQLITE_OPEN_NOMUTEX: https://sqlite.org/threadsafe.html).
+final class Connection {
+    enum Mode { case readWrite, readOnly }
+
+    let path: String
+    private let handle: OpaquePointer
+
+    init(path: String, mode: Mode) throws(SQLiteFailure) {
+        self.path = path
+        var opened: OpaquePointer?
+        let flags =
+            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+            | (mode == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        let code = sqlite3_open_v2(path, &opened, flags, nil)
+        guard code == SQLITE_OK, let opened else {
+            let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            sqlite3_close(opened)
+            throw SQLiteFailure(code: code, message: message, operation: "open")
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, 5_000)
+        // The file may have been prepared by somebody else: no functions with side effects from its schema.
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    /// Keeps `-wal` and `-shm` after the last close, so that readers who may not write can open the file
+    /// (https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlpersistwal).
+    func keepWriteAheadLog() {
+        var on: Int32 = 1
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
+    }
+
+    func execute(_ sql: String) throws(SQLiteFailure) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        if code != SQLITE_OK { throw failure(code, sql) }
+    }
+
+    func prepare(_ sql: String) throws(SQLiteFailure) -> Statement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw failure(code, sql) }
+        return Statement(statement, connection: self, sql: sql)
+    }
+
+    /// The first column of the first row, as an integer; 0 where there is no row.
+    func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.int64(0) : 0
+    }
+
+    func text(_ sql: String) throws(SQLiteFailure) -> String? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    /// Rows changed by the last INSERT, UPDATE or DELETE.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+    /// Rows changed since the connection was opened.
+    var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
+    /// Runs `body` in one transaction: committed when it returns, rolled back when it throws.
+    ///
+    /// BEGIN IMMEDIATE, because a transaction that begins by reading cannot wait for a lock when it comes to write
+    /// (https://sqlite.org/lang_transaction.html).
+    func transaction<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+        try execute("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // Some failures (a full disk, for one) have already rolled back by themselves; then there is nothing open.
+            if sqlite3_get_autocommit(handle) == 0 {
+                let code = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+                if code != SQLITE_OK {
+                    throw SQLiteFailure(
+                        code: error.code, message: "\(error.message); and rolling back failed (\(code))",
+                        operation: error.operation)
+                }
+            }
+            throw error
+        }
+    }
+
+    /// Moves what readers allow from the WAL into the file. Returns the frames in the WAL and those moved.
+    func checkpoint(truncate: Bool) -> (frames: Int, moved: Int) {
+        var frames: Int32 = 0
+        var moved: Int32 = 0
+        let mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
+        sqlite3_wal_checkpoint_v2(handle, "main", mode, &frames, &moved)
+        return (Int(frames), Int(moved))
+    }
+
+    /// Gives the page cache's unused memory back.
+    func releaseMemory() {
+        sqlite3_db_release_memory(handle)
+    }
+
+    func failure(_ code: Int32, _ operation: String) -> SQLiteFailure {
+        SQLiteFailure(
+            code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)))
+    }
+}

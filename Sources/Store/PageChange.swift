@@ -1,0 +1,86 @@
+public import PRSNLCore
+
+/// One page of the timeline, and what it proves.
+public struct PageChange: Sendable, Equatable {
+    public var items: [TimelineItem]
+    public var rejected: [RejectedItem]
+    /// The stretch of createdAt that the page shows whole: what the copy has there and the page lacks, the server lacks.
+    public var proven: ClosedRange<Timestamp>?
+    /// The stretch to count as covered.
+    public var coverage: Coverage.Interval?
+    /// An instant with at least as many items as fit on a page.
+    public var crowded: CrowdedInstant?
+
+    public init(
+        items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,
+        coverage: Coverage.Interval? = nil, crowded: CrowdedInstant? = nil
+    ) {
+        self.items = items
+        self.rejected = rejected
+        self.proven = proven
+        self.coverage = coverage
+        self.crowded = crowded
+    }
+}
+
+/// An instant of which the server may have more items than it shows.
+public struct CrowdedInstant: Sendable, Equatable {
+    public var at: Timestamp
+    /// How many of them could be reached.
+    public var seen: Int
+
+    public init(at: Timestamp, seen: Int) {
+        self.at = at
+        self.seen = seen
+    }
+}
+
+/// What a group of pages would do to the copy.
+public enum Novelty: Sendable, Equatable {
+    /// It only repeats what the copy holds, and so proves that it comes from the copy's account.
+    case repeats
+    /// It says nothing new, but nothing known either: an empty list looks the same for everybody.
+    case unproven
+    /// It would change the copy.
+    case news
+}
+
+/// What a commit changed.
+public struct ChangeCounts: Sendable, Equatable {
+    public var added = 0
+    public var changed = 0
+    /// Items that had been missing or deleted and are back.
+    public var restored = 0
+    public var suspects = 0
+    public var rejected = 0
+
+    public init() {}
+
+    public var isEmpty: Bool { self == ChangeCounts() }
+
+    public static func += (left: inout ChangeCounts, right: ChangeCounts) {
+        left.added += right.added
+        left.changed += right.changed
+        left.restored += right.restored
+        left.suspects += right.suspects
+        left.rejected += right.rejected
+    }
+}
+
+/// Which timeline the file is a copy of; set once, at the first sync.
+public struct Binding: Sendable, Equatable {
+    public var serverURL: String?
+    public var dialect: Dialect?
+    /// `nil` where the server has no accounts, or none was asked for.
+    public var accountID: String?
+    public var accountName: String?
+
+    public init(
+        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil
+    ) {
+        self.serverURL = serverURL
+        self.dialect = dialect
+        self.accountID = accountID
+        self.accountName = accountName
+    }
+}

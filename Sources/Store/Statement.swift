@@ -1,0 +1,133 @@
+import CSQLite
+import PRSNLCore
+
+/// A prepared statement, reset by each `bind` series and finalised with the object.
+final class Statement {
+    private let handle: OpaquePointer
+    private unowned let connection: Connection
+    private let sql: String
+    private var nextParameter: Int32 = 1
+
+    init(_ handle: OpaquePointer, connection: Connection, sql: String) {
+        self.handle = handle
+        self.connection = connection
+        self.sql = sql
+    }
+
+    deinit {
+        sqlite3_finalize(handle)
+    }
+
+    // MARK: Binding, in the order of the parameters
+
+    /// Starts over: forgets the row and the position of the next parameter.
+    @discardableResult
+    func reset() -> Statement {
+        sqlite3_reset(handle)
+        nextParameter = 1
+        return self
+    }
+
+    @discardableResult
+    func bind(_ value: String?) -> Statement {
+        defer { nextParameter += 1 }
+        guard var value else {
+            sqlite3_bind_null(handle, nextParameter)
+            return self
+        }
+        let parameter = nextParameter
+        value.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { bytes in
+                // An empty buffer may have no address, which SQLite would take for NULL.
+                _ = prsnl_bind_text_copy(handle, parameter, bytes.baseAddress ?? Self.empty, Int32(bytes.count))
+            }
+        }
+        return self
+    }
+
+    @discardableResult
+    func bind(_ value: Timestamp?) -> Statement {
+        guard let value else {
+            sqlite3_bind_null(handle, nextParameter)
+            nextParameter += 1
+            return self
+        }
+        let parameter = nextParameter
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Timestamp.textLength) { buffer in
+            value.write(to: buffer)
+            buffer.withMemoryRebound(to: CChar.self) { bytes in
+                _ = prsnl_bind_text_copy(handle, parameter, bytes.baseAddress, Int32(bytes.count))
+            }
+        }
+        nextParameter += 1
+        return self
+    }
+
+    @discardableResult
+    func bind(_ value: Int?) -> Statement {
+        if let value {
+            sqlite3_bind_int64(handle, nextParameter, Int64(value))
+        } else {
+            sqlite3_bind_null(handle, nextParameter)
+        }
+        nextParameter += 1
+        return self
+    }
+
+    @discardableResult
+    func bind(_ value: Double?) -> Statement {
+        if let value {
+            sqlite3_bind_double(handle, nextParameter, value)
+        } else {
+            sqlite3_bind_null(handle, nextParameter)
+        }
+        nextParameter += 1
+        return self
+    }
+
+    private nonisolated(unsafe) static let empty: UnsafePointer<CChar> = {
+        let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+        byte.pointee = 0
+        return UnsafePointer(byte)
+    }()
+
+    // MARK: Running
+
+    /// Goes to the next row; false at the end.
+    func step() throws(SQLiteFailure) -> Bool {
+        let code = sqlite3_step(handle)
+        switch code {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default: throw connection.failure(code, sql)
+        }
+    }
+
+    /// Runs a statement without rows and returns how many rows it changed.
+    @discardableResult
+    func run() throws(SQLiteFailure) -> Int {
+        let before = connection.totalChanges
+        defer { reset() }
+        while try step() {}
+        return Int(connection.totalChanges - before)
+    }
+
+    // MARK: Columns, from 0
+
+    func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    func int(_ column: Int32) -> Int { Int(sqlite3_column_int64(handle, column)) }
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    func text(_ column: Int32) -> String? {
+        guard let bytes = sqlite3_column_text(handle, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
+
+    /// A time that this program wrote; `nil` for NULL and for what a stranger put there.
+    func timestamp(_ column: Int32) -> Timestamp? {
+        guard let bytes = sqlite3_column_text(handle, column) else { return nil }
+        return Timestamp(
+            bytes: UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+}

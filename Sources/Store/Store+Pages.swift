@@ -1,0 +1,245 @@
+public import PRSNLCore
+
+extension Store {
+    // MARK: Before the proof
+
+    /// What committing the pages would do. Stops looking at the first news.
+    public func novelty(of pages: [PageChange]) throws(UserFacingError) -> Novelty {
+        let covered = coverage
+        return try read { connection throws(SQLiteFailure) in
+            guard let statements else { return .repeats }
+            var isProven = false
+            for page in pages {
+                for item in page.items {
+                    defer { statements.sameItem.reset() }
+                    guard try statements.sameItem.bind(item).step() else { return .news }
+                    isProven = true
+                }
+                for rejected in page.rejected {
+                    guard try Self.isKnown(rejected, connection) else { return .news }
+                }
+                if try !absentIDs(from: page, statements).isEmpty { return .news }
+                if let interval = page.coverage, !covered.covers(interval) { return .news }
+                if try !Self.isKnown(page.crowded, provenIn: page.proven, connection) { return .news }
+            }
+            return isProven ? .repeats : .unproven
+        }
+    }
+
+    /// Takes note of pages that only repeat what the copy holds: their coverage becomes newer, in memory. The file hears
+    /// of it with the next write, or with `saveCoverage`.
+    public func noteUnchanged(_ pages: [PageChange]) {
+        for interval in pages.compactMap(\.coverage) {
+            let before = coverage
+            coverage.insert(interval)
+            if coverage != before { coverageIsNewer = true }
+        }
+    }
+
+    // MARK: Committing
+
+    /// Writes pages and the coverage that they prove in one transaction.
+    ///
+    /// - Parameters:
+    ///   - now: The time that suspicions and first sightings get.
+    ///   - record: The pull that the pages belong to; its row in the history is kept up to date, and `record.id` set.
+    public func commit(
+        _ pages: [PageChange], now: Timestamp, record: PullRecord
+    ) throws(UserFacingError) -> (counts: ChangeCounts, record: PullRecord) {
+        var next = coverage
+        for page in pages {
+            if let interval = page.coverage { next.insert(interval) }
+        }
+        var record = record
+        var counts = ChangeCounts()
+        try write { connection throws(SQLiteFailure) in
+            var deltas = CounterDeltas()
+            for page in pages {
+                counts += try self.apply(page, now: now, deltas: &deltas, connection)
+            }
+            record.pages += pages.count
+            record.add(counts)
+            if next != coverage || coverageIsNewer { try Self.save(next, connection) }
+            try deltas.save(connection)
+            record = try Self.save(record, connection)
+        }
+        coverage = next
+        coverageIsNewer = false
+        return (counts, record)
+    }
+
+    /// Writes the coverage if only memory knows it.
+    public func saveCoverage() throws(UserFacingError) {
+        guard coverageIsNewer else { return }
+        try write { connection throws(SQLiteFailure) in try Self.save(coverage, connection) }
+        coverageIsNewer = false
+    }
+
+    private func apply(
+        _ page: PageChange, now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
+    ) throws(SQLiteFailure) -> ChangeCounts {
+        guard let statements else { return ChangeCounts() }
+        var counts = ChangeCounts()
+        // Before the page's own items are there: in a backfill there is then nothing to compare with.
+        for id in try absentIDs(from: page, statements) {
+            statements.suspectItem.reset()
+            counts.suspects += try statements.suspectItem.bind(id).bind(now).run()
+        }
+        for item in page.items {
+            if try statements.insertItem.bind(item).run() == 1 {
+                counts.added += 1
+                deltas.live += 1
+                continue
+            }
+            statements.deletedItem.reset()
+            let wasDeleted = try statements.deletedItem.bind(item.id).step()
+            statements.deletedItem.reset()
+            counts.changed += try statements.updateItem.bind(item).run()
+            statements.reviveItem.reset()
+            counts.restored += try statements.reviveItem.bind(item.id).run()
+            if wasDeleted {
+                deltas.live += 1
+                deltas.deleted -= 1
+            }
+        }
+        counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
+        try Self.note(page.crowded, provenIn: page.proven, now: now, connection)
+        return counts
+    }
+
+    /// Ids that the copy has within what the page proves, and the page lacks. None where an element of the page has no
+    /// readable id: it could be any of them.
+    private func absentIDs(from page: PageChange, _ statements: Statements) throws(SQLiteFailure) -> [String] {
+        guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return [] }
+        let between = statements.itemsBetween.reset().bind(proven.lowerBound).bind(proven.upperBound)
+        defer { between.reset() }
+        var present: Set<String> = []
+        var absent: [String] = []
+        while try between.step() {
+            guard let id = between.text(0) else { continue }
+            if present.isEmpty { present = Set(page.items.map(\.id)).union(page.rejected.compactMap(\.id)) }
+            if !present.contains(id) { absent.append(id) }
+        }
+        return absent
+    }
+
+    // MARK: Rejected items
+
+    private static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+        try connection.prepare("SELECT 1 FROM rejected_item WHERE raw = ?").bind(rejected.raw).step()
+    }
+
+    private static func keep(
+        _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
+    ) throws(SQLiteFailure) -> Int {
+        var kept = 0
+        for item in rejected {
+            kept += try connection.prepare(
+                """
+                INSERT INTO rejected_item (raw, item_id, reason, first_seen) VALUES (?, ?, ?, ?)
+                ON CONFLICT (raw) DO NOTHING
+                """
+            ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
+        }
+        if try connection.integer("SELECT EXISTS (SELECT 1 FROM rejected_item WHERE item_id IS NOT NULL)") == 1 {
+            let heal = try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?")
+            for item in healed {
+                heal.reset()
+                try heal.bind(item.id).run()
+            }
+        }
+        return kept
+    }
+
+    /// Forgets rejected items that a whole sweep did not see again.
+    public func forgetRejected(except seen: Set<String>) throws(UserFacingError) {
+        let gone = try read { connection throws(SQLiteFailure) in
+            let all = try connection.prepare("SELECT raw FROM rejected_item")
+            var gone: [String] = []
+            while try all.step() {
+                if let raw = all.text(0), !seen.contains(raw) { gone.append(raw) }
+            }
+            return gone
+        }
+        guard !gone.isEmpty else { return }
+        try write { connection throws(SQLiteFailure) in
+            for raw in gone {
+                try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
+            }
+        }
+    }
+
+    // MARK: Crowded instants
+
+    private static func isKnown(
+        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
+    ) throws(SQLiteFailure) -> Bool {
+        if let proven {
+            let resolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
+            if try resolved.bind(proven.lowerBound).bind(proven.upperBound).step() { return false }
+        }
+        guard let crowded else { return true }
+        return try connection.prepare("SELECT 1 FROM crowded_instant WHERE at = ? AND seen = ?")
+            .bind(crowded.at).bind(crowded.seen).step()
+    }
+
+    private static func note(
+        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, now: Timestamp,
+        _ connection: Connection
+    ) throws(SQLiteFailure) {
+        if let proven {
+            try connection.prepare("DELETE FROM crowded_instant WHERE at BETWEEN ? AND ?")
+                .bind(proven.lowerBound).bind(proven.upperBound).run()
+        }
+        if let crowded {
+            try connection.prepare(
+                """
+                INSERT INTO crowded_instant (at, seen, read_at) VALUES (?1, ?2, ?3)
+                ON CONFLICT (at) DO UPDATE SET seen = ?2, read_at = ?3
+                """
+            ).bind(crowded.at).bind(crowded.seen).bind(now).run()
+        }
+    }
+
+    // MARK: Coverage
+
+    static func save(_ coverage: Coverage, _ connection: Connection) throws(SQLiteFailure) {
+        try connection.execute("DELETE FROM coverage")
+        let insert = try connection.prepare("INSERT INTO coverage (from_time, to_time, read_at) VALUES (?, ?, ?)")
+        for interval in coverage.intervals {
+            insert.reset()
+            try insert.bind(interval.from).bind(interval.to).bind(interval.readAt).run()
+        }
+        try connection.prepare(
+            """
+            UPDATE copy SET complete = ?1, edits_as_of = ?2, sweep_started_at = ?3
+            WHERE complete IS NOT ?1 OR edits_as_of IS NOT ?2 OR sweep_started_at IS NOT ?3
+            """
+        ).bind(coverage.isComplete ? 1 : 0).bind(coverage.oldestRead).bind(coverage.sweepStart).run()
+    }
+
+    static func readCoverage(_ connection: Connection) throws(SQLiteFailure) -> Coverage {
+        let rows = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage")
+        var intervals: [Coverage.Interval] = []
+        while try rows.step() {
+            guard let from = rows.timestamp(0), let to = rows.timestamp(1), let readAt = rows.timestamp(2) else {
+                continue  // not ours; what it covered will be read again
+            }
+            intervals.append(Coverage.Interval(from: from, to: to, readAt: readAt))
+        }
+        let sweep = try connection.text("SELECT sweep_started_at FROM copy").flatMap { Timestamp($0) }
+        return Coverage(intervals: intervals, sweepStart: sweep)
+    }
+}
+
+/// Changes of the maintained counters, written once per transaction.
+struct CounterDeltas {
+    var live = 0
+    var deleted = 0
+
+    func save(_ connection: Connection) throws(SQLiteFailure) {
+        guard live != 0 || deleted != 0 else { return }
+        try connection.prepare("UPDATE copy SET live = live + ?, deleted = deleted + ?")
+            .bind(live).bind(deleted).run()
+    }
+}

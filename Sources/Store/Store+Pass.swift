@@ -1,0 +1,68 @@
+public import PRSNLCore
+
+// Dialects P and E have no cursor, so nothing is proven before the last page of a pass: the ids seen are collected in a
+// temporary table, outside the file and outside memory, and compared at the end.
+extension Store {
+    public func beginPass() throws(UserFacingError) {
+        try read { connection throws(SQLiteFailure) in
+            try connection.execute("CREATE TEMP TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
+            try connection.execute("DELETE FROM temp.seen")
+        }
+    }
+
+    public func noteSeen(_ ids: [String]) throws(UserFacingError) {
+        try read { connection throws(SQLiteFailure) in
+            try connection.transaction { () throws(SQLiteFailure) in
+                let insert = try connection.prepare("INSERT OR IGNORE INTO temp.seen (id) VALUES (?)")
+                for id in ids {
+                    insert.reset()
+                    try insert.bind(id).run()
+                }
+            }
+        }
+    }
+
+    /// Live items that the pass did not see and that are not suspected yet.
+    public func unseenCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(
+                try connection.integer(
+                    """
+                    SELECT count(*) FROM item
+                    WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen)
+                    """))
+        }
+    }
+
+    /// Ends a pass whose pages fit together: what it did not see is suspected, and all of the timeline is covered.
+    ///
+    /// - Parameter start: When the pass began.
+    public func finishPass(
+        startedAt start: Timestamp, at end: Timestamp, record: PullRecord
+    ) throws(UserFacingError) -> PullRecord {
+        var record = record
+        var next = Coverage()
+        next.insert(Coverage.Interval(from: .earliest, to: .latest, readAt: start))
+        try write { connection throws(SQLiteFailure) in
+            record.suspects += try connection.prepare(
+                """
+                UPDATE item SET missing_since = ?
+                WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen)
+                """
+            ).bind(end).run()
+            try Self.save(next, connection)
+            try connection.prepare("UPDATE copy SET swept_at = ?").bind(end).run()
+            record = try Self.save(record, connection)
+        }
+        coverage = next
+        coverageIsNewer = false
+        return record
+    }
+
+    /// A pass that found everything as it was: the coverage is newer, in memory.
+    public func notePassUnchanged(startedAt start: Timestamp) {
+        noteUnchanged([
+            PageChange(items: [], coverage: Coverage.Interval(from: .earliest, to: .latest, readAt: start))
+        ])
+    }
+}
