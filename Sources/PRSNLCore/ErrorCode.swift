@@ -60,6 +60,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case pageDisordered = "page_disordered"
     case timelineUnsettled = "timeline_unsettled"
     case deletionsHeld = "deletions_held"
+    case crowdedInstant = "crowded_instant"
 
     // The command line and the control socket.
     case usage
@@ -133,6 +134,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
         case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
         case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
+        case .crowdedInstant:
+            "Nothing to do here: more items share that time than the server's pages can tell apart."
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."

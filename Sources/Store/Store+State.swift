@@ -53,6 +53,18 @@ extension Store {
         }
     }
 
+    /// Instants of which the server may have more items than it shows, newest first.
+    public func crowdedInstants() throws(UserFacingError) -> [Timestamp] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
+            var instants: [Timestamp] = []
+            while try rows.step() {
+                if let at = rows.timestamp(0) { instants.append(at) }
+            }
+            return instants
+        }
+    }
+
     // MARK: Errors
 
     /// Counts an error with those of the same code at the same endpoint.

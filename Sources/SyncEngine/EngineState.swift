@@ -12,13 +12,11 @@ public struct EngineState: Sendable, Equatable {
         public var pages = 0
         /// Items read from the server so far in this pull, known ones included.
         public var items = 0
-        public var added = 0
-        public var changed = 0
         /// The whole, where the server or an earlier pull said it.
         public var expectedItems: Int?
         /// Where on the timeline the pull stands (dialect C).
         public var position: Timestamp?
-        /// Items per second over the last seconds.
+        /// Items per second since the pull began.
         public var rate: Double = 0
 
         public init(kind: PullRecord.Kind, startedAt: Timestamp) {

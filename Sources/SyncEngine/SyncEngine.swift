@@ -1,68 +1,377 @@
 public import PRSNLClient
 public import PRSNLCore
 public import Store
-
-/// What the owner may set about pulling; read again at reload.
-public struct SyncSettings: Sendable, Equatable {
-    /// Between two looks at the head; three times as long after a quiet hour.
-    public var pollInterval: Duration = .seconds(300)
-    /// Between two sweeps; `nil`: daily above 2,000 items, every 6 h below.
-    public var sweepInterval: Duration?
-    /// 1 to 100.
-    public var pageSize = 100
-
-    public init() {}
-}
-
-/// What a person asks for.
-public struct SyncRequest: Sendable, Equatable {
-    /// A whole sweep, not just the head.
-    public var full = false
-    /// Believe the deletions that were held back.
-    public var acceptDeletions = false
-
-    public init(full: Bool = false, acceptDeletions: Bool = false) {
-        self.full = full
-        self.acceptDeletions = acceptDeletions
-    }
-}
-
-/// How a requested pull ended.
-public struct SyncResult: Sendable, Equatable {
-    /// Nothing is known to be missing now.
-    public var isComplete: Bool
-    public var added = 0
-    public var changed = 0
-    public var deleted = 0
-    /// Why it is not complete, or what failed.
-    public var problem: UserFacingError?
-
-    public init(isComplete: Bool) {
-        self.isComplete = isComplete
-    }
-}
+import Synchronization
 
 /// Pulls the timeline into the store: decides what to ask for and when.
 public final class SyncEngine: Sendable {
+    /// What other tasks see and say.
+    private struct Shared {
+        var settings: SyncSettings
+        var state = EngineState()
+        var requests: [Requested] = []
+        var random: SeededGenerator
+    }
+
+    private struct Requested {
+        var request: SyncRequest
+        var answer: CheckedContinuation<SyncResult, Never>
+    }
+
+    private let store: Store
+    private let time: TimeSource
+    private let log: LogHandler
+    private let puller: Puller
+    private let shared: Mutex<Shared>
+    private let wakeup = Wakeup()
+    private let policy = RetryPolicy()
+
     public init(
         store: Store, client: PRSNLClient, serverURL: String, credentials: Credentials,
         settings: SyncSettings = SyncSettings(), time: TimeSource = .system, seed: UInt64? = nil,
         log: @escaping LogHandler = { _, _, _ in }
     ) {
+        self.store = store
+        self.time = time
+        self.log = log
+        let board = ProgressBoard()
+        shared = Mutex(Shared(settings: settings, random: SeededGenerator(seed: seed)))
+        self.board = board
+        puller = Puller(
+            store: store, client: client,
+            identity: Identity(
+                store: store, client: client, serverURL: serverURL, credentials: credentials, log: log),
+            time: time, log: log, progress: { board.set($0) })
     }
 
-    /// Pulls on schedule until the task is cancelled. Being offline is never a reason to return.
-    public func run() async {}
-
-    /// Pulls everything there is, once, retrying nothing beyond the client's own retries.
-    public func runOnce(full: Bool = false) async -> SyncResult { SyncResult(isComplete: false) }
-
-    /// Pulls now, while `run` runs, and says how it ended.
-    public func sync(_ request: SyncRequest) async -> SyncResult { SyncResult(isComplete: false) }
+    private let board: ProgressBoard
 
     /// A snapshot, cheap enough to take several times a second.
-    public var state: EngineState { EngineState() }
+    public var state: EngineState {
+        var state = shared.withLock { $0.state }
+        state.progress = board.progress
+        return state
+    }
 
     /// Takes effect from the next decision on.
-    public func apply(_ settings: SyncSettings) {}
+    public func apply(_ settings: SyncSettings) {
+        shared.withLock { $0.settings = settings }
+        wakeup.signal()
+    }
+
+    /// Pulls now, while `run` runs, and says how it ended.
+    public func sync(_ request: SyncRequest) async -> SyncResult {
+        await withCheckedContinuation { continuation in
+            shared.withLock { $0.requests.append(Requested(request: request, answer: continuation)) }
+            wakeup.signal()
+        }
+    }
+
+    // MARK: Running
+
+    /// Pulls on schedule until the task is cancelled. Being offline is never a reason to return.
+    public func run() async {
+        var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
+        await remember(&memory)
+        while !Task.isCancelled {
+            memory.schedule.settings = shared.withLock { $0.settings }
+            let requested = takeRequests()
+            let now = time.now()
+            let next = memory.schedule.next(now: now)
+            if !requested.isEmpty {
+                await serve(requested, &memory)
+            } else if next.at <= now {
+                _ = await attempt(next.work, &memory, request: SyncRequest(), manners: manners(memory.schedule))
+            } else {
+                publish { state in
+                    state.activity = memory.schedule.failures > 0 ? .waiting : .idle
+                    state.nextPullAt = next.at
+                }
+                await wakeup.wait(atMost: next.at.duration(since: now), time: time)
+            }
+        }
+        await stop(memory)
+    }
+
+    /// Pulls everything there is, once, retrying nothing beyond the client's own retries.
+    ///
+    /// - Parameter full: Also reads what is known already, as a sweep does.
+    public func runOnce(full: Bool = false) async -> SyncResult {
+        var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
+        await remember(&memory)
+        let request = SyncRequest(full: full)
+        var result = await attempt(.pull, &memory, request: request, manners: .none)
+        if result.problem == nil {
+            let next = memory.schedule.next(now: time.now())
+            if next.at <= time.now(), next.work != .pull {
+                result.add(await attempt(next.work, &memory, request: request, manners: .none))
+            }
+        }
+        await stop(memory)
+        return result
+    }
+
+    /// What the loop knows besides the file.
+    private struct Memory {
+        var schedule: Schedule
+        var newAsOf: Timestamp?
+        var savedNewAsOf: Timestamp?
+        var etag: String?
+        /// Items on the server less those in the copy, after the last pass: what P and E never list, or what could not
+        /// be read.
+        var surplus = 0
+        var held = 0
+    }
+
+    private func serve(_ requested: [Requested], _ memory: inout Memory) async {
+        let request = SyncRequest(
+            full: requested.contains { $0.request.full },
+            acceptDeletions: requested.contains { $0.request.acceptDeletions })
+        let result = await attempt(.pull, &memory, request: request, manners: .none)
+        for one in requested { one.answer.resume(returning: result) }
+    }
+
+    private func takeRequests() -> [Requested] {
+        shared.withLock { shared in
+            defer { shared.requests = [] }
+            return shared.requests
+        }
+    }
+
+    /// A sweep in the background leaves the server four fifths of its time, and lets polls and people go first.
+    private func manners(_ schedule: Schedule) -> Puller.Manners {
+        let pollAt = (schedule.lastPull ?? time.now()).advanced(by: schedule.pollInterval(now: time.now()))
+        return Puller.Manners(
+            pace: { [time] took in
+                try await time.sleep(min(max(took * 4, .milliseconds(20)), .seconds(10)))
+            },
+            givesWay: { [weak self] in
+                guard let self else { return true }
+                return time.now() >= pollAt || shared.withLock { !$0.requests.isEmpty }
+            })
+    }
+
+    // MARK: One piece of work
+
+    private func attempt(
+        _ work: Schedule.Work, _ memory: inout Memory, request: SyncRequest, manners: Puller.Manners
+    ) async -> SyncResult {
+        publish { state in
+            state.activity = .pulling
+            state.nextPullAt = nil
+        }
+        var result = SyncResult(isComplete: false)
+        do {
+            let start = time.now()
+            let changes = try await perform(work, &memory, request: request, manners: manners)
+            result.added = changes.added
+            result.changed = changes.changed
+            result.deleted = changes.deleted
+            try await settle(work, &memory, startedAt: start, changes: changes)
+            result.problem = await shortcoming(memory)
+            result.isComplete = result.problem == nil
+        } catch {
+            let failure = PullFailure(error)
+            result.problem = failure.error
+            await fail(failure, &memory)
+        }
+        publish { [newAsOf = memory.newAsOf] state in
+            state.problem = result.problem
+            state.newAsOf = newAsOf
+        }
+        return result
+    }
+
+    private func perform(
+        _ work: Schedule.Work, _ memory: inout Memory, request: SyncRequest, manners: Puller.Manners
+    ) async throws(PullFailure) -> Puller.Changes {
+        let pageSize = memory.schedule.settings.pageSize
+        let dialect = try await puller.identity.establish(pageSize: pageSize)
+        var changes = Puller.Changes()
+        var hasSwept = false
+        let start = time.now()
+        switch (work, dialect) {
+        case (.pull, .cursor):
+            changes += try await puller.pullCursor(pageSize: pageSize)
+            memory.newAsOf = start
+        case (.pull, _):
+            hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
+            memory.newAsOf = start
+        case (.sweep, _), (.check, _):
+            break
+        }
+        if !hasSwept, work == .sweep || request.full {
+            if dialect == .cursor {
+                guard let swept = try await puller.sweepCursor(pageSize: pageSize, manners: manners) else {
+                    return changes
+                }
+                changes += swept
+            } else {
+                changes += try await pass(dialect, &memory, manners: manners)
+                memory.newAsOf = start
+            }
+            hasSwept = true
+        }
+        if hasSwept || work == .check || request.acceptDeletions {
+            let checked = try await puller.check(accepted: request.acceptDeletions)
+            changes += checked.changes
+            memory.held = checked.held
+        }
+        return changes
+    }
+
+    /// - Returns: Whether the pull was a whole pass.
+    private func pullPages(
+        _ dialect: Dialect, _ memory: inout Memory, _ changes: inout Puller.Changes, manners: Puller.Manners
+    ) async throws(PullFailure) -> Bool {
+        guard await store.coverage.isComplete else {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        let start = time.now()
+        let (found, head) = try await puller.headOfPages(
+            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
+        changes += found
+        memory.etag = head.etag
+        let surplus = try await surplus(head.total)
+        if !head.isWhole, surplus != memory.surplus {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        // On E every edit comes to the top and every deletion shows in the total: nothing else can have changed.
+        if dialect == .express { await store.notePassUnchanged(startedAt: start) }
+        return false
+    }
+
+    private func pass(
+        _ dialect: Dialect, _ memory: inout Memory, manners: Puller.Manners
+    ) async throws(PullFailure) -> Puller.Changes {
+        let pass = try await puller.pass(dialect, manners: manners)
+        memory.surplus = try await surplus(pass.total)
+        return pass.changes
+    }
+
+    private func surplus(_ total: Int?) async throws(PullFailure) -> Int {
+        guard let total else { return 0 }
+        do {
+            return total - (try await store.liveCount())
+        } catch {
+            throw PullFailure(store: error)
+        }
+    }
+
+    // MARK: Afterwards
+
+    private func settle(
+        _ work: Schedule.Work, _ memory: inout Memory, startedAt start: Timestamp, changes: Puller.Changes
+    ) async throws {
+        await remember(&memory)
+        if work == .pull { memory.schedule.pullSucceeded(startedAt: start, foundNews: !changes.isEmpty) }
+        try await store.noteSuccess()
+        // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
+        if !changes.isEmpty { try await saveNewAsOf(&memory) }
+        await store.releaseMemory()
+    }
+
+    /// Brings what the schedule knows up to date with the file.
+    private func remember(_ memory: inout Memory) async {
+        let coverage = await store.coverage
+        memory.schedule.editsAsOf = coverage.oldestRead
+        memory.schedule.isSweeping = coverage.sweepStart != nil
+        do {
+            memory.schedule.live = try await store.liveCount()
+            memory.schedule.oldestFound = try await store.oldestFoundSuspect()
+            let limit = time.now().advanced(by: .zero - Puller.pendingLimit)
+            memory.schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
+            if memory.newAsOf == nil {
+                memory.newAsOf = try await store.newAsOf()
+                memory.savedNewAsOf = memory.newAsOf
+            }
+        } catch {
+            log(.warning, .store, "the schedule could not be read from the file: \(error.message)")
+        }
+    }
+
+    private func saveNewAsOf(_ memory: inout Memory) async throws(UserFacingError) {
+        guard let newAsOf = memory.newAsOf, newAsOf != memory.savedNewAsOf else { return }
+        try await store.saveNewAsOf(newAsOf)
+        memory.savedNewAsOf = newAsOf
+    }
+
+    private func fail(_ failure: PullFailure, _ memory: inout Memory) async {
+        guard failure.verdict != .cancelled else { return }
+        let now = time.now()
+        let draw = shared.withLock { Double.random(in: 0...1, using: &$0.random) }
+        memory.schedule.failed(at: now, policy: policy, verdict: failure.verdict, draw: draw)
+        let wait = memory.schedule.notBefore?.duration(since: now).wholeMilliseconds ?? 0
+        log(
+            failure.verdict == .needsPerson ? .error : .warning, .pull,
+            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms")
+        do {
+            try await store.recordError(
+                code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now)
+        } catch {
+            log(.error, .store, "the error could not be recorded: \(error.message)")
+        }
+        await remember(&memory)
+    }
+
+    /// Why the copy is not complete although the pull succeeded.
+    private func shortcoming(_ memory: Memory) async -> UserFacingError? {
+        if memory.held > 0 {
+            return UserFacingError(
+                .deletionsHeld,
+                "\(memory.held) items are missing on the server, more than is believed at once.",
+                consequence: "The copy still has them.")
+        }
+        do {
+            let crowded = try await store.crowdedInstants()
+            guard let first = crowded.first else { return nil }
+            return UserFacingError(
+                .crowdedInstant,
+                "The server has possibly more items at \(first)"
+                    + (crowded.count > 1 ? " and \(crowded.count - 1) other times" : "")
+                    + " than it shows.", consequence: "Everything that can be reached is in the copy.")
+        } catch {
+            return error
+        }
+    }
+
+    /// Writes what only memory knows, and answers whoever still waits.
+    private func stop(_ memory: Memory) async {
+        var memory = memory
+        do {
+            try await saveNewAsOf(&memory)
+            try await store.saveCoverage()
+        } catch {
+            log(.warning, .store, "stopping: \(error.message)")
+        }
+        for one in takeRequests() {
+            var result = SyncResult(isComplete: false)
+            result.problem = PullFailure.cancelled.error
+            one.answer.resume(returning: result)
+        }
+        publish { state in state.activity = .stopped }
+    }
+
+    private func publish(_ change: (inout EngineState) -> Void) {
+        shared.withLock { change(&$0.state) }
+    }
+}
+
+/// Where the pull under way writes its progress: apart from the engine, which owns the pull.
+private final class ProgressBoard: Sendable {
+    private let value = Mutex<EngineState.Progress?>(nil)
+    var progress: EngineState.Progress? { value.withLock { $0 } }
+    func set(_ progress: EngineState.Progress?) { value.withLock { $0 = progress } }
+}
+
+extension SyncResult {
+    fileprivate mutating func add(_ other: SyncResult) {
+        added += other.added
+        changed += other.changed
+        deleted += other.deleted
+        problem = other.problem
+        isComplete = other.isComplete
+    }
 }

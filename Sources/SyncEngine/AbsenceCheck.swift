@@ -1,0 +1,61 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Decides about items that a complete sweep did not see: asks for each by its id, and buries those that are gone.
+struct AbsenceCheck {
+    let store: Store
+    let client: PRSNLClient
+    let identity: Identity
+    let time: TimeSource
+    let requests: RequestCounter
+
+    /// Servers cache single items for 30 minutes; a deleted one that is still answered is asked for again after this.
+    static let cacheTime: Duration = .seconds(35 * 60)
+    /// Tombstones are kept this long.
+    static let tombstoneLife: Duration = .seconds(30 * 86_400)
+    private static let batch = 50
+
+    /// More deletions at once than this are not believed: a server that lost its data must not empty the copy.
+    static func believable(live: Int) -> Int { max(5, live / 100) }
+
+    /// - Returns: The record, and how many deletions are held back for a person's word.
+    func run(
+        record: PullRecord, accepted: Bool
+    ) async throws(PullFailure) -> (record: PullRecord, held: Int) {
+        var record = record
+        do {
+            let suspects = try await store.suspects(foundBefore: time.now().advanced(by: .zero - Self.cacheTime))
+            let limit = Self.believable(live: try await store.liveCount())
+            if suspects.count > limit, !accepted {
+                try await store.setDeletionsHeld(suspects.count)
+                return (record, suspects.count)
+            }
+            try await store.setDeletionsHeld(0)
+            for start in stride(from: 0, to: suspects.count, by: Self.batch) {
+                record = try await decide(
+                    Array(suspects[start..<min(start + Self.batch, suspects.count)]), record: record)
+            }
+            try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
+        } catch {
+            throw PullFailure(error)
+        }
+        return (record, 0)
+    }
+
+    private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
+        var gone: [String] = []
+        for id in ids {
+            requests.add()
+            if try await client.itemExists(id) {
+                try await store.noteFound(id, at: time.now())
+            } else {
+                gone.append(id)
+            }
+        }
+        guard !gone.isEmpty else { return record }
+        // After the answers, like every proof: they may have been given to somebody else's login.
+        try await identity.prove(counting: requests)
+        return try await store.bury(gone, at: time.now(), record: record)
+    }
+}

@@ -1,0 +1,108 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Whose timeline it is: finds the server's dialect and account, binds the copy to them once, and proves, after data has
+/// been read, that they are still the same.
+///
+/// Proof comes after the data because dialect C answers an expired token with 200 and another user's items.
+struct Identity: Sendable {
+    let store: Store
+    let client: PRSNLClient
+    let serverURL: String
+    let credentials: Credentials
+    let log: LogHandler
+
+    /// The bound dialect; at the very first sync, asks the server and binds the copy.
+    ///
+    /// - Throws: `PullFailure`: `needs_login`, `server_changed`, `account_changed`, `dialect_unknown`, or what the
+    ///   requests threw. Nothing is written then.
+    func establish(pageSize: Int) async throws(PullFailure) -> Dialect {
+        let binding = await store.binding
+        if let dialect = binding.dialect {
+            if binding.serverURL != serverURL { try await bind(Binding(serverURL: serverURL, dialect: dialect)) }
+            try refuseKey(dialect)
+            if dialect == .cursor, binding.accountID == nil, case .loginToken = credentials {
+                throw PullFailure(
+                    UserFacingError(
+                        .accountChanged, "This copy was made without a login and holds everybody's items.",
+                        consequence: "Nothing was written."), verdict: .needsPerson)
+            }
+            return dialect
+        }
+        let page = try await answer { () async throws(APIError) in
+            try await client.timeline(TimelineRequest(.page(1), limit: pageSize))
+        }
+        guard let dialect = page.dialect else {
+            throw PullFailure(
+                UserFacingError(.dialectUnknown, "The server's timeline has no form that prsnld knows."),
+                verdict: .needsPerson)
+        }
+        try refuseKey(dialect)
+        var new = Binding(serverURL: serverURL, dialect: dialect)
+        if dialect == .cursor {
+            if case .loginToken = credentials {
+                let account = try await answer { () async throws(APIError) in try await client.account() }
+                new.accountID = account.id
+                new.accountName = account.email ?? account.name
+            } else {
+                log(.warning, .pull, "no credentials: the server shows everybody's items, and the copy will hold them")
+            }
+        }
+        try await bind(new)
+        return dialect
+    }
+
+    /// Dialect C takes an API key for a bad login and shows a test user's items.
+    private func refuseKey(_ dialect: Dialect) throws(PullFailure) {
+        guard dialect == .cursor, case .apiKey = credentials else { return }
+        throw PullFailure(
+            UserFacingError(
+                .needsLogin, "This server needs a login; an API key does not name an account there.",
+                consequence: "Nothing was written."), verdict: .needsPerson)
+    }
+
+    /// Asks the server whom it takes us for, now, and compares with the account that the copy is bound to. A copy without
+    /// an account needs no proof.
+    func prove(counting requests: RequestCounter) async throws(PullFailure) {
+        guard let expected = await store.binding.accountID else { return }
+        requests.add()
+        let account = try await answer { () async throws(APIError) in try await client.account() }
+        guard account.id == expected else {
+            throw PullFailure(
+                UserFacingError(
+                    .accountChanged,
+                    "The server answers as another account than the one this copy is of; the login has probably expired.",
+                    consequence: "Nothing of that account was written."),
+                verdict: .needsPerson, endpoint: "GET /api/auth/me")
+        }
+    }
+
+    /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to.
+    func check(_ page: TimelinePage, is dialect: Dialect) throws(PullFailure) {
+        guard let other = page.dialect, other != dialect else { return }
+        throw PullFailure(
+            UserFacingError(
+                .serverChanged,
+                "The server answers in dialect \(other.rawValue); this copy is of one that spoke \(dialect.rawValue).",
+                consequence: "Nothing was written."), verdict: .needsPerson)
+    }
+
+    private func bind(_ binding: Binding) async throws(PullFailure) {
+        do {
+            try await store.bind(binding)
+        } catch {
+            throw PullFailure(error, verdict: .needsPerson)
+        }
+    }
+
+    private func answer<Result: Sendable>(
+        _ request: () async throws(APIError) -> Result
+    ) async throws(PullFailure) -> Result {
+        do {
+            return try await request()
+        } catch {
+            throw PullFailure(error)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import PRSNLCore
+import Store
+import Synchronization
+
+/// Takes pages as they arrive and commits them in groups, while the next ones are being fetched.
+///
+/// Pages that arrive faster than they can be committed share a transaction; a slow server's are committed one by one. Not
+/// more than `largestGroup` pages are ever uncommitted: that is what a kill can cost. Used by one task.
+final class PageCommitter {
+    /// Pages in memory at the most, in commit or waiting for it.
+    static let largestGroup = 16
+    /// A group is closed when it would be older than this with the next page.
+    static let longestWait: Duration = .milliseconds(100)
+
+    private let store: Store
+    private let identity: Identity
+    private let requests: RequestCounter
+    private let time: TimeSource
+    /// The pull's row in the history, as of the last commit.
+    var record: PullRecord
+    /// Whether anything new was committed.
+    var foundNews: Bool { record.added + record.changed + record.suspects + record.deleted > 0 }
+
+    private var group: [PageChange] = []
+    private var groupStarted: Duration = .zero
+    private var hasCommitted = false
+    private var commit: Task<PullRecord, any Error>?
+    private var committing = 0
+    private let commitIsDone = Flag()
+
+    init(
+        store: Store, identity: Identity, requests: RequestCounter, time: TimeSource, record: PullRecord
+    ) {
+        self.store = store
+        self.identity = identity
+        self.requests = requests
+        self.time = time
+        self.record = record
+    }
+
+    /// - Parameter fetchTook: How long the page took to arrive, as an estimate for the next one.
+    func add(_ page: PageChange, fetchTook: Duration) async throws(PullFailure) {
+        if group.isEmpty { groupStarted = time.uptime() }
+        group.append(page)
+        if commit != nil, commitIsDone.isSet || group.count + committing >= Self.largestGroup {
+            try await finishCommit()
+        }
+        guard commit == nil else { return }
+        let age = time.uptime() - groupStarted
+        // The first page is committed alone, so that readers see something at once.
+        if !hasCommitted || group.count >= Self.largestGroup / 2 || age + fetchTook >= Self.longestWait {
+            startCommit()
+        }
+    }
+
+    /// Commits what is left and waits for it.
+    func flush() async throws(PullFailure) {
+        try await finishCommit()
+        if !group.isEmpty { startCommit() }
+        try await finishCommit()
+    }
+
+    /// Waits for the commit under way and drops what is not committed: it may be somebody else's.
+    func abandon() async {
+        group = []
+        commit?.cancel()
+        if let commit, case .success(let committed) = await commit.result { record = committed }
+        commit = nil
+    }
+
+    private func finishCommit() async throws(PullFailure) {
+        guard let task = commit else { return }
+        commit = nil
+        committing = 0
+        do {
+            // The caller's cancellation must reach a request that the commit may be waiting for.
+            record = try await withTaskCancellationHandler { try await task.value } onCancel: { task.cancel() }
+        } catch {
+            throw PullFailure(error)
+        }
+    }
+
+    private func startCommit() {
+        let pages = group
+        group = []
+        committing = pages.count
+        hasCommitted = true
+        commitIsDone.clear()
+        commit = Task { [record, commitIsDone, store, identity, requests, time] in
+            defer { commitIsDone.set() }
+            let novelty = try await store.novelty(of: pages)
+            if novelty != .repeats {
+                try await identity.prove(counting: requests)
+                // A cancelled pull writes nothing more.
+                try Task.checkCancellation()
+            }
+            var record = record
+            record.requests = requests.count
+            if novelty == .news {
+                return try await store.commit(pages, now: time.now(), record: record).record
+            }
+            await store.noteUnchanged(pages)
+            record.pages += pages.count
+            return record
+        }
+    }
+}
+
+/// Counts requests from several tasks.
+final class RequestCounter: Sendable {
+    private let value = Atomic(0)
+    var count: Int { value.load(ordering: .relaxed) }
+    func add() { value.wrappingAdd(1, ordering: .relaxed) }
+}
+
+/// One bit that another task may set.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+    var isSet: Bool { value.load(ordering: .acquiring) }
+    func set() { value.store(true, ordering: .releasing) }
+    func clear() { value.store(false, ordering: .releasing) }
+}

@@ -1,0 +1,183 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Reads dialects P and E, whose pages shift while one reads them: a whole pass counts only when its pages fit together.
+struct PassPull {
+    let client: PRSNLClient
+    let identity: Identity
+    let store: Store
+    let time: TimeSource
+    let dialect: Dialect
+    let committer: PageCommitter
+    let requests: RequestCounter
+    let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
+
+    /// Passes in a row that may be spoilt by changes before the pull gives up for now.
+    static let mostPasses = 5
+    /// Below this many items, the small server is asked for all at once: one answer cannot shift.
+    static let allAtOnce = 2_000
+
+    private var largestPage: Int { dialect == .express ? 1_000 : 100 }
+
+    /// Reads everything, until a pass holds.
+    ///
+    /// - Throws: `PullFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
+    func run(
+        pace: (Duration) async throws -> Void = { _ in }
+    ) async throws(PullFailure) -> (record: PullRecord, total: Int) {
+        do {
+            for _ in 0..<Self.mostPasses {
+                let start = time.now()
+                try await store.beginPass()
+                let total = try await onePass(pace: pace)
+                try await committer.flush()
+                if let total { return (try await finish(startedAt: start), total) }
+            }
+        } catch {
+            let failure = PullFailure(error)
+            switch failure.error.code {
+            case .serverChanged, .unauthorized, .forbidden, .pagesIgnored: await committer.abandon()
+            default: if failure.endpoint != "database" { try await committer.flush() }
+            }
+            throw failure
+        }
+        throw PullFailure(
+            UserFacingError(
+                .timelineUnsettled, "The timeline changed during each of \(Self.mostPasses) passes.",
+                consequence: "New items were kept; deletions are not known."), verdict: .retry(after: nil))
+    }
+
+    private func finish(startedAt start: Timestamp) async throws -> PullRecord {
+        let unseen = try await store.unseenCount()
+        let covered = await store.coverage.isComplete
+        if unseen == 0, covered, !committer.foundNews {
+            await store.notePassUnchanged(startedAt: start)
+            return committer.record
+        }
+        return try await store.finishPass(startedAt: start, at: time.now(), record: committer.record)
+    }
+
+    // MARK: One pass
+
+    /// - Returns: How many items there are, where the pages fit together.
+    private func onePass(pace: (Duration) async throws -> Void) async throws -> Int? {
+        let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage))
+        guard let total = first.page.total else {
+            throw PullFailure(
+                UserFacingError(.dialectUnknown, "The server's page does not say how many items there are."),
+                verdict: .retry(after: nil))
+        }
+        if dialect == .express, total > largestPage, total < Self.allAtOnce {
+            let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce))
+            try await take(all)
+            return all.page.count == all.page.total ? all.page.total : nil
+        }
+        try await take(first)
+        var last = first
+        while last.number.start + last.page.count < total {
+            try await pace(last.took)
+            let end = last.number.start + last.page.count
+            let next = try await fetch(OverlappingPages.following(end, largest: largestPage))
+            if next.number.start > 0, next.repeats(first) {
+                throw PullFailure(
+                    UserFacingError(.pagesIgnored, "The server ignores the page number: each page is the first."),
+                    verdict: .retry(after: nil))
+            }
+            try await take(next)
+            guard next.page.total == total, next.follows(last), next.number.start + next.page.count > end else {
+                return nil
+            }
+            last = next
+        }
+        guard last.number.start + last.page.count == total else { return nil }
+        guard last.number != first.number else { return total }
+        return try await isUnchanged(first) ? total : nil
+    }
+
+    /// Page 1 once more: on both dialects, what is new (and on E, what was edited) shows there.
+    private func isUnchanged(_ first: Fetched) async throws -> Bool {
+        let again = try await fetch(first.number, etag: first.page.etag)
+        if again.page.notModified { return true }
+        return again.page.total == first.page.total && again.page.items == first.page.items
+    }
+
+    private func take(_ fetched: Fetched) async throws {
+        let page = fetched.page
+        try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
+        try await committer.add(
+            PageChange(items: page.items, rejected: page.rejected), fetchTook: fetched.took)
+        onPage(page.items.count, page.total)
+    }
+
+    // MARK: Looking at the head
+
+    /// What a look at the newest pages found.
+    struct Head: Sendable {
+        /// The list is surely as long as the copy: no pass is needed for that.
+        var isWhole = false
+        var total: Int?
+        var etag: String?
+    }
+
+    /// Reads from the top until a page brings nothing new.
+    ///
+    /// - Parameter etag: Of the last such answer; the server then says in one short answer that nothing has changed.
+    func head(etag: String?, pageSize: Int) async throws(PullFailure) -> Head {
+        do {
+            let limit = min(pageSize, largestPage)
+            var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), etag: etag)
+            if page.page.notModified { return Head(isWhole: true, etag: etag) }
+            let head = Head(total: page.page.total, etag: page.page.etag)
+            while true {
+                let change = PageChange(items: page.page.items, rejected: page.page.rejected)
+                let isKnown = try await store.novelty(of: [change]) != .news
+                try await committer.add(change, fetchTook: page.took)
+                onPage(page.page.items.count, page.page.total)
+                let end = page.number.start + page.page.count
+                if isKnown || page.page.count == 0 || end >= page.page.total ?? 0 { break }
+                page = try await fetch(OverlappingPages.following(end, largest: largestPage))
+            }
+            try await committer.flush()
+            return head
+        } catch {
+            throw PullFailure(error)
+        }
+    }
+
+    // MARK: Requests
+
+    private struct Fetched {
+        var number: OverlappingPages.Page
+        var page: TimelinePage
+        var took: Duration
+
+        /// Whether this page is that one again, under another number.
+        func repeats(_ other: Fetched) -> Bool {
+            let count = min(page.items.count, other.page.items.count)
+            return count > 1 && page.items.prefix(count).map(\.id) == other.page.items.prefix(count).map(\.id)
+        }
+
+        /// Whether this page begins with what the other one ended with. Exact by position where every element of both
+        /// could be read; else the last item must at least be there.
+        func follows(_ other: Fetched) -> Bool {
+            guard let last = other.page.items.last?.id else { return false }
+            let overlap = other.number.start + other.page.count - number.start
+            if page.items.count == page.count, other.page.items.count == other.page.count, overlap >= 1,
+                overlap <= page.items.count, overlap <= other.page.items.count
+            {
+                return page.items.prefix(overlap).map(\.id) == other.page.items.suffix(overlap).map(\.id)
+            }
+            return page.items.contains { $0.id == last }
+        }
+    }
+
+    private func fetch(_ number: OverlappingPages.Page, etag: String? = nil) async throws -> Fetched {
+        let start = time.uptime()
+        requests.add()
+        let page = try await client.timeline(
+            TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
+        if !page.notModified { try identity.check(page, is: dialect) }
+        return Fetched(number: number, page: page, took: time.uptime() - start)
+    }
+}

@@ -1,0 +1,34 @@
+import PRSNLCore
+import Store
+import Synchronization
+
+/// Adds up the pages of a pull for `prsnlctl status`.
+final class ProgressMeter: Sendable {
+    private let state: Mutex<EngineState.Progress>
+    private let started: Duration
+    private let time: TimeSource
+    private let report: @Sendable (EngineState.Progress?) -> Void
+
+    init(kind: PullRecord.Kind, time: TimeSource, report: @escaping @Sendable (EngineState.Progress?) -> Void) {
+        state = Mutex(EngineState.Progress(kind: kind, startedAt: time.now()))
+        started = time.uptime()
+        self.time = time
+        self.report = report
+    }
+
+    @Sendable
+    func page(_ items: Int, _ position: Timestamp?) { page(items, position, expected: nil) }
+
+    func page(_ items: Int, _ position: Timestamp?, expected: Int?) {
+        let elapsed = (time.uptime() - started).seconds
+        let progress = state.withLock { progress in
+            progress.pages += 1
+            progress.items += items
+            progress.position = position
+            progress.expectedItems = expected
+            progress.rate = elapsed > 0 ? Double(progress.items) / elapsed : 0
+            return progress
+        }
+        report(progress)
+    }
+}

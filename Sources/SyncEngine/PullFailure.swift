@@ -1,0 +1,65 @@
+import PRSNLClient
+import PRSNLCore
+
+/// Why a pull stopped, and when trying again makes sense.
+struct PullFailure: Error, Sendable {
+    enum Verdict: Sendable, Equatable {
+        /// It may go away by itself; wait at least this long where the server said so.
+        case retry(after: Duration?)
+        /// Only a person can change it, so there is no hurry to look again.
+        case needsPerson
+        /// It was stopped from here.
+        case cancelled
+    }
+
+    var error: UserFacingError
+    var verdict: Verdict
+    /// "GET /api/timeline", or "database".
+    var endpoint: String
+
+    init(_ error: UserFacingError, verdict: Verdict, endpoint: String = "GET /api/timeline") {
+        self.error = error
+        self.verdict = verdict
+        self.endpoint = endpoint
+    }
+
+    init(_ error: APIError) {
+        self.init(error.userFacing, verdict: Self.verdict(of: error), endpoint: error.endpoint)
+    }
+
+    /// From the store: a full disk is emptied, a lock released; the rest needs somebody.
+    init(store error: UserFacingError) {
+        switch error.code {
+        case .diskFull, .diskError, .databaseBusy: self.init(error, verdict: .retry(after: nil), endpoint: "database")
+        default: self.init(error, verdict: .needsPerson, endpoint: "database")
+        }
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let failure as PullFailure: self = failure
+        case let failure as APIError: self.init(failure)
+        case let failure as UserFacingError: self.init(store: failure)
+        case is CancellationError: self = .cancelled
+        default:
+            self.init(
+                UserFacingError(.storeBug, "The pull failed.", cause: "\(error)"), verdict: .retry(after: nil))
+        }
+    }
+
+    static let cancelled = PullFailure(
+        UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),
+        verdict: .cancelled)
+
+    private static func verdict(of error: APIError) -> Verdict {
+        switch error.kind {
+        case .rateLimitExceeded(let wait): .retry(after: wait)
+        case .serviceUnavailable(_, let wait): .retry(after: wait)
+        case .serverError, .conflict, .unknown, .decodingError: .retry(after: nil)
+        case .networkError(.cancelled): .cancelled
+        case .networkError(.redirectRefused): .needsPerson
+        case .networkError: .retry(after: nil)
+        case .unauthorized, .forbidden, .notFound, .invalidInput: .needsPerson
+        }
+    }
+}

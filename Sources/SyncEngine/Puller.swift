@@ -1,0 +1,225 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// The pulls, one at a time: head and gaps, sweep, check. Each writes its own row in the history.
+struct Puller: Sendable {
+    let store: Store
+    let client: PRSNLClient
+    let identity: Identity
+    let time: TimeSource
+    let log: LogHandler
+    let progress: @Sendable (EngineState.Progress?) -> Void
+
+    /// The head is read this far below the newest covered instant: items that were hidden, or arrived late.
+    static let overlap: Duration = .seconds(15 * 60)
+    /// Items that the server works on for longer than this are left to the sweep.
+    static let pendingLimit: Duration = .seconds(86_400)
+
+    /// What changed, over all pulls of one piece of work.
+    struct Changes: Sendable, Equatable {
+        var added = 0
+        var changed = 0
+        var deleted = 0
+        var suspects = 0
+        var isEmpty: Bool { self == Changes() }
+
+        static func += (left: inout Changes, right: Changes) {
+            left.added += right.added
+            left.changed += right.changed
+            left.deleted += right.deleted
+            left.suspects += right.suspects
+        }
+
+        mutating func add(_ record: PullRecord) {
+            added += record.added
+            changed += record.changed
+            deleted += record.deleted
+            suspects += record.suspects
+        }
+    }
+
+    /// How a sweep treats the server and other work.
+    struct Manners: Sendable {
+        var pace: @Sendable (Duration) async throws -> Void
+        var givesWay: @Sendable () -> Bool
+
+        static let none = Manners(pace: { _ in }, givesWay: { false })
+    }
+
+    // MARK: Dialect C
+
+    /// The newest items down to what is known, then each gap below, newest first.
+    func pullCursor(pageSize: Int) async throws(PullFailure) -> Changes {
+        var changes = Changes()
+        let start = time.now()
+        let coverage = await store.coverage
+        let isFirst = coverage.intervals.isEmpty
+        let bottom = isFirst ? .earliest : try await headBottom(coverage, now: start)
+        changes.add(
+            try await record(isFirst ? .backfill : .head) { committer, requests throws(PullFailure) in
+                _ = try await cursorPull(committer, requests).run(
+                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize)
+            })
+        var known: ClosedRange<Timestamp>?
+        while let gap = await store.coverage.gaps().first {
+            guard gap != known else {
+                throw PullFailure(
+                    UserFacingError(.storeBug, "The gap below \(gap.upperBound) does not close."),
+                    verdict: .retry(after: nil))
+            }
+            known = gap
+            changes.add(
+                try await record(.backfill) { committer, requests throws(PullFailure) in
+                    _ = try await cursorPull(committer, requests).run(
+                        top: gap.upperBound, bottom: gap.lowerBound, readAt: start, pageSize: pageSize)
+                })
+        }
+        return changes
+    }
+
+    private func headBottom(_ coverage: Coverage, now: Timestamp) async throws(PullFailure) -> Timestamp {
+        let overlapped = (coverage.newest ?? .earliest).advanced(by: .zero - Self.overlap)
+        do {
+            let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
+            return min(overlapped, pending ?? .latest)
+        } catch {
+            throw PullFailure(store: error)
+        }
+    }
+
+    /// The whole line again, or what a sweep that was interrupted has left.
+    ///
+    /// - Returns: `nil` where it gave way; it goes on with the next call.
+    func sweepCursor(pageSize: Int, manners: Manners) async throws(PullFailure) -> Changes? {
+        if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
+        let readAt = await store.coverage.sweepStart ?? time.now()
+        var changes = Changes()
+        var end = CursorPull.End.reachedBottom
+        changes.add(
+            try await record(.sweep) { committer, requests throws(PullFailure) in
+                while end == .reachedBottom, let gap = await store.coverage.gaps(sweeping: true).first {
+                    let newest = await store.coverage.newest
+                    end = try await cursorPull(committer, requests).run(
+                        top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
+                        pageSize: pageSize, pace: manners.pace, givesWay: manners.givesWay)
+                }
+            })
+        do {
+            if end == .gaveWay {
+                try await store.saveCoverage()
+                return nil
+            }
+            try await store.finishSweep(at: time.now())
+        } catch {
+            throw PullFailure(store: error)
+        }
+        return changes
+    }
+
+    private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
+        CursorPull(
+            client: client, identity: identity, time: time, committer: committer, requests: requests,
+            onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
+    }
+
+    // MARK: Dialects P and E
+
+    func pass(
+        _ dialect: Dialect, manners: Manners
+    ) async throws(PullFailure) -> (changes: Changes, total: Int) {
+        var changes = Changes()
+        var total = 0
+        changes.add(
+            try await record(.pass) { committer, requests throws(PullFailure) in
+                (committer.record, total) = try await passPull(dialect, committer, requests).run(pace: manners.pace)
+            })
+        return (changes, total)
+    }
+
+    /// The newest items. The head says how many there are on the server, for comparing.
+    func headOfPages(
+        _ dialect: Dialect, etag: String?, pageSize: Int
+    ) async throws(PullFailure) -> (changes: Changes, head: PassPull.Head) {
+        var changes = Changes()
+        var head = PassPull.Head()
+        changes.add(
+            try await record(.head) { committer, requests throws(PullFailure) in
+                head = try await passPull(dialect, committer, requests).head(etag: etag, pageSize: pageSize)
+            })
+        return (changes, head)
+    }
+
+    private func passPull(
+        _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
+    ) -> PassPull {
+        let meter = ProgressMeter(kind: committer.record.kind, time: time, report: progress)
+        return PassPull(
+            client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
+            requests: requests, onPage: { meter.page($0, nil, expected: $1) })
+    }
+
+    // MARK: Absence
+
+    func check(accepted: Bool) async throws(PullFailure) -> (changes: Changes, held: Int) {
+        var changes = Changes()
+        var held = 0
+        changes.add(
+            try await record(.check) { committer, requests throws(PullFailure) in
+                (committer.record, held) = try await AbsenceCheck(
+                    store: store, client: client, identity: identity, time: time, requests: requests
+                ).run(record: committer.record, accepted: accepted)
+            })
+        return (changes, held)
+    }
+
+    // MARK: History
+
+    /// Runs one pull and closes its row in the history, however it ends.
+    private func record(
+        _ kind: PullRecord.Kind,
+        _ body: (PageCommitter, RequestCounter) async throws(PullFailure) -> Void
+    ) async throws(PullFailure) -> PullRecord {
+        let requests = RequestCounter()
+        let committer = PageCommitter(
+            store: store, identity: identity, requests: requests, time: time,
+            record: PullRecord(kind: kind, startedAt: time.now()))
+        defer { progress(nil) }
+        do {
+            try await body(committer, requests)
+            return try await finish(committer.record, requests, .complete)
+        } catch {
+            let outcome: PullRecord.Outcome = error.verdict == .cancelled ? .interrupted : .failed
+            var record = committer.record
+            record.errorCode = error.verdict == .cancelled ? nil : error.error.code.rawValue
+            do {
+                _ = try await finish(record, requests, outcome)
+            } catch let second {
+                // The first failure is the cause; this one is its consequence on the same file.
+                log(.warning, .store, "the history could not be written: \(second.error.message)")
+            }
+            throw error
+        }
+    }
+
+    private func finish(
+        _ record: PullRecord, _ requests: RequestCounter, _ outcome: PullRecord.Outcome
+    ) async throws(PullFailure) -> PullRecord {
+        var record = record
+        record.requests = requests.count
+        record.endedAt = time.now()
+        record.outcome = outcome
+        do {
+            try await store.finish(record)
+        } catch {
+            throw PullFailure(store: error)
+        }
+        let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
+        let didSomething = record.added + record.changed + record.deleted + record.suspects > 0
+        log(
+            didSomething ? .info : .debug, record.kind == .sweep ? .sweep : .pull,
+            "\(record.kind.rawValue) \(outcome.rawValue): \(record.added) new, \(record.changed) changed, "
+                + "\(record.deleted) deleted, \(record.suspects) missing; \(record.requests) requests, \(took) ms")
+        return record
+    }
+}

@@ -1,0 +1,45 @@
+import PRSNLCore
+
+/// How long to wait after a pull that failed: exponential backoff with full jitter, capped
+/// (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
+struct RetryPolicy: Sendable {
+    /// The first step.
+    var base: Duration = .seconds(4)
+    /// The longest step.
+    var cap: Duration = .seconds(3_600)
+    /// Even a lucky draw leaves the server this long.
+    var floor: Duration = .seconds(1)
+
+    /// - Parameters:
+    ///   - failures: How many pulls in a row have failed, from 1.
+    ///   - draw: A number from 0 to 1, at random.
+    func delay(failures: Int, verdict: PullFailure.Verdict, draw: Double) -> Duration {
+        switch verdict {
+        case .retry(after: let wait?):
+            // The server said when; a little later than that, so that not all come in the same instant.
+            return min(max(wait, floor), cap) + .milliseconds(Int64(draw * 1_000))
+        case .needsPerson:
+            return cap / 2 + cap / 2 * draw
+        case .retry(after: nil), .cancelled:
+            let step = min(cap, base * (1 << min(max(failures, 1) - 1, 20)))
+            return max(floor, step * draw)
+        }
+    }
+}
+
+/// A small generator of random numbers with a seed (SplitMix64), so that a run can be repeated.
+struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64?) {
+        state = seed ?? UInt64.random(in: .min ... .max)
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,90 @@
+import PRSNLCore
+
+/// What to do next, and when: a value that is told what happened and asked for the next step.
+struct Schedule: Sendable, Equatable {
+    enum Work: Sendable, Equatable {
+        /// The newest items, and whatever gap is known.
+        case pull
+        /// The whole line again, or what is left of it.
+        case sweep
+        /// Suspects that were found once and are to be asked for again.
+        case check
+    }
+
+    var settings: SyncSettings
+    /// When the last pull began.
+    var lastPull: Timestamp?
+    /// When a pull last brought something new.
+    var lastNews: Timestamp?
+    /// How many pulls in a row saw items that the server is still working on.
+    var pendingLooks = 0
+    var hasPending = false
+    /// T2: the last sweep that counts began then; `nil` while the copy has gaps.
+    var editsAsOf: Timestamp?
+    /// Whether a sweep was begun and not finished.
+    var isSweeping = false
+    var live = 0
+    var oldestFound: Timestamp?
+    /// After a failure: not before.
+    var notBefore: Timestamp?
+    var failures = 0
+
+    init(settings: SyncSettings) {
+        self.settings = settings
+    }
+
+    /// A quiet account is looked at this much less often.
+    private static let quietFactor = 3
+    private static let quietAfter: Duration = .seconds(3_600)
+    /// Items that the server works on settle within seconds; the first look comes after this, then ever later.
+    private static let firstPendingLook: Duration = .seconds(15)
+    private static let smallCopy = 2_000
+
+    /// The most urgent work and when it is due; in the past means now.
+    func next(now: Timestamp) -> (work: Work, at: Timestamp) {
+        var best: (work: Work, at: Timestamp) = (.pull, lastPull?.advanced(by: pollInterval(now: now)) ?? now)
+        func consider(_ work: Work, _ at: Timestamp) {
+            if at < best.at, best.at > now { best = (work, at) }
+        }
+        if let oldestFound { consider(.check, oldestFound.advanced(by: AbsenceCheck.cacheTime)) }
+        if isSweeping {
+            consider(.sweep, now)
+        } else if let editsAsOf {
+            consider(.sweep, editsAsOf.advanced(by: sweepInterval))
+        }
+        if let notBefore, best.at < notBefore { best.at = notBefore }
+        // A clock that was set back must not put the next pull off for years.
+        let latest = now.advanced(by: max(sweepInterval, pollInterval(now: now), .seconds(3_600)))
+        best.at = min(best.at, latest)
+        return best
+    }
+
+    func pollInterval(now: Timestamp) -> Duration {
+        if hasPending, pendingLooks < 16 {
+            let soon = Self.firstPendingLook * (1 << pendingLooks)
+            if soon < settings.pollInterval { return soon }
+        }
+        guard let lastNews, now.duration(since: lastNews) < Self.quietAfter else {
+            return settings.pollInterval * Self.quietFactor
+        }
+        return settings.pollInterval
+    }
+
+    var sweepInterval: Duration {
+        settings.sweepInterval ?? (live > Self.smallCopy ? .seconds(86_400) : .seconds(6 * 3_600))
+    }
+
+    mutating func pullSucceeded(startedAt start: Timestamp, foundNews: Bool) {
+        // The first pull counts as news: an account that somebody has just set up is one that somebody looks at.
+        if foundNews || lastPull == nil { lastNews = start }
+        pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
+        lastPull = start
+        notBefore = nil
+        failures = 0
+    }
+
+    mutating func failed(at now: Timestamp, policy: RetryPolicy, verdict: PullFailure.Verdict, draw: Double) {
+        failures += 1
+        notBefore = now.advanced(by: policy.delay(failures: failures, verdict: verdict, draw: draw))
+    }
+}

@@ -1,0 +1,24 @@
+/// What the owner may set about pulling; read again at reload.
+public struct SyncSettings: Sendable, Equatable {
+    /// Between two looks at the head; three times as long after a quiet hour.
+    public var pollInterval: Duration = .seconds(300)
+    /// Between two sweeps; `nil`: daily above 2,000 items, every 6 h below.
+    public var sweepInterval: Duration?
+    /// 1 to 100.
+    public var pageSize = 100
+
+    public init() {}
+}
+
+/// What a person asks for.
+public struct SyncRequest: Sendable, Equatable {
+    /// A whole sweep, not just the head.
+    public var full = false
+    /// Believe the deletions that were held back.
+    public var acceptDeletions = false
+
+    public init(full: Bool = false, acceptDeletions: Bool = false) {
+        self.full = full
+        self.acceptDeletions = acceptDeletions
+    }
+}
