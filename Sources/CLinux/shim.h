@@ -36,6 +36,9 @@ static inline int prsnl_open(const char *path, int flags, mode_t mode) { return 
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }
 static inline int prsnl_fcntl_lock(int fd, int op, struct flock *l) { return fcntl(fd, op, l); }
 static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { return ioctl(fd, op, v); }
+// glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
 // WIFEXITED and friends are macros with arguments: wait(2).
 static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }
 static inline int prsnl_wait_exit_status(int s) { return WEXITSTATUS(s); }

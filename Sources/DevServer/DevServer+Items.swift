@@ -1,0 +1,93 @@
+import PRSNLCore
+
+extension DevServer {
+    // MARK: Reading
+
+    /// What the timeline should show: visible items, newest first (by `updatedAt` on dialect E).
+    ///
+    /// - Parameter owner: an account's id; `nil` for everybody's.
+    public func items(owner: String? = nil) -> [DevItem] {
+        shared.state.withLock { $0.items.items(owner: owner) }
+    }
+
+    /// Items in `processing`, which no timeline shows.
+    public func hiddenItems() -> [DevItem] { shared.state.withLock { $0.items.hiddenItems() } }
+
+    /// The item, hidden or not; `nil` when it was deleted or never there.
+    public func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
+
+    /// All items, hidden ones included.
+    public var itemCount: Int { shared.state.withLock { $0.items.count } }
+
+    // MARK: Changing
+
+    /// Adds an item at its own place in time; one with the same id is replaced.
+    public func add(_ item: DevItem) { shared.state.withLock { $0.items.add(item) } }
+
+    public func add(_ items: [DevItem]) { shared.state.withLock { $0.items.add(contentsOf: items) } }
+
+    /// Adds generated items with the server's time, one microsecond apart, as if they had just been captured and processed.
+    ///
+    /// - Returns: them, newest first.
+    @discardableResult
+    public func addNew(count: Int = 1, owner: String = DevAccount.owner.id) -> [DevItem] {
+        shared.state.withLock { state in (0..<count).map { _ in state.addNewItem(owner: owner) }.reversed() }
+    }
+
+    /// Changes an item and moves its `updatedAt` to the server's time, unless `change` moves it itself.
+    ///
+    /// - Returns: false when there is no such item.
+    @discardableResult
+    public func edit(_ id: String, _ change: @Sendable (inout DevItem) -> Void) -> Bool {
+        shared.state.withLock { $0.edit(id, change) }
+    }
+
+    /// Deletes an item.
+    ///
+    /// - Parameter cached: `GET /api/items/{id}` goes on to answer 200 until `clearCache()`.
+    /// - Returns: false when there is no such item.
+    @discardableResult
+    public func delete(_ id: String, cached: Bool = false) -> Bool {
+        shared.state.withLock { state in
+            guard let item = state.items.remove(id) else { return false }
+            if cached { state.cached[id] = item }
+            return true
+        }
+    }
+
+    /// Deleted items are now unknown to `GET /api/items/{id}` too.
+    public func clearCache() { shared.state.withLock { $0.cached = [:] } }
+
+    public func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
+
+    /// `processing`: on no timeline, but found by its id.
+    public func hide(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: true) } }
+
+    /// Back on the timeline, at its old place.
+    public func show(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: false) } }
+
+    /// Captured items become what the real server makes of them within seconds.
+    public func settle() { shared.state.withLock { $0.settleAll() } }
+
+    /// Ids of captured items that are still pending or hidden.
+    public var unsettledIDs: [String] { shared.state.withLock { $0.unsettled.map(\.id) } }
+
+    public func setQuirks(_ change: @Sendable (inout Quirks) -> Void) {
+        shared.state.withLock { state in
+            change(&state.quirks)
+            state.items.forgetRendered()
+        }
+    }
+
+    // MARK: Credentials
+
+    /// A login token that the server accepts (dialect C).
+    ///
+    /// - Parameter lifetime: `nil` for the configured one.
+    public func issueToken(for account: DevAccount = .owner, lifetime: Duration? = nil) -> String {
+        shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime).access }
+    }
+
+    /// Login tokens given out so far are now expired: answered as the test user.
+    public func expireTokens() { shared.state.withLock { $0.expireTokens() } }
+}

@@ -1,0 +1,59 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+/// A PRSNL server on a loopback socket, for development, tests, the demo and benchmarks.
+///
+/// One thread serves all connections; all data may be read and changed from any thread while it does.
+public final class DevServer: Sendable {
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// The port that is really listened on.
+    public let port: UInt16
+    public let configuration: Configuration
+    let shared: SharedState
+    private let thread: ServerThread
+
+    /// Starts to listen and serve.
+    ///
+    /// - Throws: `Failure` when the port cannot be had.
+    public static func start(_ configuration: Configuration = Configuration(), items: [DevItem] = []) throws
+        -> DevServer
+    {
+        try DevServer(configuration, items: items)
+    }
+
+    private init(_ configuration: Configuration, items: [DevItem]) throws {
+        self.configuration = configuration
+        let listener = try Listener(port: configuration.port)
+        port = listener.port
+        let wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard wakeUp >= 0 else { throw Failure(description: "eventfd: errno \(errno)") }
+        shared = SharedState(ServerState(configuration: configuration, items: items), wakeUp: wakeUp)
+        thread = try ServerThread(shared: shared, listener: listener, wakeUp: wakeUp)
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// "http://127.0.0.1:PORT", with the path prefix.
+    public var url: String { "http://127.0.0.1:\(port)\(configuration.pathPrefix)" }
+
+    /// Closes every connection and the port, and waits for the thread. The data can still be read. Not from within a fault.
+    public func stop() {
+        shared.send(.stop)
+        thread.join()
+    }
+
+    /// Closes the port and every connection: the next connect is refused. The data stays.
+    public func refuseConnections() { shared.send(.refuseConnections) }
+
+    /// Listens again, on the same port.
+    public func acceptConnections() { shared.send(.acceptConnections) }
+
+    /// Closes every connection, also in the middle of an answer.
+    public func closeConnections() { shared.send(.closeConnections) }
+}

@@ -1,0 +1,7 @@
+/// Serves all connections, on one thread.
+final class EventLoop {
+    init(shared: SharedState, listener: Listener, wakeUp: Int32) {
+    }
+
+    func run() {}
+}

@@ -1,0 +1,41 @@
+/// Which requests a fault or a wait is about.
+public struct RequestMatcher: Sendable {
+    let matches: @Sendable (LoggedRequest) -> Bool
+
+    public init(_ matches: @escaping @Sendable (LoggedRequest) -> Bool) {
+        self.matches = matches
+    }
+
+    /// Every request.
+    public static let any = RequestMatcher { _ in true }
+    public static let timeline = path("/api/timeline")
+    /// `GET /api/items/{id}` of any item.
+    public static let item = RequestMatcher { $0.method == "GET" && $0.path.hasPrefix("/api/items/") }
+    /// Creating an item, in any dialect.
+    public static let capture = RequestMatcher {
+        $0.method == "POST" && ($0.path == "/api/capture" || $0.path == "/api/items")
+    }
+    public static let checkDuplicate = path("/api/capture/check-duplicate", method: "POST")
+    public static let account = path("/api/auth/me")
+    public static let login = path("/api/auth/login")
+    public static let refresh = path("/api/auth/refresh")
+    public static let health = path("/api/health")
+    /// Anything but GET and HEAD.
+    public static let write = RequestMatcher { $0.method != "GET" && $0.method != "HEAD" }
+
+    /// A path without its query, exactly; `method` `nil` for any.
+    public static func path(_ path: String, method: String? = nil) -> RequestMatcher {
+        RequestMatcher { $0.path == path && (method == nil || $0.method == method) }
+    }
+
+    /// A path that begins so.
+    public static func path(prefix: String, method: String? = nil) -> RequestMatcher {
+        RequestMatcher { $0.path.hasPrefix(prefix) && (method == nil || $0.method == method) }
+    }
+
+    /// Narrows.
+    public func and(_ condition: @escaping @Sendable (LoggedRequest) -> Bool) -> RequestMatcher {
+        let matches = matches
+        return RequestMatcher { matches($0) && condition($0) }
+    }
+}

@@ -1,0 +1,63 @@
+import PRSNLCore
+
+/// Everything the server knows, behind one lock.
+struct ServerState: Sendable {
+    struct Token: Sendable {
+        var account: DevAccount
+        var expiresAt: Timestamp
+    }
+
+    struct Script: Sendable {
+        let number: Int
+        let fault: Fault
+        let matcher: RequestMatcher
+        var skip: Int
+        var times: Int
+        var applied = 0
+        var isReleased = false
+    }
+
+    /// A captured item on its way from `pending` to what becomes of it.
+    struct Unsettled: Sendable {
+        let id: String
+        let number: Int
+        /// The timeline request with which it settles.
+        var dueRequest: Int?
+        var dueTime: Timestamp?
+    }
+
+    let configuration: DevServer.Configuration
+    var quirks: DevServer.Quirks
+    var items: ItemTable
+    /// Deleted, but `GET /api/items/{id}` still finds them.
+    var cached: [String: DevItem] = [:]
+    var unsettled: [Unsettled] = []
+    var captureCount = 0
+    var captureWindowStart: Timestamp?
+    var capturesInWindow = 0
+
+    var accessTokens: [String: Token] = [:]
+    var refreshTokens: [String: Token] = [:]
+    var tokenCount = 0
+
+    var script: [Script] = []
+    var scriptCount = 0
+
+    var log: [LoggedRequest] = []
+    var requestCount = 0
+    var timelineRequestCount = 0
+    var endpointCounts: [String: Int] = [:]
+
+    var mutationRandom: ItemRandom
+    var mutationCount = 0
+
+    init(configuration: DevServer.Configuration, items: [DevItem]) {
+        self.configuration = configuration
+        quirks = configuration.quirks
+        self.items = ItemTable(dialect: configuration.dialect)
+        self.items.add(contentsOf: items)
+        mutationRandom = ItemRandom(state: configuration.mutation?.seed ?? 0)
+    }
+
+    var now: Timestamp { configuration.now() }
+}

@@ -1,0 +1,35 @@
+/// What `eventually` waited for in vain.
+public struct WaitedInVain: Error, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// How long to wait for what must happen: far longer than it ever takes, because it only bounds a failing test.
+public let generousDeadline: Duration = .seconds(60)
+
+/// Asks again and again until the answer is not `nil`.
+///
+/// - Parameter what: for the error: "the daemon to listen".
+public func eventually<Value: Sendable>(
+    _ what: String, within deadline: Duration = generousDeadline, _ condition: () async throws -> Value?
+) async throws -> Value {
+    let clock = ContinuousClock()
+    let end = clock.now + deadline
+    var pause = Duration.milliseconds(1)
+    while true {
+        if let value = try await condition() { return value }
+        guard clock.now < end else { throw WaitedInVain("waited \(deadline) for \(what)") }
+        try await Task.sleep(for: pause)
+        pause = min(pause * 2, .milliseconds(20))
+    }
+}
+
+/// Asks again and again until the answer is yes.
+public func eventually(
+    _ what: String, within deadline: Duration = generousDeadline, _ condition: () async throws -> Bool
+) async throws {
+    _ = try await eventually(what, within: deadline) { () async throws -> Void? in try await condition() ? () : nil }
+}
