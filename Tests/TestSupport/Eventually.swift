@@ -1,3 +1,5 @@
+public import PRSNLCore
+
 /// What `eventually` waited for in vain.
 public struct WaitedInVain: Error, CustomStringConvertible {
     public let description: String
@@ -32,4 +34,24 @@ public func eventually(
     _ what: String, within deadline: Duration = generousDeadline, _ condition: () async throws -> Bool
 ) async throws {
     _ = try await eventually(what, within: deadline) { () async throws -> Void? in try await condition() ? () : nil }
+}
+
+/// The code of the `UserFacingError` that the body throws; `nil` when it throws nothing. Other errors are rethrown.
+public func errorCode(_ body: () throws -> Void) throws -> ErrorCode? {
+    do {
+        try body()
+        return nil
+    } catch let error as any UserFacing {
+        return error.userFacing.code
+    }
+}
+
+/// The same for asynchronous bodies.
+public func errorCode(_ body: () async throws -> Void) async throws -> ErrorCode? {
+    do {
+        try await body()
+        return nil
+    } catch let error as any UserFacing {
+        return error.userFacing.code
+    }
 }

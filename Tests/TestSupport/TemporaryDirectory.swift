@@ -70,6 +70,11 @@ public enum TestFile {
 
     public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    /// Removes a file; throws where there is none.
+    public static func remove(_ path: String) throws {
+        guard unlink(path) == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(errno)))") }
+    }
+
     private static func failure(_ operation: String, _ path: String) -> Failure {
         Failure(description: "\(operation) \(path): \(String(cString: strerror(errno)))")
     }

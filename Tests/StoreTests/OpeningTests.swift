@@ -1,0 +1,139 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite struct OpeningTests {
+    let fixture = StoreFixture()
+    typealias Fixture = StoreFixture
+
+    /// Opens the file as writer and as reader, and checks that both refuse it and leave it as it is.
+    private func expectRefused(_ code: ErrorCode, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let before = try TestFile.read(fixture.path)
+        let writer = try errorCode { _ = try Store(path: fixture.path) }
+        #expect(writer == code, sourceLocation: sourceLocation)
+        let reader = try errorCode { _ = try StoreReader(path: fixture.path).summary() }
+        #expect(reader == code, sourceLocation: sourceLocation)
+        #expect(try TestFile.read(fixture.path) == before, sourceLocation: sourceLocation)
+    }
+
+    private func make(_ statements: String) throws {
+        do {
+            try Connection(path: fixture.path, mode: .readWrite).execute(statements)
+        } catch {
+            throw error.userFacing(path: fixture.path)
+        }
+    }
+
+    @Test func aTextFileIsNoDatabase() throws {
+        try TestFile.write(String(repeating: "Not a database. ", count: 100), to: fixture.path)
+        try expectRefused(.notADatabase)
+    }
+
+    @Test func aDatabaseOfAnotherApplicationIsRefused() throws {
+        try make("PRAGMA application_id = 7; CREATE TABLE t (x); PRAGMA user_version = 1")
+        try expectRefused(.otherApplication)
+    }
+
+    @Test func aDatabaseWithoutAnApplicationIsRefused() throws {
+        try make("CREATE TABLE t (x)")
+        try expectRefused(.otherApplication)
+    }
+
+    @Test func aNewerSchemaIsRefused() throws {
+        try make("PRAGMA application_id = \(Schema.applicationID); CREATE TABLE t (x); PRAGMA user_version = 99")
+        try expectRefused(.newerSchema)
+    }
+
+    @Test func aDamagedFileIsRefused() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page((1...50).map { Fixture.item($0) }))
+        await store.close()
+        for suffix in ["-wal", "-shm"] { try TestFile.remove(fixture.path + suffix) }
+        var bytes = try TestFile.read(fixture.path)
+        // Everything after the header of the first page: the schema is gone.
+        for index in 100..<bytes.count { bytes[index] = 0xA5 }
+        try TestFile.write(bytes, to: fixture.path)
+        try expectRefused(.databaseDamaged)
+    }
+
+    @Test func aMissingFileIsSaidToBeMissing() throws {
+        #expect(try errorCode { _ = try StoreReader(path: fixture.path) } == .noDatabase)
+    }
+
+    @Test func aFolderThatIsNotThereIsNamed() throws {
+        let path = fixture.directory.file("nowhere") + "/prsnl.sqlite"
+        #expect { _ = try Store(path: path) } throws: { error in
+            (error as? UserFacingError).map { $0.code == .databaseUnreadable && $0.message.contains(path) } ?? false
+        }
+    }
+
+    @Test func theWriteAheadLogIsKeptForReadersWhoMayNotWrite() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        await store.close()
+        #expect(TestFile.exists(fixture.path + "-wal"))
+        #expect(TestFile.exists(fixture.path + "-shm"))
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1")
+    }
+
+    @Test func aFileThatIsReplacedUnderTheWriterRefusesWrites() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        try TestFile.remove(fixture.path)
+        try TestFile.write("another file", to: fixture.path)
+        let code = try await errorCode { try await store.commit(Fixture.page([Fixture.item(2)])) }
+        #expect(code == .databaseReplaced)
+        #expect(try TestFile.text(fixture.path) == "another file")
+        await store.close()
+    }
+
+    @Test func anUncleanStopIsNoticedAtTheNextStart() async throws {
+        // The state of a file whose owner was killed: written to, and never closed.
+        let store = try fixture.open()
+        #expect(!store.wasStoppedUncleanly)
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        #expect(try fixture.query("SELECT stopped_cleanly FROM copy") == "0")
+        await store.close()
+        #expect(try fixture.query("SELECT stopped_cleanly FROM copy") == "1")
+    }
+
+    @Test func aBoundCopyRefusesAnotherServerDialectOrAccount() async throws {
+        let store = try fixture.open()
+        let bound = Binding(
+            serverURL: "https://a.example", dialect: .cursor, accountID: "1", accountName: "a@a.example")
+        try await store.bind(bound)
+        try await store.bind(bound)
+        for (change, code) in [
+            ({ $0.serverURL = "https://b.example" }, ErrorCode.serverChanged), ({ $0.dialect = .page }, .serverChanged),
+            ({ $0.accountID = "2" }, .accountChanged),
+        ] as [((inout Binding) -> Void, ErrorCode)] {
+            var other = bound
+            change(&other)
+            let thrown = try await errorCode { [other] in try await store.bind(other) }
+            #expect(thrown == code)
+            #expect(await store.binding == bound)
+        }
+        await store.close()
+        let again = try fixture.open()
+        #expect(await again.binding == bound)
+        await again.close()
+    }
+
+    @Test func recurringErrorsAreGrouped() async throws {
+        let store = try fixture.open()
+        for second in 1...3 {
+            try await store.recordError(
+                code: .serverError, endpoint: "GET /api/timeline", message: "Server error.", at: Fixture.at(second))
+        }
+        let error = try StoreReader(path: fixture.path).summary().lastError
+        #expect(error?.count == 3)
+        #expect(error?.first == Fixture.at(1))
+        #expect(error?.last == Fixture.at(3))
+        #expect(error?.isOver == false)
+        try await store.noteSuccess()
+        #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == true)
+        await store.close()
+    }
+}
