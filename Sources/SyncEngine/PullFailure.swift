@@ -63,3 +63,7 @@ struct PullFailure: Error, Sendable {
         }
     }
 }
+
+extension PullFailure: UserFacing {
+    var userFacing: UserFacingError { error }
+}

@@ -49,8 +49,8 @@ struct Puller: Sendable {
 
     // MARK: Dialect C
 
-    /// The newest items down to what is known, then each gap below, newest first.
-    func pullCursor(pageSize: Int) async throws(PullFailure) -> Changes {
+    /// The newest items, down to what is known.
+    func head(pageSize: Int) async throws(PullFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
@@ -61,6 +61,13 @@ struct Puller: Sendable {
                 _ = try await cursorPull(committer, requests).run(
                     top: nil, bottom: bottom, readAt: start, pageSize: pageSize)
             })
+        return changes
+    }
+
+    /// Each gap below the newest items, newest first.
+    func fillGaps(pageSize: Int) async throws(PullFailure) -> Changes {
+        var changes = Changes()
+        let start = time.now()
         var known: ClosedRange<Timestamp>?
         while let gap = await store.coverage.gaps().first {
             guard gap != known else {

@@ -3,8 +3,10 @@ import PRSNLCore
 /// What to do next, and when: a value that is told what happened and asked for the next step.
 struct Schedule: Sendable, Equatable {
     enum Work: Sendable, Equatable {
-        /// The newest items, and whatever gap is known.
+        /// The newest items.
         case pull
+        /// The gaps below them.
+        case fill
         /// The whole line again, or what is left of it.
         case sweep
         /// Suspects that were found once and are to be asked for again.
@@ -23,11 +25,13 @@ struct Schedule: Sendable, Equatable {
     var editsAsOf: Timestamp?
     /// Whether a sweep was begun and not finished.
     var isSweeping = false
+    var hasGaps = false
     var live = 0
     var oldestFound: Timestamp?
-    /// After a failure: not before.
-    var notBefore: Timestamp?
-    var failures = 0
+    /// Failures of pulls of the newest items.
+    var head = Backoff()
+    /// Failures of everything else: one bad row far down on the server must not keep new items away.
+    var deep = Backoff()
 
     init(settings: SyncSettings) {
         self.settings = settings
@@ -40,24 +44,35 @@ struct Schedule: Sendable, Equatable {
     private static let firstPendingLook: Duration = .seconds(15)
     private static let smallCopy = 2_000
 
+    /// How often in a row something failed, and when it may be tried again.
+    struct Backoff: Sendable, Equatable {
+        var failures = 0
+        var notBefore = Timestamp.earliest
+    }
+
     /// The most urgent work and when it is due; in the past means now.
     func next(now: Timestamp) -> (work: Work, at: Timestamp) {
-        var best: (work: Work, at: Timestamp) = (.pull, lastPull?.advanced(by: pollInterval(now: now)) ?? now)
+        let pollAt = lastPull?.advanced(by: pollInterval(now: now)) ?? now
+        var best: (work: Work, at: Timestamp) = (.pull, max(pollAt, head.notBefore))
         func consider(_ work: Work, _ at: Timestamp) {
+            let at = max(at, deep.notBefore)
             if at < best.at, best.at > now { best = (work, at) }
         }
+        if hasGaps { consider(.fill, now) }
         if let oldestFound { consider(.check, oldestFound.advanced(by: AbsenceCheck.cacheTime)) }
         if isSweeping {
             consider(.sweep, now)
         } else if let editsAsOf {
             consider(.sweep, editsAsOf.advanced(by: sweepInterval))
         }
-        if let notBefore, best.at < notBefore { best.at = notBefore }
         // A clock that was set back must not put the next pull off for years.
         let latest = now.advanced(by: max(sweepInterval, pollInterval(now: now), .seconds(3_600)))
         best.at = min(best.at, latest)
         return best
     }
+
+    /// Whether something failed and is yet to be tried again.
+    func isWaiting(now: Timestamp) -> Bool { head.failures > 0 || deep.notBefore > now }
 
     func pollInterval(now: Timestamp) -> Duration {
         if hasPending, pendingLooks < 16 {
@@ -74,16 +89,17 @@ struct Schedule: Sendable, Equatable {
         settings.sweepInterval ?? (live > Self.smallCopy ? .seconds(86_400) : .seconds(6 * 3_600))
     }
 
-    mutating func pullSucceeded(startedAt start: Timestamp, foundNews: Bool) {
+    mutating func headSucceeded(startedAt start: Timestamp, foundNews: Bool) {
         // The first pull counts as news: an account that somebody has just set up is one that somebody looks at.
         if foundNews || lastPull == nil { lastNews = start }
         pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
         lastPull = start
-        notBefore = nil
-        failures = 0
+        head = Backoff()
     }
+}
 
-    mutating func failed(at now: Timestamp, policy: RetryPolicy, verdict: PullFailure.Verdict, draw: Double) {
+extension Schedule.Backoff {
+    mutating func fail(at now: Timestamp, policy: RetryPolicy, verdict: PullFailure.Verdict, draw: Double) {
         failures += 1
         notBefore = now.advanced(by: policy.delay(failures: failures, verdict: verdict, draw: draw))
     }

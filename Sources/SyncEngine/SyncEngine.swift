@@ -84,7 +84,7 @@ public final class SyncEngine: Sendable {
                 _ = await attempt(next.work, &memory, request: SyncRequest(), manners: manners(memory.schedule))
             } else {
                 publish { state in
-                    state.activity = memory.schedule.failures > 0 ? .waiting : .idle
+                    state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
                     state.nextPullAt = next.at
                 }
                 await wakeup.wait(atMost: next.at.duration(since: now), time: time)
@@ -121,12 +121,17 @@ public final class SyncEngine: Sendable {
         /// be read.
         var surplus = 0
         var held = 0
+        /// Whether what is being done now is anything but looking at the newest items.
+        var isDeep = false
     }
 
     private func serve(_ requested: [Requested], _ memory: inout Memory) async {
         let request = SyncRequest(
             full: requested.contains { $0.request.full },
             acceptDeletions: requested.contains { $0.request.acceptDeletions })
+        // Somebody who asks has perhaps just mended it.
+        memory.schedule.head = Schedule.Backoff()
+        memory.schedule.deep = Schedule.Backoff()
         let result = await attempt(.pull, &memory, request: request, manners: .none)
         for one in requested { one.answer.resume(returning: result) }
     }
@@ -162,12 +167,12 @@ public final class SyncEngine: Sendable {
         }
         var result = SyncResult(isComplete: false)
         do {
-            let start = time.now()
+            memory.isDeep = false
             let changes = try await perform(work, &memory, request: request, manners: manners)
             result.added = changes.added
             result.changed = changes.changed
             result.deleted = changes.deleted
-            try await settle(work, &memory, startedAt: start, changes: changes)
+            try await settle(&memory, changes: changes)
             result.problem = await shortcoming(memory)
             result.isComplete = result.problem == nil
         } catch {
@@ -190,16 +195,21 @@ public final class SyncEngine: Sendable {
         var changes = Puller.Changes()
         var hasSwept = false
         let start = time.now()
-        switch (work, dialect) {
-        case (.pull, .cursor):
-            changes += try await puller.pullCursor(pageSize: pageSize)
-            memory.newAsOf = start
-        case (.pull, _):
-            hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
-            memory.newAsOf = start
-        case (.sweep, _), (.check, _):
-            break
+        if work == .pull {
+            if dialect == .cursor {
+                changes += try await puller.head(pageSize: pageSize)
+            } else {
+                hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
+            }
+            memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
+        memory.isDeep = true
+        // A head pull leaves what has failed lately alone.
+        let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
+        if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
+            changes += try await puller.fillGaps(pageSize: pageSize)
+        }
+        if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {
             if dialect == .cursor {
                 guard let swept = try await puller.sweepCursor(pageSize: pageSize, manners: manners) else {
@@ -208,7 +218,6 @@ public final class SyncEngine: Sendable {
                 changes += swept
             } else {
                 changes += try await pass(dialect, &memory, manners: manners)
-                memory.newAsOf = start
             }
             hasSwept = true
         }
@@ -217,6 +226,7 @@ public final class SyncEngine: Sendable {
             changes += checked.changes
             memory.held = checked.held
         }
+        if !skipsDeep { memory.schedule.deep = Schedule.Backoff() }
         return changes
     }
 
@@ -262,11 +272,8 @@ public final class SyncEngine: Sendable {
 
     // MARK: Afterwards
 
-    private func settle(
-        _ work: Schedule.Work, _ memory: inout Memory, startedAt start: Timestamp, changes: Puller.Changes
-    ) async throws {
+    private func settle(_ memory: inout Memory, changes: Puller.Changes) async throws {
         await remember(&memory)
-        if work == .pull { memory.schedule.pullSucceeded(startedAt: start, foundNews: !changes.isEmpty) }
         try await store.noteSuccess()
         // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
         if !changes.isEmpty { try await saveNewAsOf(&memory) }
@@ -278,6 +285,7 @@ public final class SyncEngine: Sendable {
         let coverage = await store.coverage
         memory.schedule.editsAsOf = coverage.oldestRead
         memory.schedule.isSweeping = coverage.sweepStart != nil
+        memory.schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
         do {
             memory.schedule.live = try await store.liveCount()
             memory.schedule.oldestFound = try await store.oldestFoundSuspect()
@@ -302,8 +310,9 @@ public final class SyncEngine: Sendable {
         guard failure.verdict != .cancelled else { return }
         let now = time.now()
         let draw = shared.withLock { Double.random(in: 0...1, using: &$0.random) }
-        memory.schedule.failed(at: now, policy: policy, verdict: failure.verdict, draw: draw)
-        let wait = memory.schedule.notBefore?.duration(since: now).wholeMilliseconds ?? 0
+        let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
+        memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
+        let wait = memory.schedule[keyPath: backoff].notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .needsPerson ? .error : .warning, .pull,
             "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms")

@@ -1,0 +1,117 @@
+import PRSNLCore
+import Store
+import TestSupport
+import Testing
+
+@testable import SyncEngine
+
+@Suite struct OverlappingPagesTests {
+    @Test(arguments: [10, 50, 99, 100, 1_000])
+    func eachPageBeginsWithinTheOneBefore(_ largest: Int) {
+        var end = largest
+        var requests = 1
+        while end < 60_000 {
+            let next = OverlappingPages.following(end, largest: largest)
+            #expect(next.limit <= largest)
+            #expect(next.start < end, "repeats the last item")
+            #expect(next.end > end, "and goes on")
+            end = next.end
+            requests += 1
+        }
+        if largest >= 99 { #expect(requests < 60_000 / largest * 115 / 100, "with few items read twice") }
+    }
+}
+
+@Suite struct RetryPolicyTests {
+    let policy = RetryPolicy()
+
+    @Test func theStepDoublesUpToTheCap() {
+        #expect(policy.delay(failures: 1, verdict: .retry(after: nil), draw: 1) == .seconds(4))
+        #expect(policy.delay(failures: 2, verdict: .retry(after: nil), draw: 1) == .seconds(8))
+        #expect(policy.delay(failures: 500, verdict: .retry(after: nil), draw: 1) == .seconds(3_600))
+    }
+
+    @Test func jitterIsFullButLeavesTheServerASecond() {
+        #expect(policy.delay(failures: 9, verdict: .retry(after: nil), draw: 0) == .seconds(1))
+        #expect(policy.delay(failures: 9, verdict: .retry(after: nil), draw: 0.5) == .seconds(512))
+    }
+
+    @Test func theServersWordIsKept() {
+        #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(90)), draw: 0) == .seconds(90))
+        #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(9_000)), draw: 0) == .seconds(3_600))
+    }
+
+    @Test func whatNeedsAPersonIsLookedAtRarely() {
+        #expect(policy.delay(failures: 1, verdict: .needsPerson, draw: 0) >= .seconds(1_800))
+    }
+}
+
+@Suite struct ScheduleTests {
+    private func at(_ second: Int) -> Timestamp { Timestamp(microseconds: Int64(second) * 1_000_000) }
+
+    private func pulled(_ second: Int, news: Bool = true) -> Schedule {
+        var schedule = Schedule(settings: SyncSettings())
+        schedule.headSucceeded(startedAt: at(second), foundNews: news)
+        return schedule
+    }
+
+    @Test func theFirstPullIsDueAtOnce() {
+        let next = Schedule(settings: SyncSettings()).next(now: at(7))
+        #expect(next.work == .pull)
+        #expect(next.at == at(7))
+    }
+
+    @Test func aQuietHourMakesPollsRarer() {
+        var schedule = pulled(0)
+        #expect(schedule.next(now: at(1)).at == at(300))
+        schedule.headSucceeded(startedAt: at(3_600), foundNews: false)
+        #expect(schedule.next(now: at(3_601)).at == at(3_600 + 900))
+        schedule.headSucceeded(startedAt: at(4_500), foundNews: true)
+        #expect(schedule.next(now: at(4_501)).at == at(4_800))
+    }
+
+    @Test func pendingItemsAreLookedAtSoonAndThenEverLater() {
+        var schedule = pulled(0)
+        schedule.hasPending = true
+        #expect(schedule.next(now: at(1)).at == at(15))
+        schedule.headSucceeded(startedAt: at(15), foundNews: false)
+        #expect(schedule.next(now: at(16)).at == at(45))
+        for look in 0..<20 { schedule.headSucceeded(startedAt: at(100 + look), foundNews: false) }
+        #expect(schedule.next(now: at(120)).at == at(119 + 300))
+    }
+
+    @Test func sweepsAreDailyForLargeCopiesAndMoreOftenForSmallOnes() {
+        var schedule = pulled(86_000)
+        schedule.editsAsOf = at(0)
+        schedule.live = 2_001
+        #expect(schedule.next(now: at(86_001)) == (.pull, at(86_300)))
+        schedule.headSucceeded(startedAt: at(86_390), foundNews: true)
+        #expect(schedule.next(now: at(86_391)) == (.sweep, at(86_400)))
+        schedule.live = 2_000
+        #expect(schedule.next(now: at(86_391)).at <= at(86_391))
+        #expect(schedule.next(now: at(86_391)).work == .sweep)
+    }
+
+    @Test func aPollThatIsDueGoesBeforeASweep() {
+        var schedule = pulled(0)
+        schedule.isSweeping = true
+        #expect(schedule.next(now: at(10)).work == .sweep)
+        #expect(schedule.next(now: at(300)).work == .pull)
+    }
+
+    @Test func aFailureFarDownDoesNotHoldUpTheHead() {
+        var schedule = pulled(0)
+        schedule.hasGaps = true
+        schedule.deep.fail(at: at(10), policy: RetryPolicy(), verdict: .needsPerson, draw: 1)
+        #expect(schedule.next(now: at(11)) == (.pull, at(300)))
+    }
+
+    @Test func aClockSetBackDoesNotPutThePullOffForYears() {
+        let schedule = pulled(1_000_000_000)
+        #expect(schedule.next(now: at(0)).at <= at(86_400))
+    }
+}
+
+func == (left: (work: Schedule.Work, at: Timestamp), right: (work: Schedule.Work, at: Timestamp)) -> Bool {
+    left.work == right.work && left.at == right.at
+}
