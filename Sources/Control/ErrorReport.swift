@@ -5,9 +5,9 @@ public struct ErrorReport: Sendable, Equatable, Codable, Error {
     public var code: String
     public var heading: String
     public var message: String
-    @Nullable public var consequence: String?
+    @Nullable public var consequence: String? = nil
     public var recoverySuggestion: String
-    @Nullable public var nextCommand: String?
+    @Nullable public var nextCommand: String? = nil
 
     enum CodingKeys: String, CodingKey {
         case code, heading, message, consequence

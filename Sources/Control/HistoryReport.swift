@@ -8,7 +8,7 @@ public struct HistoryReport: Sendable, Equatable, Codable {
         /// `backfill`, `head`, `sweep`, `pass`, `check`.
         public var kind: String
         public var startedAt: Timestamp
-        @Nullable public var endedAt: Timestamp?
+        @Nullable public var endedAt: Timestamp? = nil
         /// `running`, `complete`, `incomplete`, `failed`, `interrupted`.
         public var outcome: String
         public var requests: Int
@@ -18,7 +18,7 @@ public struct HistoryReport: Sendable, Equatable, Codable {
         public var deleted: Int
         public var suspects: Int
         public var rejected: Int
-        @Nullable public var errorCode: String?
+        @Nullable public var errorCode: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case id, kind, outcome, requests, pages, added, changed, deleted, suspects, rejected

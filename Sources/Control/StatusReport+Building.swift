@@ -7,15 +7,15 @@ extension StatusReport {
         source = facts == nil ? .file : .daemon
         generatedAt = now
         attention = Self.attention(summary, problem: facts?.problem)
-        daemon = facts.map(Daemon.init)
         server = Server(
             url: summary.serverURL, dialect: summary.dialect?.rawValue, accountID: summary.accountID,
             accountName: summary.accountName)
         copy = Copy(summary, newAsOf: facts?.newAsOf)
-        pull = facts?.pull
-        lastError = summary.lastError.map(LastError.init)
         file = File(
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
+        daemon = facts.map(Daemon.init)
+        pull = facts?.pull
+        lastError = summary.lastError.map(LastError.init)
     }
 
     private static func attention(_ summary: CopySummary, problem: UserFacingError?) -> [Attention] {
@@ -41,9 +41,6 @@ extension StatusReport.Daemon {
 extension StatusReport.Copy {
     fileprivate init(_ summary: CopySummary, newAsOf engineTime: Timestamp?) {
         complete = summary.isComplete
-        // The file's time is only written when something else is; the engine's counts from the last look.
-        newAsOf = [summary.newAsOf, engineTime].compactMap(\.self).max()
-        editsAsOf = summary.editsAsOf
         live = summary.live
         deleted = summary.deleted
         rejected = summary.rejected
@@ -54,6 +51,9 @@ extension StatusReport.Copy {
                 from: gap.from <= .earliest ? nil : gap.from, to: gap.to >= .latest ? nil : gap.to)
         }
         possiblyMoreAt = summary.possiblyMoreAt
+        // The file's time is only written when something else is; the engine's counts from the last look.
+        newAsOf = [summary.newAsOf, engineTime].compactMap(\.self).max()
+        editsAsOf = summary.editsAsOf
     }
 }
 
@@ -81,7 +81,8 @@ extension ErrorCode {
             .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
             .databaseDamaged, .databaseReplaced, .databaseReadOnly, .databaseUnreadable, .noDatabase, .diskFull,
             .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
-            .deletionsHeld, .answerTooLarge, .usage, .controlRefused, .controlProtocol:
+            .deletionsHeld, .answerTooLarge, .usage, .controlRefused, .controlProtocol,
+            .controlSocketTaken, .controlSocketFailed:
             true
         case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
             .emptyAnswer, .unexpectedShape, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,

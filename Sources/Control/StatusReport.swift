@@ -25,8 +25,8 @@ public struct StatusReport: Sendable, Equatable, Codable {
         public var since: Timestamp
         /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
         public var activity: String
-        @Nullable public var nextPullAt: Timestamp?
-        @Nullable public var problem: ErrorReport?
+        @Nullable public var nextPullAt: Timestamp? = nil
+        @Nullable public var problem: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
             case pid, version, since, activity, problem
@@ -35,11 +35,11 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     public struct Server: Sendable, Equatable, Codable {
-        @Nullable public var url: String?
+        @Nullable public var url: String? = nil
         /// `C`, `P` or `E`.
-        @Nullable public var dialect: String?
-        @Nullable public var accountID: String?
-        @Nullable public var accountName: String?
+        @Nullable public var dialect: String? = nil
+        @Nullable public var accountID: String? = nil
+        @Nullable public var accountName: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case url, dialect
@@ -50,14 +50,14 @@ public struct StatusReport: Sendable, Equatable, Codable {
 
     /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
     public struct Gap: Sendable, Equatable, Codable {
-        @Nullable public var from: Timestamp?
-        @Nullable public var to: Timestamp?
+        @Nullable public var from: Timestamp? = nil
+        @Nullable public var to: Timestamp? = nil
     }
 
     public struct Copy: Sendable, Equatable, Codable {
         public var complete: Bool
-        @Nullable public var newAsOf: Timestamp?
-        @Nullable public var editsAsOf: Timestamp?
+        @Nullable public var newAsOf: Timestamp? = nil
+        @Nullable public var editsAsOf: Timestamp? = nil
         public var live: Int
         public var deleted: Int
         public var rejected: Int
@@ -83,8 +83,8 @@ public struct StatusReport: Sendable, Equatable, Codable {
         public var last: Timestamp
         public var count: Int
         public var isOver: Bool
-        @Nullable public var recoverySuggestion: String?
-        @Nullable public var nextCommand: String?
+        @Nullable public var recoverySuggestion: String? = nil
+        @Nullable public var nextCommand: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case code, endpoint, message, first, last, count
@@ -112,11 +112,11 @@ public struct StatusReport: Sendable, Equatable, Codable {
     public var source: Source
     public var generatedAt: Timestamp
     public var attention: [Attention]
-    @Nullable public var daemon: Daemon?
+    @Nullable public var daemon: Daemon? = nil
     public var server: Server
     public var copy: Copy
-    @Nullable public var pull: PullProgress?
-    @Nullable public var lastError: LastError?
+    @Nullable public var pull: PullProgress? = nil
+    @Nullable public var lastError: LastError? = nil
     public var file: File
 
     enum CodingKeys: String, CodingKey {
@@ -140,9 +140,9 @@ public struct PullProgress: Sendable, Equatable, Codable {
     public var items = 0
     public var added = 0
     public var changed = 0
-    @Nullable public var expectedItems: Int?
+    @Nullable public var expectedItems: Int? = nil
     /// Where on the timeline the pull stands.
-    @Nullable public var position: Timestamp?
+    @Nullable public var position: Timestamp? = nil
     /// Items per second.
     public var rate: Double = 0
 

@@ -15,10 +15,10 @@ public struct SyncReport: Sendable, Equatable, Codable {
     public var schemaVersion = 1
     public var outcome: Outcome
     /// `null` where nobody waited.
-    @Nullable public var added: Int?
-    @Nullable public var changed: Int?
-    @Nullable public var deleted: Int?
-    @Nullable public var problem: ErrorReport?
+    @Nullable public var added: Int? = nil
+    @Nullable public var changed: Int? = nil
+    @Nullable public var deleted: Int? = nil
+    @Nullable public var problem: ErrorReport? = nil
 
     enum CodingKeys: String, CodingKey {
         case outcome, added, changed, deleted, problem
