@@ -157,7 +157,8 @@ extension ConfigurationKey {
             show: { String($0[keyPath: property]) })
     }
 
-    private static func duration(_ text: String, from lowest: String, to highest: String) throws(Rejection) -> Duration {
+    private static func duration(_ text: String, from lowest: String, to highest: String) throws(Rejection) -> Duration
+    {
         guard let duration = DurationText.parse(text) else {
             throw Rejection("is not a duration (300, 5m, 1h30m): \(quote(text))")
         }

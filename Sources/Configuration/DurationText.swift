@@ -23,7 +23,9 @@ public enum DurationText {
                 guard isFirst, rest.isEmpty else { return nil }
                 unit = 3
             } else {
-                guard let found = units.firstIndex(where: { $0.name == name }), found >= largestAllowed else { return nil }
+                guard let found = units.firstIndex(where: { $0.name == name }), found >= largestAllowed else {
+                    return nil
+                }
                 unit = found
             }
             let (part, overflow) = number.multipliedReportingOverflow(by: units[unit].milliseconds)

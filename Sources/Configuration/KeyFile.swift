@@ -59,8 +59,11 @@ public enum KeyFile {
 
     private static func shellQuoted(_ path: String) -> String {
         let isPlain = path.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+".contains($0)) }
-        return isPlain ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
+        return isPlain
+            ? path
+            : "'"
+                + path.split(separator: "'", omittingEmptySubsequences: false)
+                .joined(separator: "'\\''") + "'"
     }
 
     private static func unreadable(_ path: String, _ reason: String) -> UserFacingError {

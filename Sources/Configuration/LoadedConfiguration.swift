@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 
 /// A configuration together with where each value came from.
 public struct LoadedConfiguration: Sendable, Equatable {

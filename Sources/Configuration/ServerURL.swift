@@ -14,7 +14,8 @@ public struct ServerURL: Sendable, Equatable {
     public init(_ text: String) throws(Rejection) {
         func reject(_ reason: String) -> Rejection { Rejection("\(reason); write it like https://prsnl.example.org") }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
-            throw reject("is not an address: only printable ASCII is allowed (percent-encode the path, use xn-- for the host)")
+            throw reject(
+                "is not an address: only printable ASCII is allowed (percent-encode the path, use xn-- for the host)")
         }
         guard let colon = text.firstRange(of: "://") else { throw reject("has no http:// or https:// in front") }
         guard let scheme = Scheme(rawValue: text[..<colon.lowerBound].lowercased()) else {
@@ -45,7 +46,8 @@ public struct ServerURL: Sendable, Equatable {
         let host: Substring
         let rest: Substring
         if authority.first == "[" {
-            guard let bracket = authority.firstIndex(of: "]"), isIPv6(String(authority.dropFirst().prefix { $0 != "]" }))
+            guard let bracket = authority.firstIndex(of: "]"),
+                isIPv6(String(authority.dropFirst().prefix { $0 != "]" }))
             else { throw Rejection("has a bad IPv6 address in brackets") }
             host = authority[authority.index(after: authority.startIndex)..<bracket]
             rest = authority[authority.index(after: bracket)...]
