@@ -50,6 +50,9 @@ static inline int prsnl_accept(int listener) {
     }
     return fd;
 }
+// Negative macros, which the importer leaves out: mallopt(3).
+static inline int prsnl_m_arena_max(void) { return M_ARENA_MAX; }
+static inline int prsnl_m_mmap_threshold(void) { return M_MMAP_THRESHOLD; }
 // WIFEXITED and friends are macros with arguments: wait(2).
 static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }
 static inline int prsnl_wait_exit_status(int s) { return WEXITSTATUS(s); }

@@ -56,7 +56,7 @@ public struct ProcessEnvironment: Sendable, Equatable {
     }
 
     /// The path made absolute: `~/` is the home directory, anything else relative starts at the working directory.
-    func absolute(_ path: String) -> String {
+    public func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         if path.hasPrefix("~/"), let home { return home + path.dropFirst() }
         let plain = path.hasPrefix("./") ? String(path.dropFirst(2)) : path

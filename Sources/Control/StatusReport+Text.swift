@@ -29,7 +29,7 @@ extension StatusReport: Report {
     }
 
     private func daemonText(_ style: TextStyle) -> [String] {
-        guard let daemon else { return ["not running; this is what the file says"] }
+        guard let daemon else { return ["does not answer; this is what the file says"] }
         var lines = [
             "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Figures.time(daemon.since))"
         ]

@@ -138,16 +138,14 @@ public struct PullProgress: Sendable, Equatable, Codable {
     public var pages = 0
     /// Read from the server so far, known ones included.
     public var items = 0
-    public var added = 0
-    public var changed = 0
     @Nullable public var expectedItems: Int? = nil
     /// Where on the timeline the pull stands.
     @Nullable public var position: Timestamp? = nil
-    /// Items per second.
+    /// Items per second since the pull began.
     public var rate: Double = 0
 
     enum CodingKeys: String, CodingKey {
-        case kind, pages, items, added, changed, position, rate
+        case kind, pages, items, position, rate
         case startedAt = "started_at"
         case expectedItems = "expected_items"
     }

@@ -40,8 +40,8 @@ public struct SyncReport: Sendable, Equatable, Codable {
         outcome =
             switch problem?.code {
             case nil: isComplete ? .complete : .incomplete
-            // The pull itself worked; what is missing waits for a person or for a quieter timeline.
-            case .deletionsHeld, .timelineUnsettled: .incomplete
+            // The pull itself worked; what is missing waits for a person, for a quieter timeline, or for ever.
+            case .deletionsHeld, .timelineUnsettled, .crowdedInstant: .incomplete
             default: .failed
             }
     }
