@@ -39,6 +39,20 @@ static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { retur
 // glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
+// accept4(2) is declared for _GNU_SOURCE only: accept, then set what it would have set.
+static inline int prsnl_accept(int listener) {
+    int fd = accept(listener, NULL, NULL);
+    if (fd >= 0 && (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+// Negative macros, which the importer leaves out: mallopt(3).
+static inline int prsnl_m_arena_max(void) { return M_ARENA_MAX; }
+static inline int prsnl_m_mmap_threshold(void) { return M_MMAP_THRESHOLD; }
 // WIFEXITED and friends are macros with arguments: wait(2).
 static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }
 static inline int prsnl_wait_exit_status(int s) { return WEXITSTATUS(s); }

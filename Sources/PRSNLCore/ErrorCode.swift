@@ -68,6 +68,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case daemonBusy = "daemon_busy"
     case controlRefused = "control_refused"
     case controlProtocol = "control_protocol"
+    case controlSocketTaken = "control_socket_taken"
+    case controlSocketFailed = "control_socket_failed"
 
     /// The heading for people (docs/errors.md; the API contract's four).
     public var heading: String {
@@ -140,6 +142,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."
         case .controlRefused: "Run the command as root or as the daemon's user."
+        case .controlSocketTaken: "Stop the other daemon, or set control_socket to a path of its own."
+        case .controlSocketFailed: "Check control_socket, and that the daemon's user may write to its folder."
         case .controlProtocol: "Check that prsnld and prsnlctl are of the same version, then restart the daemon."
         }
     }

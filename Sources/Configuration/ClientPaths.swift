@@ -1,0 +1,26 @@
+/// Where prsnlctl finds the daemon and its file.
+///
+/// The daemon of a machine has its directories from systemd, which prsnlctl knows nothing of. So where nothing is
+/// configured, it looks in both places: the person's own and the machine's.
+public struct ClientPaths: Sendable, Equatable {
+    public var controlSocket: String
+    public var database: String
+
+    /// - Parameter exists: whether something is at a path.
+    public init(_ loaded: LoadedConfiguration, exists: (String) -> Bool) {
+        let prefersSystem = loaded.file == DefaultPaths.systemConfiguration
+        func choose(_ own: String, _ key: String, _ system: String) -> String {
+            if loaded.origins[key] != nil { return own }
+            let places = prefersSystem ? [system, own] : [own, system]
+            return places.first(where: exists) ?? places[0]
+        }
+        controlSocket = choose(
+            loaded.configuration.controlSocket, "control_socket", DefaultPaths.systemControlSocket)
+        database = choose(loaded.configuration.database, "database", DefaultPaths.systemDatabase)
+    }
+
+    public init(controlSocket: String, database: String) {
+        self.controlSocket = controlSocket
+        self.database = database
+    }
+}

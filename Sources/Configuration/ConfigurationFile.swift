@@ -1,0 +1,97 @@
+import CLinux
+import Glibc
+
+/// The lines of a configuration file: `key = value`, `#` comments, nothing else.
+struct ConfigurationFile {
+    struct Entry: Equatable {
+        let line: Int
+        let key: String
+        let value: String
+    }
+
+    let path: String
+    private(set) var entries: [Entry] = []
+    private(set) var problems: [ConfigurationProblem] = []
+
+    /// A configuration is a page of text; something far larger is another file.
+    static let maximumSize = 1 << 20
+
+    init(path: String, bytes: [UInt8]) {
+        self.path = path
+        var bytes = bytes[...]
+        // Some editors put a byte order mark in front.
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
+        var number = 0
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            read(line, number)
+        }
+    }
+
+    private mutating func read(_ bytes: ArraySlice<UInt8>, _ line: Int) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            return report(line, nil, "this line is not UTF-8")
+        }
+        let content = Self.withoutComment(text)
+        if content.isEmpty { return }
+        guard let equals = content.firstIndex(of: "=") else {
+            return report(line, nil, "this line is neither `key = value` nor a comment (#)")
+        }
+        let key = content[..<equals].trimmed
+        guard !key.isEmpty else { return report(line, nil, "this line has no key before the =") }
+        entries.append(Entry(line: line, key: key, value: content[content.index(after: equals)...].trimmed))
+    }
+
+    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one.
+    private static func withoutComment(_ line: String) -> String {
+        var previousIsSpace = true
+        for index in line.indices {
+            if line[index] == "#", previousIsSpace { return line[..<index].trimmed }
+            previousIsSpace = line[index].isWhitespace
+        }
+        return line[...].trimmed
+    }
+
+    private mutating func report(_ line: Int, _ key: String?, _ reason: String) {
+        problems.append(ConfigurationProblem(origin: .file(path, line: line), key: key, reason: reason))
+    }
+}
+
+extension Substring {
+    var trimmed: String {
+        var text = self.drop(while: \.isWhitespace)
+        while let last = text.last, last.isWhitespace { text.removeLast() }
+        return String(text)
+    }
+}
+
+/// Reading a whole small file, with the reason where that fails.
+enum SmallFile {
+    struct Failure: Error {
+        let errno: Int32
+        let reason: String
+    }
+
+    /// Reads the open file to its end, but no more than `limit` bytes.
+    static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count == 0 { return content }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Failure(errno: errno, reason: String(cString: strerror(errno)))
+            }
+            content.append(contentsOf: buffer[..<count])
+            if content.count > limit { throw Failure(errno: EFBIG, reason: "larger than \(limit >> 10) KiB") }
+        }
+    }
+
+    /// Opens for reading. O_NONBLOCK keeps a FIFO without a writer from holding the program for ever.
+    static func open(_ path: String) throws(Failure) -> Int32 {
+        let descriptor = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+        guard descriptor >= 0 else { throw Failure(errno: errno, reason: String(cString: strerror(errno))) }
+        return descriptor
+    }
+}

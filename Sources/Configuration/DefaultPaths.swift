@@ -1,0 +1,40 @@
+/// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
+public enum DefaultPaths {
+    public static let systemConfiguration = "/etc/prsnld/prsnld.conf"
+    static let databaseName = "prsnl.sqlite"
+    static let socketName = "control.sock"
+
+    /// The configuration files that are looked for, the one that wins first: a person's own stands above the machine's.
+    public static func configurationFiles(_ environment: ProcessEnvironment) -> [String] {
+        let own = environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
+        return [own, systemConfiguration].compactMap(\.self)
+    }
+
+    /// `nil` where there is no home directory either.
+    static func database(_ environment: ProcessEnvironment) -> String? {
+        if let state = firstDirectory("STATE_DIRECTORY", environment) { return "\(state)/\(databaseName)" }
+        return environment.baseDirectory("XDG_STATE_HOME", fallback: ".local/state").map {
+            "\($0)/prsnld/\(databaseName)"
+        }
+    }
+
+    static func controlSocket(_ environment: ProcessEnvironment, database: String) -> String {
+        if let runtime = firstDirectory("RUNTIME_DIRECTORY", environment) { return "\(runtime)/\(socketName)" }
+        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
+            return "\(runtime)/prsnld/\(socketName)"
+        }
+        guard let slash = database.lastIndex(of: "/") else { return socketName }
+        return "\(database[..<slash])/\(socketName)"
+    }
+
+    /// systemd.exec(5): several directories are separated by colons.
+    private static func firstDirectory(_ variable: String, _ environment: ProcessEnvironment) -> String? {
+        guard let first = environment[variable]?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
+        return String(first)
+    }
+
+    /// What the system's own daemon has when its configuration does not say otherwise: the directories that systemd makes
+    /// for `StateDirectory=prsnld` and `RuntimeDirectory=prsnld`. prsnlctl looks there because it has no such variables.
+    public static let systemDatabase = "/var/lib/prsnld/prsnl.sqlite"
+    public static let systemControlSocket = "/run/prsnld/control.sock"
+}

@@ -1,0 +1,191 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+/// A configuration together with where each value came from.
+public struct LoadedConfiguration: Sendable, Equatable {
+    public internal(set) var configuration = DaemonConfiguration()
+    /// The file that was read; `nil` where there is none.
+    public internal(set) var file: String?
+    /// By the key's name.
+    public internal(set) var origins: [String: ConfigurationOrigin] = [:]
+    /// What is allowed but probably not meant.
+    public internal(set) var warnings: [String] = []
+
+    public func origin(of key: ConfigurationKey) -> ConfigurationOrigin { origins[key.name] ?? .builtIn }
+
+    /// sun_path of unix(7) holds 108 bytes with the NUL at its end.
+    public static let longestSocketPath = 107
+
+    /// Reads the file, then the environment, then fills in the defaults.
+    ///
+    /// - Parameters:
+    ///   - file: the file of `--config`; `nil` looks for the usual ones.
+    ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
+    /// - Throws: `ConfigurationFailure` with every problem that there is.
+    public static func load(
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false
+    ) throws(ConfigurationFailure) -> LoadedConfiguration {
+        var loading = ConfigurationLoading(environment: environment)
+        loading.readFile(named: file, skippingUnreadable: skippingUnreadable)
+        loading.readEnvironment()
+        loading.fillIn()
+        guard loading.problems.isEmpty else { throw ConfigurationFailure(problems: loading.problems) }
+        return loading.result
+    }
+}
+
+/// The steps of `LoadedConfiguration.load`, collecting problems on the way.
+private struct ConfigurationLoading {
+    let environment: ProcessEnvironment
+    var result = LoadedConfiguration()
+    var problems: [ConfigurationProblem] = []
+
+    init(environment: ProcessEnvironment) {
+        self.environment = environment
+        for key in ConfigurationKey.all {
+            guard let value = key.defaultValue else { continue }
+            take(key, value, from: .builtIn)
+        }
+        result.origins = [:]
+    }
+
+    mutating func readFile(named file: String?, skippingUnreadable: Bool) {
+        if let file {
+            let path = environment.absolute(file)
+            if !read(path, mayBeMissing: false, skippingUnreadable: false) { result.file = nil }
+            return
+        }
+        for path in DefaultPaths.configurationFiles(environment)
+        where read(path, mayBeMissing: true, skippingUnreadable: skippingUnreadable) {
+            return
+        }
+    }
+
+    /// Whether the file is there (even if wrong), so that no other is looked for.
+    private mutating func read(_ path: String, mayBeMissing: Bool, skippingUnreadable: Bool) -> Bool {
+        let bytes: [UInt8]
+        do throws(SmallFile.Failure) {
+            let descriptor = try SmallFile.open(path)
+            defer { close(descriptor) }
+            bytes = try SmallFile.read(descriptor, limit: ConfigurationFile.maximumSize)
+        } catch {
+            if mayBeMissing, error.errno == ENOENT || error.errno == ENOTDIR { return false }
+            if skippingUnreadable, error.errno == EACCES {
+                result.warnings.append("\(path) may not be read by this user; going on without it")
+                return false
+            }
+            problems.append(
+                ConfigurationProblem(
+                    code: .configUnreadable, origin: .file(path, line: 0), key: nil,
+                    reason: "cannot be read: \(error.reason)"))
+            return true
+        }
+        result.file = path
+        let file = ConfigurationFile(path: path, bytes: bytes)
+        problems += file.problems
+        var lines: [String: Int] = [:]
+        for entry in file.entries {
+            let origin = ConfigurationOrigin.file(path, line: entry.line)
+            guard let key = ConfigurationKey.named(entry.key) else {
+                reportUnknown(entry.key, origin)
+                continue
+            }
+            if let earlier = lines.updateValue(entry.line, forKey: key.name) {
+                problems.append(
+                    ConfigurationProblem(
+                        origin: origin, key: key.name, reason: "is set twice: it stands in line \(earlier) already"))
+                continue
+            }
+            take(key, entry.value, from: origin)
+        }
+        problems.sort { $0.origin.line < $1.origin.line }
+        return true
+    }
+
+    private mutating func reportUnknown(_ name: String, _ origin: ConfigurationOrigin) {
+        let names = ConfigurationKey.all.map(\.name)
+        let nearest = EditDistance.nearest(to: name, among: names)
+        problems.append(
+            ConfigurationProblem(
+                origin: origin, key: name, reason: "is not a known key",
+                allowed: nearest == nil ? names.joined(separator: ", ") : nil, nearest: nearest))
+    }
+
+    mutating func readEnvironment() {
+        for key in ConfigurationKey.all {
+            // Empty counts as not set, as everywhere in the environment.
+            guard let value = environment[key.variable] else { continue }
+            take(key, value, from: .environment(key.variable))
+        }
+        let known = ConfigurationKey.all.map(\.variable)
+        for name in environment.variables.keys.sorted()
+        where name.hasPrefix(ConfigurationKey.variablePrefix) && !known.contains(name) {
+            // Other programs may use the prefix too, so only a name that is nearly ours is worth a word.
+            guard let nearest = EditDistance.nearest(to: name.lowercased(), among: known.map { $0.lowercased() }) else {
+                continue
+            }
+            result.warnings.append("environment variable \(name) is not known; did you mean \(nearest.uppercased())?")
+        }
+    }
+
+    private mutating func take(_ key: ConfigurationKey, _ text: String, from origin: ConfigurationOrigin) {
+        guard !text.isEmpty else {
+            problems.append(
+                ConfigurationProblem(origin: origin, key: key.name, reason: "has no value", allowed: key.allowed))
+            return
+        }
+        do throws(Rejection) {
+            try key.apply(text, &result.configuration)
+            result.origins[key.name] = origin
+        } catch {
+            problems.append(
+                ConfigurationProblem(
+                    code: key.name == "server_url" ? .badServerURL : .configInvalid, origin: origin, key: key.name,
+                    reason: error.reason, allowed: key.allowed))
+        }
+    }
+
+    mutating func fillIn() {
+        var configuration = result.configuration
+        configuration.apiKeyFile = configuration.apiKeyFile.map(environment.absolute)
+        configuration.caFile = configuration.caFile.map(environment.absolute)
+        if configuration.database.isEmpty {
+            if let path = DefaultPaths.database(environment) {
+                configuration.database = path
+            } else {
+                report("database", "has no default, because there is no home directory; set it", .builtIn)
+            }
+        }
+        configuration.database = environment.absolute(configuration.database)
+        if configuration.controlSocket.isEmpty {
+            configuration.controlSocket = DefaultPaths.controlSocket(environment, database: configuration.database)
+        }
+        configuration.controlSocket = environment.absolute(configuration.controlSocket)
+        let length = configuration.controlSocket.utf8.count
+        if length > LoadedConfiguration.longestSocketPath {
+            report(
+                "control_socket",
+                "is too long for a socket: \(length) bytes, of which \(LoadedConfiguration.longestSocketPath) are allowed",
+                result.origins["control_socket"] ?? .builtIn)
+        }
+        if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback, !configuration.allowInsecureHTTP {
+            problems.append(
+                ConfigurationProblem(
+                    code: .insecureServerURL, origin: result.origins["server_url"] ?? .builtIn, key: "server_url",
+                    reason: "is http:// to another machine, which shows the key to everybody in between",
+                    allowed: "https://, or http:// to this machine, or allow_insecure_http = yes"))
+        }
+        result.configuration = configuration
+    }
+
+    private mutating func report(_ key: String, _ reason: String, _ origin: ConfigurationOrigin) {
+        problems.append(ConfigurationProblem(origin: origin, key: key, reason: reason))
+    }
+}
+
+extension ConfigurationOrigin {
+    fileprivate var line: Int {
+        if case .file(_, let line) = self { line } else { 0 }
+    }
+}

@@ -1,0 +1,125 @@
+import Glibc
+public import PRSNLCore
+
+/// prsnlctl's end of the control socket; blocks.
+public struct ControlClient: ~Copyable {
+    private let descriptor: Int32
+    private let path: String
+    private var input: [UInt8] = []
+
+    /// A status is some kilobytes, a history 30; more is not from our daemon.
+    private static let replyLimit = 8 << 20
+
+    /// - Throws: `daemon_not_running` when nobody listens, `control_refused` when this user may not, `daemon_busy` when the
+    ///   daemon does not take connections.
+    public init(path: String, timeout: Duration = .seconds(5)) throws(UserFacingError) {
+        guard let address = SocketAddress(path: path) else {
+            throw UserFacingError(
+                .usage, "The socket path \(path) is empty or longer than 107 bytes.",
+                recoverySuggestion: "Give another with --socket.")
+        }
+        let descriptor = SocketAddress.stream(nonblocking: false)
+        guard descriptor >= 0 else {
+            throw UserFacingError(.controlRefused, "socket: \(String(cString: strerror(errno))).")
+        }
+        // connect(2) on a full backlog waits as long as a send may (unix(7)).
+        var limit = timeval(
+            tv_sec: Int(timeout.wholeMilliseconds / 1_000), tv_usec: Int(timeout.wholeMicroseconds % 1_000_000))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        guard address.with({ connect(descriptor, $0, $1) }) == 0 else {
+            let error = Self.connectError(errno, path)
+            close(descriptor)
+            throw error
+        }
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit { close(descriptor) }
+
+    public func send(_ request: ControlRequest) throws(UserFacingError) {
+        var bytes: [UInt8]
+        do {
+            bytes = try JSONOutput.line(request)
+        } catch {
+            throw UserFacingError(.controlProtocol, "The request could not be written as JSON.", cause: "\(error)")
+        }
+        bytes.append(UInt8(ascii: "\n"))
+        while !bytes.isEmpty {
+            let count = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            if count > 0 {
+                bytes.removeFirst(count)
+            } else if errno != EINTR {
+                throw gone()
+            }
+        }
+    }
+
+    /// The next line.
+    ///
+    /// - Parameter timeout: for the whole line; `nil` waits as long as the daemon lives.
+    /// - Throws: `daemon_busy` after the timeout, `daemon_not_running` when the daemon ends, `control_protocol` for an
+    ///   answer that is none.
+    public mutating func receive(timeout: Duration? = .seconds(10)) throws(UserFacingError) -> ControlReply {
+        let clock = ContinuousClock()
+        let end = timeout.map { clock.now + $0 }
+        while true {
+            if let newline = input.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = Array(input[..<newline])
+                input.removeSubrange(...newline)
+                return try decode(line)
+            }
+            guard input.count < Self.replyLimit else { throw notOurs("it is too long") }
+            let left = end.map { Int32(clamping: max(0, ($0 - clock.now).wholeMilliseconds)) } ?? -1
+            var descriptors = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&descriptors, 1, left)
+            if ready < 0, errno != EINTR { throw gone() }
+            if ready == 0 {
+                throw UserFacingError(.daemonBusy, "The daemon at \(path) did not answer in time.")
+            }
+            if ready > 0 { try fill() }
+        }
+    }
+
+    private mutating func fill() throws(UserFacingError) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(descriptor, &buffer, buffer.count)
+        if count > 0 {
+            input.append(contentsOf: buffer[..<count])
+        } else if count == 0 || errno != EINTR {
+            throw gone()
+        }
+    }
+
+    private func decode(_ line: [UInt8]) throws(UserFacingError) -> ControlReply {
+        do {
+            return try JSONOutput.decode(ControlReply.self, from: line)
+        } catch {
+            throw notOurs("it cannot be understood")
+        }
+    }
+
+    private func notOurs(_ reason: String) -> UserFacingError {
+        UserFacingError(.controlProtocol, "The answer from \(path) is not prsnld's: \(reason).")
+    }
+
+    private func gone() -> UserFacingError {
+        UserFacingError(
+            .daemonNotRunning, "The daemon closed the connection before it answered.",
+            recoverySuggestion: "Look at its log: `journalctl -u prsnld`, or the terminal that it runs in.")
+    }
+
+    private static func connectError(_ code: Int32, _ path: String) -> UserFacingError {
+        let reason = String(cString: strerror(code))
+        switch code {
+        case ENOENT, ECONNREFUSED, ENOTDIR:
+            return UserFacingError(.daemonNotRunning, "No daemon listens at \(path).")
+        case EACCES, EPERM:
+            return UserFacingError(.controlRefused, "This user may not use the control socket \(path).")
+        case EAGAIN, ETIMEDOUT:
+            return UserFacingError(.daemonBusy, "The daemon at \(path) takes no connections at the moment.")
+        default:
+            return UserFacingError(.daemonNotRunning, "The control socket \(path) cannot be used: \(reason).")
+        }
+    }
+}

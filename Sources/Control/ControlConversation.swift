@@ -1,0 +1,56 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// The way back to one client, given to whoever answers its request. It may be used from anywhere, also after the client
+/// has left.
+public struct ControlConversation: Sendable {
+    let connection: UInt64
+    let mailbox: ControlMailbox
+
+    /// Sends one line. Nothing is sent after a final reply.
+    public func send(_ reply: ControlReply) {
+        mailbox.post(.reply(connection, reply))
+    }
+}
+
+/// What other threads have to say to the socket's thread.
+final class ControlMailbox: Sendable {
+    enum Message: Sendable {
+        case reply(UInt64, ControlReply)
+        /// The handler has returned.
+        case handled(UInt64)
+        case stop
+    }
+
+    private let messages = Mutex<[Message]>([])
+    /// An eventfd(2): readable while there are messages.
+    let wake: Int32
+
+    init?() {
+        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        if wake < 0 { return nil }
+    }
+
+    deinit { close(wake) }
+
+    func post(_ message: Message) {
+        let isFirst = messages.withLock { messages in
+            messages.append(message)
+            return messages.count == 1
+        }
+        guard isFirst else { return }
+        var one: UInt64 = 1
+        while write(wake, &one, 8) < 0 && errno == EINTR {}
+    }
+
+    func take() -> [Message] {
+        var count: UInt64 = 0
+        while read(wake, &count, 8) < 0 && errno == EINTR {}
+        return messages.withLock { messages in
+            let taken = messages
+            messages = []
+            return taken
+        }
+    }
+}

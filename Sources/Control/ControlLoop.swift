@@ -1,0 +1,181 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+/// The control socket's thread. poll(2) and not epoll(7): there are a handful of descriptors, and they change.
+struct ControlLoop {
+    private let start: ControlServer.Start
+    private var connections: [UInt64: ControlConnection] = [:]
+    private var lastNumber: UInt64 = 0
+    /// After accept has failed for want of descriptors, so that the loop does not spin.
+    private var acceptAgainAt: Int64?
+
+    init(_ start: ControlServer.Start) {
+        self.start = start
+    }
+
+    mutating func run() {
+        prsnl_set_thread_name("prsnl-control")
+        var isStopping = false
+        while !isStopping {
+            let numbers = connections.keys.sorted()
+            var descriptors = [
+                pollfd(fd: start.mailbox.wake, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: acceptAgainAt == nil ? start.socket.descriptor : -1, events: Int16(POLLIN), revents: 0),
+            ]
+            descriptors += numbers.compactMap { connections[$0] }.map { connection in
+                let events = (connection.wantsToRead ? POLLIN : 0) | (connection.wantsToWrite ? POLLOUT : 0)
+                return pollfd(fd: connection.descriptor, events: Int16(events), revents: 0)
+            }
+            // A failure is EINTR or want of memory: the next round asks again either way.
+            if poll(&descriptors, nfds_t(descriptors.count), timeout()) < 0 { continue }
+            if descriptors[0].revents != 0 { isStopping = readMailbox() }
+            for (number, descriptor) in zip(numbers, descriptors.dropFirst(2)) where descriptor.revents != 0 {
+                serve(number, events: Int32(descriptor.revents))
+            }
+            if descriptors[1].revents != 0, !isStopping { acceptClients() }
+            closeIdle()
+        }
+        for number in connections.keys { drop(number) }
+        start.socket.remove()
+    }
+
+    // MARK: Time
+
+    private static func milliseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Without idle clients there is nothing to wake up for.
+    private func timeout() -> Int32 {
+        let deadlines = connections.values.filter { $0.task == nil }.map(\.deadline)
+        guard let next = (deadlines + [acceptAgainAt].compactMap(\.self)).min() else { return -1 }
+        return Int32(clamping: max(0, next - Self.milliseconds() + 1))
+    }
+
+    private mutating func closeIdle() {
+        guard !connections.isEmpty || acceptAgainAt != nil else { return }
+        let now = Self.milliseconds()
+        for (number, connection) in connections where connection.task == nil && connection.deadline <= now {
+            drop(number)
+        }
+        if let again = acceptAgainAt, again <= now { acceptAgainAt = nil }
+    }
+
+    private func idleDeadline() -> Int64 { Self.milliseconds() + start.limits.idleTime.wholeMilliseconds }
+
+    // MARK: Clients
+
+    private mutating func acceptClients() {
+        while true {
+            let descriptor = prsnl_accept(start.socket.descriptor)
+            if descriptor < 0 {
+                if errno == EINTR || errno == ECONNABORTED { continue }
+                if errno != EAGAIN {
+                    start.log(.warning, .control, "accept: \(String(cString: strerror(errno)))")
+                    acceptAgainAt = Self.milliseconds() + 1_000
+                }
+                return
+            }
+            let connection = ControlConnection(
+                descriptor: descriptor, requestLimit: start.limits.requestSize, deadline: idleDeadline())
+            lastNumber += 1
+            connections[lastNumber] = connection
+            if connections.count > start.limits.clients {
+                refuse(
+                    lastNumber,
+                    UserFacingError(.daemonBusy, "The daemon serves \(start.limits.clients) clients already."))
+            }
+        }
+    }
+
+    private mutating func serve(_ number: UInt64, events: Int32) {
+        guard let connection = connections[number] else { return }
+        if events & POLLIN != 0, connection.wantsToRead, !connection.receive() { return drop(number) }
+        startRequest(number)
+        if events & POLLOUT != 0, !connection.flush() { return drop(number) }
+        // Both directions are closed. What came before has been read above, so a request without a wish for its answer
+        // is started all the same.
+        if events & (POLLHUP | POLLERR | POLLNVAL) != 0 { return drop(number) }
+        if connection.isFinished { drop(number) }
+    }
+
+    private mutating func startRequest(_ number: UInt64) {
+        while let connection = connections[number], connection.task == nil, !connection.isClosing {
+            switch connection.nextInput() {
+            case .nothing: return
+            case .tooLong:
+                refuse(
+                    number,
+                    UserFacingError(
+                        .controlProtocol, "A request may have \(start.limits.requestSize) bytes.",
+                        recoverySuggestion: "Send one JSON object per line."))
+            case .line(let bytes) where bytes.allSatisfy { $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }: continue
+            case .line(let bytes): begin(bytes, number, connection)
+            }
+        }
+    }
+
+    private mutating func begin(_ bytes: [UInt8], _ number: UInt64, _ connection: ControlConnection) {
+        let request: ControlRequest
+        do {
+            request = try JSONOutput.decode(ControlRequest.self, from: bytes)
+        } catch {
+            start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
+            let refusal = UserFacingError(
+                .controlProtocol, "This is not a request.",
+                recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
+            return send(.error(ErrorReport(refusal)), to: number)
+        }
+        let handler = start.handler
+        let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
+        connection.task = Task {
+            await handler(request, conversation)
+            conversation.mailbox.post(.handled(number))
+        }
+    }
+
+    /// An error, then the end.
+    private mutating func refuse(_ number: UInt64, _ error: UserFacingError) {
+        connections[number]?.isClosing = true
+        send(.error(ErrorReport(error)), to: number)
+    }
+
+    private mutating func send(_ reply: ControlReply, to number: UInt64) {
+        guard let connection = connections[number] else { return }
+        do {
+            guard connection.queue(try JSONOutput.line(reply)), connection.flush() else { return drop(number) }
+        } catch {
+            start.log(.error, .control, "a reply could not be written as JSON: \(error)")
+            return drop(number)
+        }
+        if connection.isFinished { drop(number) }
+    }
+
+    private mutating func drop(_ number: UInt64) {
+        guard let connection = connections.removeValue(forKey: number) else { return }
+        connection.task?.cancel()
+        close(connection.descriptor)
+    }
+
+    // MARK: Messages
+
+    /// Whether to stop.
+    private mutating func readMailbox() -> Bool {
+        for message in start.mailbox.take() {
+            switch message {
+            case .stop: return true
+            case .reply(let number, let reply): send(reply, to: number)
+            case .handled(let number):
+                guard let connection = connections[number] else { continue }
+                connection.task = nil
+                connection.deadline = idleDeadline()
+                startRequest(number)
+                if connection.isFinished { drop(number) }
+            }
+        }
+        return false
+    }
+}

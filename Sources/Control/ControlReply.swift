@@ -1,0 +1,51 @@
+/// One line from the control socket: a JSON object with a `type` and a member of that name.
+public enum ControlReply: Sendable, Equatable {
+    case status(StatusReport)
+    case history(HistoryReport)
+    /// A pull that is waited for; `nil` between two pulls. More lines follow.
+    case progress(PullProgress?)
+    case sync(SyncReport)
+    case error(ErrorReport)
+
+    /// Whether it is the last line for its request.
+    public var isFinal: Bool {
+        if case .progress = self { false } else { true }
+    }
+}
+
+extension ControlReply: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case type, status, history, progress, sync, error
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard let type = CodingKeys(rawValue: try container.decode(String.self, forKey: .type)) else {
+            throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
+        }
+        switch type {
+        case .status: self = .status(try container.decode(StatusReport.self, forKey: .status))
+        case .history: self = .history(try container.decode(HistoryReport.self, forKey: .history))
+        case .progress: self = .progress(try container.decodeIfPresent(PullProgress.self, forKey: .progress))
+        case .sync: self = .sync(try container.decode(SyncReport.self, forKey: .sync))
+        case .error: self = .error(try container.decode(ErrorReport.self, forKey: .error))
+        case .type:
+            throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        func put(_ key: CodingKeys, _ value: some Encodable) throws {
+            try container.encode(key.rawValue, forKey: .type)
+            try container.encode(value, forKey: key)
+        }
+        switch self {
+        case .status(let report): try put(.status, report)
+        case .history(let report): try put(.history, report)
+        case .progress(let progress): try put(.progress, progress)
+        case .sync(let report): try put(.sync, report)
+        case .error(let error): try put(.error, error)
+        }
+    }
+}

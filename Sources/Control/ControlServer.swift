@@ -1,0 +1,84 @@
+import Glibc
+public import PRSNLCore
+
+/// The daemon's end of the control socket: one thread that sleeps in poll(2) and costs nothing while nobody asks.
+///
+/// JSON lines, one request per line, answered in order. Whatever a client sends concerns only that client.
+public final class ControlServer: Sendable {
+    /// Answers one request: any number of `progress` lines, then one final line. Cancelled when the client leaves and when
+    /// the server stops.
+    public typealias Handler = @Sendable (ControlRequest, ControlConversation) async -> Void
+
+    public struct Limits: Sendable {
+        public var clients = 32
+        /// Bytes of a request line.
+        public var requestSize = 64 << 10
+        /// How long a client may be connected without a request under way.
+        public var idleTime: Duration = .seconds(60)
+
+        public init() {}
+    }
+
+    public let path: String
+    private let mailbox: ControlMailbox
+    private let thread: pthread_t
+
+    /// Makes the socket (mode 0660) and starts to answer.
+    ///
+    /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`.
+    public init(
+        path: String, limits: Limits = Limits(), log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
+    ) throws(UserFacingError) {
+        guard let mailbox = ControlMailbox() else {
+            throw UserFacingError(.controlSocketFailed, "eventfd: \(String(cString: strerror(errno))).")
+        }
+        let socket = try ListeningSocket(path: path, backlog: Int32(limits.clients))
+        self.path = path
+        self.mailbox = mailbox
+        let start = Unmanaged.passRetained(
+            Start(socket: socket, mailbox: mailbox, limits: limits, log: log, handler: handler))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                var loop = ControlLoop(start)
+                loop.run()
+                return nil
+            }, start.toOpaque())
+        guard code == 0 else {
+            start.release()
+            socket.remove()
+            throw UserFacingError(.controlSocketFailed, "pthread_create: \(String(cString: strerror(code))).")
+        }
+        self.thread = thread
+    }
+
+    /// Cancels what is being answered, closes every connection, removes the socket. Call once; returns when it is done,
+    /// which takes a moment at most.
+    public func stop() {
+        mailbox.post(.stop)
+        pthread_join(thread, nil)
+    }
+
+    /// What the thread starts with.
+    final class Start: Sendable {
+        let socket: ListeningSocket
+        let mailbox: ControlMailbox
+        let limits: Limits
+        let log: LogHandler
+        let handler: Handler
+
+        init(
+            socket: ListeningSocket, mailbox: ControlMailbox, limits: Limits, log: @escaping LogHandler,
+            handler: @escaping Handler
+        ) {
+            self.socket = socket
+            self.mailbox = mailbox
+            self.limits = limits
+            self.log = log
+            self.handler = handler
+        }
+    }
+}

@@ -1,0 +1,44 @@
+public import PRSNLCore
+
+/// An error in JSON. docs/cli.md documents each member.
+public struct ErrorReport: Sendable, Equatable, Codable, Error {
+    public var code: String
+    public var heading: String
+    public var message: String
+    @Nullable public var consequence: String? = nil
+    public var recoverySuggestion: String
+    @Nullable public var nextCommand: String? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case code, heading, message, consequence
+        case recoverySuggestion = "recovery_suggestion"
+        case nextCommand = "next_command"
+    }
+
+    public init(_ error: UserFacingError) {
+        code = error.code.rawValue
+        heading = error.heading
+        message = error.message
+        consequence = error.consequence
+        recoverySuggestion = error.recoverySuggestion
+        nextCommand = error.nextCommand
+    }
+
+    /// What the code stands for; `nil` for a code of a newer daemon.
+    public var knownCode: ErrorCode? { ErrorCode(rawValue: code) }
+}
+
+/// What a command prints with `--json` when it fails.
+public struct FailureReport: Sendable, Equatable, Codable {
+    public var schemaVersion = 1
+    public var error: ErrorReport
+
+    enum CodingKeys: String, CodingKey {
+        case schemaVersion = "schema_version"
+        case error
+    }
+
+    public init(_ error: UserFacingError) {
+        self.error = ErrorReport(error)
+    }
+}

@@ -1,0 +1,8 @@
+/// What prsnld and prsnlctl end with (docs/cli.md).
+public enum ExitCode: Int32, Sendable, CaseIterable {
+    case fine = 0
+    case error = 1
+    case usage = 2
+    case daemonNotRunning = 3
+    case needsAttention = 4
+}

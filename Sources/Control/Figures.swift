@@ -1,0 +1,67 @@
+import PRSNLCore
+
+/// Numbers, sizes and times as people read them.
+enum Figures {
+    static let notKnown = "not known"
+
+    /// `12,345`
+    static func count(_ number: Int) -> String {
+        var digits = Array(String(number.magnitude))
+        var at = digits.count - 3
+        while at > 0 {
+            digits.insert(",", at: at)
+            at -= 3
+        }
+        return (number < 0 ? "-" : "") + String(digits)
+    }
+
+    /// `1 item`, `2 items`
+    static func count(_ number: Int, _ noun: String) -> String { "\(count(number)) \(noun)\(number == 1 ? "" : "s")" }
+
+    /// `812 B`, `52.3 MiB`
+    static func size(_ bytes: Int64) -> String {
+        if bytes < 1_024 { return "\(bytes) B" }
+        var value = Double(bytes)
+        for unit in ["KiB", "MiB", "GiB"] {
+            value /= 1_024
+            if value < 1_024 || unit == "GiB" { return "\(oneDecimal(value)) \(unit)" }
+        }
+        return "\(bytes) B"
+    }
+
+    private static func oneDecimal(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return "\(count(tenths / 10)).\(tenths % 10)"
+    }
+
+    /// `2026-11-21 04:06:14 UTC`
+    static func time(_ time: Timestamp) -> String {
+        let text = time.description
+        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(8)) UTC"
+    }
+
+    /// `2026-11-21 04:06:14 UTC (12 s ago)`
+    static func timeWithAge(_ moment: Timestamp, now: Timestamp) -> String {
+        let age = now.duration(since: moment)
+        if age < .seconds(-1) { return "\(time(moment)) (in the future)" }
+        return "\(time(moment)) (\(duration(max(age, .zero))) ago)"
+    }
+
+    /// One unit, rounded down: `12 s`, `5 min`, `3 h`, `2 days`.
+    static func duration(_ duration: Duration) -> String {
+        let seconds = Int(max(duration, .zero).wholeMilliseconds / 1_000)
+        switch seconds {
+        case ..<60: return "\(seconds) s"
+        case ..<3_600: return "\(seconds / 60) min"
+        case ..<(48 * 3_600): return "\(seconds / 3_600) h"
+        default: return "\(count(seconds / 86_400)) days"
+        }
+    }
+
+    /// `1,230 items/s`
+    static func rate(_ itemsPerSecond: Double) -> String {
+        guard itemsPerSecond.isFinite, itemsPerSecond > 0, itemsPerSecond < 1e12 else { return "0 items/s" }
+        if itemsPerSecond < 10 { return "\(oneDecimal(itemsPerSecond)) items/s" }
+        return "\(count(Int(itemsPerSecond.rounded()))) items/s"
+    }
+}

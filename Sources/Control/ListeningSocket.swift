@@ -1,0 +1,106 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+/// The control socket in the file system: made, replaced when its daemon is dead, removed at the end.
+struct ListeningSocket {
+    let descriptor: Int32
+    let path: String
+    /// Device and inode of our socket, so that another one's is never removed.
+    private let identity: (dev_t, ino_t)
+
+    /// Rights on the socket: the daemon's user and group (docs/configuration.md, "control_socket").
+    static let mode: mode_t = 0o660
+
+    /// - Throws: `control_socket_taken`, `control_socket_failed`.
+    init(path: String, backlog: Int32) throws(UserFacingError) {
+        guard let address = SocketAddress(path: path) else {
+            throw Self.failure(path, "the path is empty or longer than 107 bytes")
+        }
+        let directory = Self.directory(of: path)
+        try Self.makeDirectory(directory, for: path)
+        // Two daemons that start at the same time must not both find the old socket dead and then remove each other's new
+        // one: look, remove, bind and listen under a lock on the folder.
+        let lock = prsnl_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard lock >= 0 else { throw Self.failure(path, "folder \(directory): \(Self.reason())") }
+        defer { close(lock) }
+        while flock(lock, LOCK_EX) != 0 {
+            if errno != EINTR { throw Self.failure(path, "lock folder \(directory): \(Self.reason())") }
+        }
+        try Self.removeDead(path, address)
+        (descriptor, identity) = try Self.bind(path, address, backlog)
+        self.path = path
+    }
+
+    /// Removes the socket, if it is still ours, and closes it.
+    func remove() {
+        var information = stat()
+        if lstat(path, &information) == 0, (information.st_dev, information.st_ino) == identity { unlink(path) }
+        close(descriptor)
+    }
+
+    private static func removeDead(_ path: String, _ address: SocketAddress) throws(UserFacingError) {
+        var information = stat()
+        guard lstat(path, &information) == 0 else {
+            if errno == ENOENT { return }
+            throw failure(path, reason())
+        }
+        guard information.st_mode & S_IFMT == S_IFSOCK else {
+            throw failure(path, "there is something that is not a socket; it was left as it is")
+        }
+        let probe = SocketAddress.stream(nonblocking: true)
+        guard probe >= 0 else { throw failure(path, reason()) }
+        defer { close(probe) }
+        if address.with({ connect(probe, $0, $1) }) == 0 || errno == EAGAIN || errno == EINPROGRESS {
+            throw UserFacingError(.controlSocketTaken, "Another program listens at \(path).")
+        }
+        guard errno == ECONNREFUSED else { throw failure(path, reason()) }
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason()) }
+    }
+
+    private static func bind(
+        _ path: String, _ address: SocketAddress, _ backlog: Int32
+    ) throws(UserFacingError) -> (Int32, (dev_t, ino_t)) {
+        let descriptor = SocketAddress.stream(nonblocking: true)
+        guard descriptor >= 0 else { throw failure(path, reason()) }
+        var bound = false
+        func fail() -> UserFacingError {
+            let error = failure(path, reason())
+            if bound { unlink(path) }
+            close(descriptor)
+            return error
+        }
+        // On Linux, the mode of the unbound socket, less the umask, becomes the mode of the file: nobody else can connect
+        // between bind and chmod.
+        guard fchmod(descriptor, 0o600) == 0 else { throw fail() }
+        guard address.with({ Glibc.bind(descriptor, $0, $1) }) == 0 else { throw fail() }
+        bound = true
+        var information = stat()
+        guard chmod(path, mode) == 0, lstat(path, &information) == 0, listen(descriptor, backlog) == 0 else {
+            throw fail()
+        }
+        return (descriptor, (information.st_dev, information.st_ino))
+    }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func makeDirectory(_ directory: String, for path: String) throws(UserFacingError) {
+        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, directory != "/", directory != "." else {
+            throw failure(path, "make folder \(directory): \(reason())")
+        }
+        try makeDirectory(Self.directory(of: directory), for: path)
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            throw failure(path, "make folder \(directory): \(reason())")
+        }
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> UserFacingError {
+        UserFacingError(.controlSocketFailed, "The control socket \(path) cannot be made: \(reason).")
+    }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
+}

@@ -1,0 +1,26 @@
+public import PRSNLCore
+
+/// What a command prints: a JSON contract, and a text made from the same values.
+public protocol Report: Encodable {
+    /// Whole lines, each with its end.
+    func text(_ style: TextStyle) -> String
+}
+
+/// The form of a command's output.
+public enum OutputFormat: Sendable, Equatable {
+    case text(TextStyle)
+    case json
+
+    /// The only switch over formats: what goes to stdout.
+    public func render(_ report: some Report) throws(UserFacingError) -> String {
+        switch self {
+        case .text(let style): return report.text(style)
+        case .json:
+            do {
+                return try JSONOutput.pretty(report) + "\n"
+            } catch {
+                throw UserFacingError(.controlProtocol, "The answer could not be written as JSON.", cause: "\(error)")
+            }
+        }
+    }
+}

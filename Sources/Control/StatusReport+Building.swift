@@ -1,0 +1,93 @@
+public import PRSNLCore
+public import Store
+
+extension StatusReport {
+    /// Puts together what the file says and, where a daemon runs, what it knows beyond that.
+    public init(summary: CopySummary, path: String, daemon facts: DaemonFacts?, now: Timestamp) {
+        source = facts == nil ? .file : .daemon
+        generatedAt = now
+        attention = Self.attention(summary, problem: facts?.problem)
+        server = Server(
+            url: summary.serverURL, dialect: summary.dialect?.rawValue, accountID: summary.accountID,
+            accountName: summary.accountName)
+        copy = Copy(summary, newAsOf: facts?.newAsOf)
+        file = File(
+            path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
+        daemon = facts.map(Daemon.init)
+        pull = facts?.pull
+        lastError = summary.lastError.map(LastError.init)
+    }
+
+    private static func attention(_ summary: CopySummary, problem: UserFacingError?) -> [Attention] {
+        var reasons: [Attention] = []
+        if !summary.isComplete { reasons.append(.copyIncomplete) }
+        if summary.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
+        if let problem, problem.code.needsPerson { reasons.append(.problem) }
+        return reasons
+    }
+}
+
+extension StatusReport.Daemon {
+    fileprivate init(_ facts: DaemonFacts) {
+        pid = facts.pid
+        version = facts.version
+        since = facts.since
+        activity = facts.activity
+        nextPullAt = facts.nextPullAt
+        problem = facts.problem.map(ErrorReport.init)
+    }
+}
+
+extension StatusReport.Copy {
+    fileprivate init(_ summary: CopySummary, newAsOf engineTime: Timestamp?) {
+        complete = summary.isComplete
+        live = summary.live
+        deleted = summary.deleted
+        rejected = summary.rejected
+        suspects = summary.suspects
+        deletionsHeld = summary.deletionsHeld
+        gaps = summary.gaps.map { gap in
+            StatusReport.Gap(
+                from: gap.from <= .earliest ? nil : gap.from, to: gap.to >= .latest ? nil : gap.to)
+        }
+        possiblyMoreAt = summary.possiblyMoreAt
+        // The file's time is only written when something else is; the engine's counts from the last look.
+        newAsOf = [summary.newAsOf, engineTime].compactMap(\.self).max()
+        editsAsOf = summary.editsAsOf
+    }
+}
+
+extension StatusReport.LastError {
+    fileprivate init(_ error: CopySummary.RecurringError) {
+        code = error.code
+        endpoint = error.endpoint
+        message = error.message
+        first = error.first
+        last = error.last
+        count = error.count
+        isOver = error.isOver
+        let known = ErrorCode(rawValue: error.code)
+        recoverySuggestion = known?.recoverySuggestion
+        nextCommand = known?.nextCommand
+    }
+}
+
+extension ErrorCode {
+    /// Whether waiting does not help: somebody has to change something.
+    public var needsPerson: Bool {
+        switch self {
+        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
+            .keyFileExposed, .keyFileInvalid, .unauthorized, .forbidden, .needsLogin, .notFound, .invalidInput,
+            .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
+            .databaseDamaged, .databaseReplaced, .databaseReadOnly, .databaseUnreadable, .noDatabase, .diskFull,
+            .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
+            .deletionsHeld, .answerTooLarge, .usage, .controlRefused, .controlProtocol,
+            .controlSocketTaken, .controlSocketFailed:
+            true
+        case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
+            .emptyAnswer, .unexpectedShape, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
+            .databaseBusy, .timelineUnsettled, .crowdedInstant, .daemonNotRunning, .daemonBusy:
+            false
+        }
+    }
+}

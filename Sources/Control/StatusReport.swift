@@ -1,0 +1,157 @@
+public import PRSNLCore
+public import Store
+
+/// The state of the copy and of the daemon: the JSON of `prsnlctl status --json` and of the control socket.
+///
+/// A public contract, member by member in docs/cli.md. Within one `schema_version` members are only added. What is not
+/// known is `null`.
+public struct StatusReport: Sendable, Equatable, Codable {
+    public static let schemaVersion = 1
+
+    /// Who answered.
+    public enum Source: String, Sendable, Codable { case daemon, file }
+
+    /// Why a person should look.
+    public enum Attention: String, Sendable, Codable {
+        case copyIncomplete = "copy_incomplete"
+        case deletionsHeld = "deletions_held"
+        /// The daemon waits for something that only a person can do: see `daemon.problem`.
+        case problem
+    }
+
+    public struct Daemon: Sendable, Equatable, Codable {
+        public var pid: Int32
+        public var version: String
+        public var since: Timestamp
+        /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
+        public var activity: String
+        @Nullable public var nextPullAt: Timestamp? = nil
+        @Nullable public var problem: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case pid, version, since, activity, problem
+            case nextPullAt = "next_pull_at"
+        }
+    }
+
+    public struct Server: Sendable, Equatable, Codable {
+        @Nullable public var url: String? = nil
+        /// `C`, `P` or `E`.
+        @Nullable public var dialect: String? = nil
+        @Nullable public var accountID: String? = nil
+        @Nullable public var accountName: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case url, dialect
+            case accountID = "account_id"
+            case accountName = "account_name"
+        }
+    }
+
+    /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
+    public struct Gap: Sendable, Equatable, Codable {
+        @Nullable public var from: Timestamp? = nil
+        @Nullable public var to: Timestamp? = nil
+    }
+
+    public struct Copy: Sendable, Equatable, Codable {
+        public var complete: Bool
+        @Nullable public var newAsOf: Timestamp? = nil
+        @Nullable public var editsAsOf: Timestamp? = nil
+        public var live: Int
+        public var deleted: Int
+        public var rejected: Int
+        public var suspects: Int
+        public var deletionsHeld: Int
+        public var gaps: [Gap]
+        public var possiblyMoreAt: [Timestamp]
+
+        enum CodingKeys: String, CodingKey {
+            case complete, live, deleted, rejected, suspects, gaps
+            case newAsOf = "new_as_of"
+            case editsAsOf = "edits_as_of"
+            case deletionsHeld = "deletions_held"
+            case possiblyMoreAt = "possibly_more_at"
+        }
+    }
+
+    public struct LastError: Sendable, Equatable, Codable {
+        public var code: String
+        public var endpoint: String
+        public var message: String
+        public var first: Timestamp
+        public var last: Timestamp
+        public var count: Int
+        public var isOver: Bool
+        @Nullable public var recoverySuggestion: String? = nil
+        @Nullable public var nextCommand: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case code, endpoint, message, first, last, count
+            case isOver = "is_over"
+            case recoverySuggestion = "recovery_suggestion"
+            case nextCommand = "next_command"
+        }
+    }
+
+    public struct File: Sendable, Equatable, Codable {
+        public var path: String
+        /// Bytes.
+        public var size: Int64
+        public var walSize: Int64
+        public var schemaVersion: Int
+
+        enum CodingKeys: String, CodingKey {
+            case path, size
+            case walSize = "wal_size"
+            case schemaVersion = "schema_version"
+        }
+    }
+
+    public var schemaVersion = StatusReport.schemaVersion
+    public var source: Source
+    public var generatedAt: Timestamp
+    public var attention: [Attention]
+    @Nullable public var daemon: Daemon? = nil
+    public var server: Server
+    public var copy: Copy
+    @Nullable public var pull: PullProgress? = nil
+    @Nullable public var lastError: LastError? = nil
+    public var file: File
+
+    enum CodingKeys: String, CodingKey {
+        case source, attention, daemon, server, copy, pull, file
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case lastError = "last_error"
+    }
+
+    /// 0, or 4 where `attention` has a reason.
+    public var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
+}
+
+/// The pull under way: in the status and on each progress line of `sync` with `wait`.
+public struct PullProgress: Sendable, Equatable, Codable {
+    /// `backfill`, `head`, `sweep`, `pass`, `check`.
+    public var kind: String
+    public var startedAt: Timestamp
+    public var pages = 0
+    /// Read from the server so far, known ones included.
+    public var items = 0
+    @Nullable public var expectedItems: Int? = nil
+    /// Where on the timeline the pull stands.
+    @Nullable public var position: Timestamp? = nil
+    /// Items per second since the pull began.
+    public var rate: Double = 0
+
+    enum CodingKeys: String, CodingKey {
+        case kind, pages, items, position, rate
+        case startedAt = "started_at"
+        case expectedItems = "expected_items"
+    }
+
+    public init(kind: PullRecord.Kind, startedAt: Timestamp) {
+        self.kind = kind.rawValue
+        self.startedAt = startedAt
+    }
+}

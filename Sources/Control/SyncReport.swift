@@ -1,0 +1,56 @@
+public import PRSNLCore
+
+/// What became of a requested pull: the JSON of `prsnlctl sync --json`.
+public struct SyncReport: Sendable, Equatable, Codable {
+    public enum Outcome: String, Sendable, Codable {
+        /// The daemon has taken the request and pulls; nobody waited.
+        case started
+        /// Nothing is known to be missing now.
+        case complete
+        /// The pull ended, and something is missing: `problem`, or `prsnlctl status`, says what.
+        case incomplete
+        case failed
+    }
+
+    public var schemaVersion = 1
+    public var outcome: Outcome
+    /// `null` where nobody waited.
+    @Nullable public var added: Int? = nil
+    @Nullable public var changed: Int? = nil
+    @Nullable public var deleted: Int? = nil
+    @Nullable public var problem: ErrorReport? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case outcome, added, changed, deleted, problem
+        case schemaVersion = "schema_version"
+    }
+
+    public static let started = SyncReport(outcome: .started)
+
+    private init(outcome: Outcome) {
+        self.outcome = outcome
+    }
+
+    /// The end of a pull that was waited for.
+    public init(isComplete: Bool, added: Int, changed: Int, deleted: Int, problem: UserFacingError?) {
+        self.added = added
+        self.changed = changed
+        self.deleted = deleted
+        self.problem = problem.map(ErrorReport.init)
+        outcome =
+            switch problem?.code {
+            case nil: isComplete ? .complete : .incomplete
+            // The pull itself worked; what is missing waits for a person, for a quieter timeline, or for ever.
+            case .deletionsHeld, .timelineUnsettled, .crowdedInstant: .incomplete
+            default: .failed
+            }
+    }
+
+    public var exitCode: ExitCode {
+        switch outcome {
+        case .started, .complete: .fine
+        case .incomplete: .needsAttention
+        case .failed: .error
+        }
+    }
+}

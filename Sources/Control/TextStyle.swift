@@ -1,0 +1,54 @@
+import CLinux
+import Glibc
+
+/// How text may look where it goes.
+public struct TextStyle: Sendable, Equatable {
+    /// Columns: 80, or fewer on a narrower terminal.
+    public var width = 80
+    public var isUTF8 = true
+    public var hasColour = false
+    /// Whether lines may be rewritten in place.
+    public var isTerminal = false
+
+    public init() {}
+
+    /// For a descriptor of this process.
+    ///
+    /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
+    /// the locale says, by the order of locale(7).
+    public init(descriptor: Int32, environment: [String: String]) {
+        isTerminal = isatty(descriptor) == 1
+        isUTF8 = Self.isUTF8(environment)
+        hasColour =
+            isTerminal && environment["NO_COLOR", default: ""].isEmpty
+            && !["", "dumb"].contains(environment["TERM", default: ""])
+        var size = winsize()
+        if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+            width = min(80, max(40, Int(size.ws_col)))
+        }
+    }
+
+    static func isUTF8(_ environment: [String: String]) -> Bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
+        let lowered = locale.lowercased()
+        return lowered.contains("utf-8") || lowered.contains("utf8")
+    }
+
+    enum Colour: String {
+        case bold = "1"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+    }
+
+    func paint(_ text: String, _ colour: Colour) -> String {
+        hasColour ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
+    public func safe(_ text: String) -> String {
+        let harmless = SafeText.harmless(text)
+        guard !isUTF8 else { return harmless }
+        return String(harmless.map { $0.isASCII ? $0 : "?" })
+    }
+}

@@ -1,0 +1,82 @@
+import Configuration
+import Control
+import Glibc
+import PRSNLCore
+
+/// What every command needs: where the daemon and its file are, and how to print.
+struct CommandContext {
+    let paths: ClientPaths
+    /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
+    let isFileGiven: Bool
+    let format: OutputFormat
+    let errorStyle: TextStyle
+
+    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
+        let socket = arguments.value("--socket").map(environment.absolute)
+        let database = arguments.value("--database").map(environment.absolute)
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        isFileGiven = database != nil && socket == nil
+        format =
+            arguments.has("--json")
+            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
+        if let socket, let database {
+            paths = ClientPaths(controlSocket: socket, database: database)
+            return
+        }
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationFailure) {
+            loaded = try LoadedConfiguration.load(
+                file: arguments.value("--config"), environment: environment, skippingUnreadable: true)
+        } catch {
+            throw error.userFacing
+        }
+        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
+        if let socket { paths.controlSocket = socket }
+        if let database { paths.database = database }
+        self.paths = paths
+        for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// Talk, as against data.
+    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(text))\n") }
+
+    func write(_ report: some Report) throws(UserFacingError) {
+        StandardStream.output.write(try format.render(report))
+    }
+
+    /// Asks the daemon and waits for its one answer; `nil` where none runs.
+    func ask(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: paths.controlSocket)
+            try client.send(request)
+            return try client.receive()
+        } catch {
+            guard error.code == .daemonNotRunning else { throw error }
+            return nil
+        }
+    }
+
+    /// Whether both paths lead to one file.
+    static func isSameFile(_ left: String, _ right: String) -> Bool {
+        var first = stat()
+        var second = stat()
+        guard stat(left, &first) == 0, stat(right, &second) == 0 else { return left == right }
+        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+}
+
+extension ErrorReport {
+    /// The daemon's error as ours. A code of a newer daemon becomes `control_protocol`, its words stay.
+    var userFacing: UserFacingError {
+        UserFacingError(
+            knownCode ?? .controlProtocol, message, consequence: consequence, recoverySuggestion: recoverySuggestion,
+            nextCommand: nextCommand)
+    }
+}
+
+extension ControlReply {
+    func unexpected() -> UserFacingError {
+        if case .error(let report) = self { return report.userFacing }
+        return UserFacingError(.controlProtocol, "The daemon answered something else than it was asked.")
+    }
+}

@@ -1,0 +1,62 @@
+import Configuration
+import Control
+import Glibc
+import PRSNLCore
+
+/// The command line: one file per command; this one finds the command and turns errors into words and exit codes.
+@main
+enum Prsnlctl {
+    static func main() {
+        let environment = ProcessEnvironment.current()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        exit(run(arguments, environment).rawValue)
+    }
+
+    private static func run(_ arguments: [String], _ environment: ProcessEnvironment) -> ExitCode {
+        // A wrong command line may still say that JSON is wanted.
+        var isJSON = arguments.contains("--json")
+        do throws(UserFacingError) {
+            let parsed = try ParsedArguments(arguments, table: .prsnlctl)
+            isJSON = parsed.has("--json")
+            if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
+            if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
+            let context = try CommandContext(parsed, environment)
+            switch parsed.command?.name {
+            case "status": return try StatusCommand.run(context)
+            case "sync": return try SyncCommand.run(context, parsed)
+            case "history": return try HistoryCommand.run(context)
+            default: throw UserFacingError(.usage, "a command is missing.")
+            }
+        } catch {
+            return report(error, isJSON: isJSON, environment)
+        }
+    }
+
+    private static func report(_ error: UserFacingError, isJSON: Bool, _ environment: ProcessEnvironment) -> ExitCode {
+        let report = FailureReport(error)
+        if isJSON {
+            do {
+                // On stdout: who asked for JSON reads one object from there, whatever happens.
+                StandardStream.output.write(try JSONOutput.pretty(report) + "\n")
+                return exitCode(error.code)
+            } catch {
+                // Then in words, below.
+            }
+        }
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        StandardStream.error.write(report.text(program: "prsnlctl", style))
+        return exitCode(error.code)
+    }
+
+    private static func exitCode(_ code: ErrorCode) -> ExitCode {
+        switch code {
+        case .usage: .usage
+        case .daemonNotRunning: .daemonNotRunning
+        default: .error
+        }
+    }
+
+    private static func write(_ text: String) -> ExitCode {
+        StandardStream.output.write(text) ? .fine : .error
+    }
+}

@@ -1,0 +1,140 @@
+import Configuration
+import Control
+import Glibc
+import PRSNLClient
+import PRSNLCore
+import Store
+import SyncEngine
+
+/// The daemon from start to end: configuration, file, client, engine, control socket, and back.
+struct Daemon {
+    let setup: Setup
+    let logger: Logger
+    let log: LogHandler
+    let parts: RunningParts
+    let startedAt: Timestamp
+    private var loaded: LoadedConfiguration
+
+    /// Returns when it was told to stop.
+    static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
+        let startedAt = TimeSource.system.now()
+        let loaded = try setup.load()
+        let logger = Logger(
+            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
+        let log = logger.handler
+        let signals = TerminationSignals(log: log)
+        for warning in loaded.warnings { log(.warning, .config, warning) }
+        let parts = try await RunningParts.start(loaded, setup, log: log)
+        var daemon = Daemon(
+            setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
+        // The engine starts before the control socket is made: the first rows need not wait for that.
+        let engine = Task { [engine = parts.engine] in await engine.run() }
+        let control: ControlServer
+        do throws(UserFacingError) {
+            control = try daemon.makeControlServer()
+        } catch {
+            engine.cancel()
+            await engine.value
+            await parts.stop()
+            throw error
+        }
+        daemon.notify { notification throws(UserFacingError) in try notification.ready() }
+        log(
+            .notice, .daemon,
+            "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
+                + "\(loaded.configuration.serverURL?.text ?? "")")
+        let code = await daemon.serve(signals, engine)
+        daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
+        control.stop()
+        engine.cancel()
+        await engine.value
+        await parts.stop()
+        log(.notice, .daemon, "stopped")
+        return code
+    }
+
+    private func makeControlServer() throws(UserFacingError) -> ControlServer {
+        let handler = RequestHandler(
+            engine: parts.engine, database: loaded.configuration.database, startedAt: startedAt, time: parts.time)
+        return try ControlServer(path: loaded.configuration.controlSocket, log: log) { request, conversation in
+            await handler.handle(request, conversation)
+        }
+    }
+
+    private enum Event: Sendable {
+        case signal(Int32)
+        case engineEnded
+    }
+
+    /// Until it is to stop.
+    private mutating func serve(_ signals: TerminationSignals, _ engine: Task<Void, Never>) async -> ExitCode {
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let forward = Task {
+            for await signal in signals.stream { continuation.yield(.signal(signal)) }
+        }
+        let watch = Task {
+            await engine.value
+            continuation.yield(.engineEnded)
+        }
+        defer {
+            forward.cancel()
+            watch.cancel()
+        }
+        for await event in events {
+            switch event {
+            case .signal(SIGHUP): reload()
+            case .signal(let number):
+                log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
+                return .fine
+            case .engineEnded:
+                // It promises to return only when it is told to.
+                log(.error, .daemon, "the sync engine ended by itself; please report this with the log")
+                return .error
+            }
+        }
+        return .error
+    }
+
+    /// Reads the configuration again. One that is wrong changes nothing.
+    private mutating func reload() {
+        let new: LoadedConfiguration
+        do throws(UserFacingError) {
+            new = try setup.load()
+        } catch {
+            for line in error.message.split(separator: "\n") { log(.error, .config, String(line)) }
+            return log(.error, .config, "the configuration was not read again; everything stays as it was")
+        }
+        for warning in new.warnings { log(.warning, .config, warning) }
+        parts.engine.apply(setup.syncSettings(new.configuration))
+        logger.setLevel(new.configuration.logLevel)
+        var changed: [String] = []
+        for key in ConfigurationKey.all {
+            let value = key.value(in: new.configuration)
+            guard value != key.value(in: loaded.configuration) else { continue }
+            changed.append("\(key.name) = \(value ?? "none")" + (key.effect == .restart ? " (after a restart)" : ""))
+        }
+        reportChangedCredentials(new.configuration)
+        loaded = new
+        log(
+            .notice, .config,
+            "configuration read again: " + (changed.isEmpty ? "nothing changed" : changed.joined(separator: ", ")))
+    }
+
+    private func reportChangedCredentials(_ configuration: DaemonConfiguration) {
+        do throws(UserFacingError) {
+            if try setup.credentials(configuration) != parts.credentials {
+                log(.notice, .config, "the key in api_key_file has changed: it is used after a restart")
+            }
+        } catch {
+            log(.warning, .config, error.description)
+        }
+    }
+
+    private func notify(_ send: (ServiceNotification) throws(UserFacingError) -> Void) {
+        do throws(UserFacingError) {
+            try send(ServiceNotification(environment: setup.environment.variables))
+        } catch {
+            log(.warning, .daemon, error.message)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import CLinux
+import Configuration
+import Control
+import Glibc
+import PRSNLCore
+
+/// The daemon's command line: decides what to do, and turns errors into words and exit codes.
+@main
+enum Prsnld {
+    static func main() async {
+        // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
+        TerminationSignals.block()
+        MemoryUse.limitArenas()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let code = await run(arguments, ProcessEnvironment.current())
+        exit(code.rawValue)
+    }
+
+    private static func run(_ arguments: [String], _ environment: ProcessEnvironment) async -> ExitCode {
+        let parsed: ParsedArguments
+        do {
+            parsed = try ParsedArguments(arguments, table: .prsnld)
+        } catch {
+            return report(error, environment)
+        }
+        if parsed.has("--help") { return write(CommandTable.prsnld.help()) }
+        if parsed.has("--version") { return write("prsnld \(ProductVersion.current)\n") }
+        let setup = Setup(configurationFile: parsed.value("--config"), environment: environment)
+        do throws(UserFacingError) {
+            if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup)) }
+            return parsed.has("--once") ? try await OncePull.run(setup) : try await Daemon.run(setup)
+        } catch {
+            return report(error, environment)
+        }
+    }
+
+    private static func report(_ error: UserFacingError, _ environment: ProcessEnvironment) -> ExitCode {
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        StandardStream.error.write(FailureReport(error).text(program: "prsnld", style))
+        return error.code == .usage ? .usage : .error
+    }
+
+    private static func write(_ text: String) -> ExitCode {
+        StandardStream.output.write(text) ? .fine : .error
+    }
+}

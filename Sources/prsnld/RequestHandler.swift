@@ -1,0 +1,62 @@
+import Control
+import Glibc
+import PRSNLCore
+import Store
+import SyncEngine
+
+/// Answers the control socket.
+struct RequestHandler: Sendable {
+    let engine: SyncEngine
+    let database: String
+    let startedAt: Timestamp
+    let time: TimeSource
+
+    /// Between two looks at the progress of a pull that somebody waits for.
+    private static let progressInterval: Duration = .milliseconds(200)
+
+    func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
+        do throws(UserFacingError) {
+            switch request {
+            case .status: conversation.send(.status(try status()))
+            case .history:
+                let records = try StoreReader(path: database).history()
+                conversation.send(.history(HistoryReport(records, source: .daemon)))
+            case .sync(let full, let wait, let acceptDeletions):
+                await sync(
+                    SyncRequest(full: full, acceptDeletions: acceptDeletions), waiting: wait, conversation)
+            }
+        } catch {
+            conversation.send(.error(ErrorReport(error)))
+        }
+    }
+
+    private func status() throws(UserFacingError) -> StatusReport {
+        let facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
+        return StatusReport(
+            summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
+    }
+
+    /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
+    private func sync(_ request: SyncRequest, waiting: Bool, _ conversation: ControlConversation) async {
+        let pull = Task { [engine] in await engine.sync(request) }
+        guard waiting else { return conversation.send(.sync(.started)) }
+        let result = await withTaskGroup(of: Void.self) { group in
+            group.addTask { await showProgress(conversation) }
+            let result = await pull.value
+            group.cancelAll()
+            return result
+        }
+        conversation.send(.sync(SyncReport(result)))
+    }
+
+    private func showProgress(_ conversation: ControlConversation) async {
+        var last: PullProgress?
+        while !Task.isCancelled {
+            let progress = engine.state.progress.map(PullProgress.init)
+            if let progress, progress != last { conversation.send(.progress(progress)) }
+            last = progress
+            // Cancelled: the pull is over, or nobody listens any more.
+            do { try await time.sleep(Self.progressInterval) } catch { return }
+        }
+    }
+}

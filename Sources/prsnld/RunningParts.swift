@@ -1,0 +1,51 @@
+import Configuration
+import Control
+import PRSNLClient
+import PRSNLCore
+import Store
+import SyncEngine
+
+/// The parts of a running daemon, wired: started in order, stopped in reverse.
+struct RunningParts: Sendable {
+    let store: Store
+    let client: PRSNLClient
+    let engine: SyncEngine
+    let credentials: Credentials
+    let time: TimeSource
+
+    /// Opens the file and takes its lock before anything is asked of the server.
+    static func start(
+        _ loaded: LoadedConfiguration, _ setup: Setup, log: @escaping LogHandler
+    ) async throws(UserFacingError) -> RunningParts {
+        let configuration = loaded.configuration
+        let server = try setup.server(configuration)
+        let credentials = try setup.credentials(configuration)
+        if credentials == .none {
+            log(
+                .warning, .config,
+                "no api_key_file: without credentials a server may show everybody's items, or none")
+        }
+        let store = try Store(path: configuration.database, log: log)
+        let time = MemoryUse.trimmingBeforeSleep(.system)
+        do throws(UserFacingError) {
+            let client = try PRSNLClient(
+                configuration: setup.clientConfiguration(
+                    configuration, server: server, credentials: credentials,
+                    userAgent: "prsnld/\(ProductVersion.current)"),
+                time: time, log: log)
+            let engine = SyncEngine(
+                store: store, client: client, serverURL: server.text, credentials: credentials,
+                settings: setup.syncSettings(configuration), time: time, log: log)
+            return RunningParts(store: store, client: client, engine: engine, credentials: credentials, time: time)
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    /// After this, nothing of the daemon touches the network or the file.
+    func stop() async {
+        client.shutdown()
+        await store.close()
+    }
+}
