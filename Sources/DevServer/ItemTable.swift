@@ -120,7 +120,8 @@ struct ItemTable: Sendable {
     mutating func countAccess(_ id: String, at time: Timestamp) {
         guard let slot = slotByID[id], let hadText = entries[Int(slot)].map({ !$0.rendered.isEmpty }) else { return }
         entries[Int(slot)]?.item.accessCount += 1
-        entries[Int(slot)]?.item.accessedAt = adapted(time)
+        let accessedAt = adapted(time)
+        entries[Int(slot)]?.item.accessedAt = accessedAt
         entries[Int(slot)]?.rendered = []
         if hadText { renderedCount -= 1 }
     }
@@ -194,7 +195,8 @@ struct ItemTable: Sendable {
     }
 
     private mutating func unlink(_ item: DevItem, slot: Int32) {
-        everybody.remove(slot: slot, time: time(of: item))
-        byOwner[item.owner]?.remove(slot: slot, time: time(of: item))
+        let time = time(of: item)
+        everybody.remove(slot: slot, time: time)
+        byOwner[item.owner]?.remove(slot: slot, time: time)
     }
 }
