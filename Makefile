@@ -1,0 +1,102 @@
+# `make help` lists the targets. Each installs what it needs first, and says so.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+SETUP := Tests/Tour/setup
+SWIFT := $(shell SWIFT="$(SWIFT)" $(SETUP) swift-path)
+
+# SwiftPM keeps caches under HOME; where there is none to write to, it gets one of its own.
+ifneq ($(shell test -d "$$HOME" -a -w "$$HOME" && echo yes),yes)
+export HOME := $(CURDIR)/.build/home
+endif
+
+RELEASE := .build/release
+SWIFT_BUILD := $(SWIFT) build
+RELEASE_FLAGS := -c release --static-swift-stdlib
+# Where `make check` leaves what the tests said.
+TEST_LOG := .build/test.log
+
+# git: SwiftPM asks it about the package. g++: the C library's headers and the linker. libxml2, libncurses6: SwiftPM itself.
+BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
+TOUR_PACKAGES := python3 sqlite3
+TEST_PACKAGES := python3 sqlite3 openssl
+BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates
+
+.PHONY: help
+help:
+	@echo 'make run          pull a timeline from a development server, in the foreground (Ctrl-C ends it)'
+	@echo '                  SERVER=https://… API_KEY_FILE=… for a real server'
+	@echo 'make demo         the same as a scripted tour that checks itself, under a minute'
+	@echo 'make build        release binaries in $(RELEASE)'
+	@echo 'make test         every test; FILTER=… for some'
+	@echo 'make check        what CI runs: format lint, build, tests, demo'
+	@echo 'make lint         the format lint alone; make format corrects'
+	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
+	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
+	@echo 'make sanitize     the tests under the thread and address sanitizers; ONLY=thread for one'
+	@echo 'make clean        removes .build and .run'
+
+.PHONY: setup-build setup-tour setup-test setup-bench
+setup-build:
+	@$(SETUP) packages $(BUILD_PACKAGES)
+	@SWIFT="$(SWIFT)" $(SETUP) swift
+	@mkdir -p "$$HOME" .build
+setup-tour:
+	@$(SETUP) packages $(TOUR_PACKAGES)
+setup-test:
+	@$(SETUP) packages $(TEST_PACKAGES)
+setup-bench:
+	@$(SETUP) packages $(BENCH_PACKAGES)
+
+.PHONY: build
+build: setup-build
+	$(SWIFT_BUILD) $(RELEASE_FLAGS)
+
+.PHONY: run
+run: setup-tour build
+	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES=$(RELEASE) Tests/Tour/run
+
+.PHONY: demo
+demo: setup-tour build
+	@BINARIES=$(RELEASE) python3 Tests/Tour/demo.py
+
+.PHONY: test-server
+test-server: setup-tour build
+	@BINARIES=$(RELEASE) SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" python3 Tests/Tour/test_server.py
+
+.PHONY: lint format
+lint: setup-build
+	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
+format: setup-build
+	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
+
+# The tests start the binaries of the same debug build, which `swift build --build-tests` makes too.
+.PHONY: test
+test: setup-build setup-test
+	$(SWIFT_BUILD) --build-tests
+	$(SWIFT) test --skip-build --disable-xctest $(if $(FILTER),--filter "$(FILTER)") 2>&1 | tee $(TEST_LOG)
+
+.PHONY: check
+check: lint build test demo
+
+.PHONY: bench
+bench: setup-bench setup-tour build
+	@BINARIES=$(RELEASE) ROWS="$(ROWS)" BENCH_SAVE="$(BENCH_SAVE)" python3 Tests/Benchmarks/bench.py
+
+# Each sanitizer needs a build of its own.
+SANITIZERS := $(if $(ONLY),$(ONLY),thread address)
+.PHONY: sanitize
+sanitize: setup-build setup-test
+	@for sanitizer in $(SANITIZERS); do \
+	    echo "== $$sanitizer sanitizer"; \
+	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest \
+	        $(if $(FILTER),--filter "$(FILTER)"); \
+	done
+
+.PHONY: clean
+clean:
+	rm -rf .build .run

@@ -1,0 +1,23 @@
+"""The peer: what one writes in an afternoon. peer.py SERVER_URL DATABASE [TOKEN_FILE [PAGES]]"""
+
+import json
+import sys
+
+import requests
+import sqlite_utils
+
+server, database, token_file, pages = (sys.argv[1:] + [None, None])[:4]
+session = requests.Session()
+if token_file:
+    session.headers["Authorization"] = "Bearer " + open(token_file).read().strip()
+db = sqlite_utils.Database(database)
+db.enable_wal()
+cursor, read = None, 0
+while not read or (cursor and read != int(pages or 0)):
+    answer = session.get(f"{server}/api/timeline", params={"limit": 100, "cursor": cursor})
+    answer.raise_for_status()
+    page = answer.json()
+    db["item"].upsert_all(page["items"], pk="id")
+    cursor, read = page["next_cursor"], read + 1
+db["item"].create_index(["createdAt"], if_not_exists=True)
+print(json.dumps({"pages": read, "rows_written": db.conn.total_changes}))

@@ -1,0 +1,274 @@
+"""What the tours and the benchmarks share: the binaries as child processes, the copy as any reader sees it, and waiting
+for conditions in place of sleeping."""
+
+import json
+import os
+import re
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARIES = os.path.join(ROOT, os.environ.get("BINARIES", ".build/release"))
+DAEMON = os.path.join(BINARIES, "prsnld")
+CONTROL = os.path.join(BINARIES, "prsnlctl")
+DEVSERVER = os.path.join(BINARIES, "prsnl-devserver")
+
+# Loopback needs no proxy, and the environment may name one that cannot reach it.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Failed(Exception):
+    """A step did not do what it should; the text says which and how."""
+
+
+def wait_until(condition, what, seconds=30.0, pause=0.01):
+    """Returns the first truthy value of `condition()`. Fails after the deadline, naming `what`."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failed(f"waited {seconds:g} s for: {what}")
+        time.sleep(pause)
+
+
+def clean_environment():
+    """The environment without what would change the programs' configuration behind the tour's back."""
+    dropped = ("STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "NOTIFY_SOCKET")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PRSNL_") and name not in dropped and not name.lower().endswith("_proxy")
+    }
+
+
+class Child:
+    """A process that is ended with the `with` block, whatever happens."""
+
+    def __init__(self, arguments, log=None, **options):
+        self.name = os.path.basename(arguments[0])
+        self.log_path = log
+        output = open(log, "ab") if log else subprocess.DEVNULL
+        options.setdefault("stdout", output)
+        options.setdefault("env", clean_environment())
+        try:
+            self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=output, **options)
+        finally:
+            if log:
+                output.close()
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    @property
+    def is_running(self):
+        return self.process.poll() is None
+
+    def end(self, number=signal.SIGTERM, seconds=10.0):
+        """Sends the signal and returns the exit code (negative: by which signal) and how long it took."""
+        begin = time.monotonic()
+        self.process.send_signal(number)
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{self.name} still runs {seconds:g} s after signal {int(number)}") from None
+        return code, time.monotonic() - begin
+
+    def last_words(self, lines=15):
+        if not self.log_path or not os.path.exists(self.log_path):
+            return ""
+        with open(self.log_path, errors="replace") as file:
+            return "".join(file.readlines()[-lines:])
+
+
+class DevServer(Child):
+    """The development server on a free port, with a login token in `token_file`."""
+
+    def __init__(self, directory, *options, name="devserver"):
+        self.token_file = os.path.join(directory, "token")
+        super().__init__(
+            [DEVSERVER, "--port", "0", "--token", self.token_file, *options],
+            log=os.path.join(directory, f"{name}.log"), stdout=subprocess.PIPE)
+        # A million items take a while to make.
+        if not select.select([self.process.stdout], [], [], 120)[0]:
+            self.process.kill()
+            raise Failed("the development server said nothing for 120 s")
+        line = self.process.stdout.readline().decode()
+        match = re.search(r"https?://\S+", line)
+        if not match:
+            self.process.kill()
+            raise Failed(f"the development server did not start: {line.strip()}\n{self.last_words()}")
+        self.url = match.group(0)
+
+    def get(self, path):
+        with _opener.open(self.url + path, timeout=120) as answer:
+            return json.load(answer)
+
+    def post(self, path, body=None):
+        data = json.dumps(body or {}).encode()
+        request = urllib.request.Request(
+            self.url + path, data=data, method="POST", headers={"Content-Type": "application/json"})
+        with _opener.open(request, timeout=60) as answer:
+            text = answer.read()
+        return json.loads(text) if text.strip() else None
+
+    def timeline_requests(self):
+        """How many pages were asked for so far."""
+        return self.requests().get("GET /api/timeline", 0)
+
+    def requests(self):
+        """Counts by "METHOD /path", the development server's own paths left out."""
+        counts = self.get("/__dev/requests")["counts"]
+        return {name: count for name, count in counts.items() if "/__dev" not in name}
+
+
+class Setting:
+    """A configuration file, and where it puts things."""
+
+    def __init__(self, directory, server_url, token_file=None, name="prsnl", **keys):
+        self.database = os.path.join(directory, f"{name}.sqlite")
+        self.path = os.path.join(directory, f"{name}.conf")
+        self.log = os.path.join(directory, f"{name}.log")
+        values = {
+            "server_url": server_url,
+            "api_key_file": token_file,
+            "database": self.database,
+            "control_socket": os.path.join(directory, f"{name}.sock"),
+            **keys,
+        }
+        with open(self.path, "w") as file:
+            file.writelines(f"{key} = {value}\n" for key, value in values.items() if value is not None)
+
+    def daemon(self, *options):
+        return Child([DAEMON, "--config", self.path, *options], log=self.log)
+
+    def once(self, *options, seconds=600):
+        """`prsnld --once`: exit code."""
+        with self.daemon("--once", *options) as child:
+            return child.process.wait(seconds)
+
+    def control(self, *arguments, seconds=120):
+        """A command of prsnlctl: exit code, what it printed, and what it complained about."""
+        done = subprocess.run(
+            [CONTROL, "--config", self.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=seconds, env=clean_environment())
+        return done.returncode, done.stdout, done.stderr
+
+    def status(self):
+        code, text, complaint = self.control("status", "--json")
+        if code not in (0, 4):
+            raise Failed(f"prsnlctl status ended with {code}: {complaint.strip()}")
+        return json.loads(text)
+
+    def query(self, sql, *values):
+        """Rows as another process reads them; `None` while there is no readable file."""
+        try:
+            connection = sqlite3.connect(f"file:{quoted(self.database)}?mode=ro", uri=True, timeout=5)
+        except sqlite3.OperationalError:
+            return None
+        try:
+            return connection.execute(sql, values).fetchall()
+        except sqlite3.OperationalError:
+            return None
+        finally:
+            connection.close()
+
+    def live(self):
+        rows = self.query("SELECT live FROM sync_state")
+        return rows[0][0] if rows else 0
+
+
+def quoted(path):
+    return urllib.request.quote(path)
+
+
+# Columns of the view `timeline`, and what dialect C calls them.
+COLUMNS = {
+    "id": "id", "created_at": "createdAt", "updated_at": "updatedAt", "type": "type", "title": "title", "url": "url",
+    "summary": "summary", "platform": "platform", "category": "category", "thumbnail_url": "thumbnail_url",
+    "duration": "duration", "file_path": "file_path", "status": "status", "tags": "tags", "permalink": "permalink",
+}
+
+
+def fixed_time(text):
+    """A time as the copy writes it: 27 characters, UTC, microseconds."""
+    if text is None:
+        return None
+    whole, _, fraction = re.sub(r"(Z|\+00:00)$", "", text).partition(".")
+    return f"{whole}.{fraction:0<6}Z"
+
+
+def as_row(item):
+    """An item of the server's list as the copy should hold it."""
+    row = {column: item.get(field) for column, field in COLUMNS.items()}
+    row["created_at"] = fixed_time(row["created_at"])
+    row["updated_at"] = fixed_time(row["updated_at"])
+    if row["tags"] is not None:
+        tags = sorted(set(row["tags"]), key=str.encode)
+        row["tags"] = json.dumps(tags, ensure_ascii=False, separators=(",", ":"))
+    return row
+
+
+def differences(server_items, setting):
+    """What the copy has otherwise than the server: lines for people, at most ten."""
+    expected = {item["id"]: as_row(item) for item in server_items}
+    rows = setting.query(f"SELECT {', '.join(COLUMNS)} FROM timeline")
+    if rows is None:
+        return ["the copy cannot be read"]
+    found = {row[0]: dict(zip(COLUMNS, row)) for row in rows}
+    lines = [f"{id}: on the server, not in the copy" for id in expected.keys() - found.keys()]
+    lines += [f"{id}: in the copy, not on the server" for id in found.keys() - expected.keys()]
+    for id in expected.keys() & found.keys():
+        lines += [
+            f"{id}: {column} is {found[id][column]!r} in the copy and {value!r} on the server"
+            for column, value in expected[id].items()
+            if found[id][column] != value
+        ]
+    if len(rows) != len(found):
+        lines.append(f"{len(rows) - len(found)} ids stand in the copy twice")
+    return lines[:10]
+
+
+def end_on_signals():
+    """SIGTERM and SIGHUP unwind the `with` blocks too, as Ctrl-C does."""
+    def stop(number, _):
+        raise KeyboardInterrupt(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+def main(run):
+    """Runs a tour; its exit code is 0 only when every step held."""
+    end_on_signals()
+    # Somebody may watch through a pipe.
+    sys.stdout.reconfigure(line_buffering=True)
+    for program in (DAEMON, CONTROL, DEVSERVER):
+        if not os.access(program, os.X_OK):
+            sys.exit(f"{program} is not there: run `make build` first")
+    try:
+        return run()
+    except Failed as failure:
+        print(f"FAILED: {failure}")
+        return 1
+    except KeyboardInterrupt:
+        print("stopped")
+        return 130
