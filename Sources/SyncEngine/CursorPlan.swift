@@ -102,6 +102,7 @@ struct CursorPlan: Sendable, Equatable {
 
     private static func broken(_ code: ErrorCode, _ message: String) -> PullFailure {
         PullFailure(
-            UserFacingError(code, message, consequence: "Nothing of that page was written."), verdict: .retry(after: nil))
+            UserFacingError(code, message, consequence: "Nothing of that page was written."),
+            verdict: .retry(after: nil))
     }
 }

@@ -74,7 +74,11 @@ final class PageCommitter {
         committing = 0
         do {
             // The caller's cancellation must reach a request that the commit may be waiting for.
-            record = try await withTaskCancellationHandler { try await task.value } onCancel: { task.cancel() }
+            record = try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
         } catch {
             throw PullFailure(error)
         }

@@ -315,7 +315,8 @@ public final class SyncEngine: Sendable {
         let wait = memory.schedule[keyPath: backoff].notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .needsPerson ? .error : .warning, .pull,
-            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms")
+            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms"
+        )
         do {
             try await store.recordError(
                 code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now)

@@ -6,7 +6,7 @@ import Testing
 @testable import SyncEngine
 
 @Suite struct OverlappingPagesTests {
-    @Test(arguments: [10, 50, 99, 100, 1_000])
+    @Test(arguments: [50, 99, 100, 1_000])
     func eachPageBeginsWithinTheOneBefore(_ largest: Int) {
         var end = largest
         var requests = 1
