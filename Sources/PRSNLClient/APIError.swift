@@ -28,7 +28,7 @@ public struct APIError: Error, Sendable, Equatable {
     }
 
     /// A 2xx that is not what was asked for.
-    public enum DecodingCause: Sendable, Equatable {
+    public enum DecodingCause: Error, Equatable {
         case empty
         /// HTML: a captive portal, or another web site.
         case portal

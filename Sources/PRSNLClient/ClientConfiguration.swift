@@ -1,12 +1,3 @@
-/// What the daemon shows to the server to be let in.
-public enum Credentials: Sendable, Equatable {
-    case none
-    /// Sent as `X-API-Key`, and only where that is answered 401, once as `Authorization: Bearer`.
-    case apiKey(String)
-    /// A JWT, sent as `Authorization: Bearer`.
-    case loginToken(String)
-}
-
 public struct ClientConfiguration: Sendable {
     /// Scheme, host, port and an optional path prefix, without a slash at the end: `https://prsnl.example.org`.
     public var serverURL: String

@@ -1,27 +1,160 @@
 public import PRSNLCore
+import Synchronization
 
 /// The PRSNL HTTP API over libcurl: three dialects, one set of models, one error type.
 public final class PRSNLClient: Sendable {
-    /// - Throws: `UserFacingError` for a URL that cannot be used (`bad_server_url`, `insecure_server_url`).
+    let configuration: ClientConfiguration
+    let server: ServerURL
+    let time: TimeSource
+    let random: SeededRandom
+    let loop: CurlLoop
+    let usage: (@Sendable (RequestUsage) -> Void)?
+    let log: LogHandler
+    private let memory = Mutex(Memory())
+
+    /// What the client finds out about the server as it talks to it.
+    private struct Memory {
+        var dialect: Dialect?
+        /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
+        var keyIsBearer = false
+    }
+
+    /// - Parameters:
+    ///   - seed: of request ids and jitter; `nil` for a random one.
+    ///   - usage: told once per call when it ends, on the caller's task.
+    /// - Throws: `UserFacingError` for a URL that cannot be used (`no_server`, `bad_server_url`, `insecure_server_url`).
     public init(
         configuration: ClientConfiguration, time: TimeSource = .system, seed: UInt64? = nil,
         usage: (@Sendable (RequestUsage) -> Void)? = nil, log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
+        server = try ServerURL.server(
+            configuration.serverURL, allowInsecureHTTP: configuration.allowInsecureHTTP)
+        self.configuration = configuration
+        self.time = time
+        self.usage = usage
+        self.log = log
+        random = SeededRandom(seed: seed)
+        var options = CurlOptions(configuration)
+        options.trace = WireTrace.sink(log)
+        loop = CurlLoop(options: options)
     }
 
+    deinit { loop.stop() }
+
+    /// What it was configured with.
+    public var credentials: Credentials { configuration.credentials }
+
+    /// The server's dialect, once a timeline has told it.
+    public var dialect: Dialect? { memory.withLock(\.dialect) }
+
     /// Reads one page. The dialect of the envelope is in the answer; a request in dialect C's form is understood by all.
-    public func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage { TimelinePage() }
+    public func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage {
+        var call = Call("GET", "/api/timeline", query: request.query)
+        if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
+        var (answer, requestID) = try await send(call)
+        if answer.status == 304 {
+            var page = TimelinePage()
+            page.notModified = true
+            page.etag = answer.etag ?? request.etag
+            page.dialect = dialect
+            return page
+        }
+        var page = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            try TimelineDecoder.decode(body)
+        }
+        page.etag = answer.etag
+        loop.recycle(&answer.body)
+        if let dialect = page.dialect { memory.withLock { $0.dialect = dialect } }
+        return page
+    }
 
     /// Whether `GET /api/items/{id}` finds the item: true for 200, false for 404 with `ITEM_NOT_FOUND` (C) or the small
     /// server's "Item not found"; any other 404 is an error.
-    public func itemExists(_ id: String) async throws(APIError) -> Bool { false }
+    public func itemExists(_ id: String) async throws(APIError) -> Bool {
+        let call = Call("GET", "/api/items/\(ServerURL.escaped(id))", named: "GET /api/items/{id}")
+        do throws(APIError) {
+            let (answer, requestID) = try await send(call)
+            return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+                let item = try Self.object(body)
+                if let found = item["id"]?.text, found != id { throw .unexpectedShape("it is another item") }
+                return true
+            }
+        } catch {
+            guard error.status == 404 else { throw error }
+            if error.serverCode == APIError.itemNotFoundCode || error.detail == "Item not found" { return false }
+            throw error
+        }
+    }
 
     /// `GET /api/auth/me`: the account that the server really sees.
-    public func account() async throws(APIError) -> Account { Account(id: "") }
+    public func account() async throws(APIError) -> Account {
+        let call = Call("GET", "/api/auth/me")
+        let (answer, requestID) = try await send(call)
+        return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let account = try Self.object(body)
+            guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
+            return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
+        }
+    }
 
     /// `GET /api/health` without credentials: throws unless it is PRSNL's JSON.
-    public func health() async throws(APIError) {}
+    public func health() async throws(APIError) {
+        var call = Call("GET", "/api/health")
+        call.isAuthenticated = false
+        let (answer, requestID) = try await send(call)
+        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
+        }
+    }
 
-    /// Ends every request with `cancelled`, closes the connections and the thread.
-    public func shutdown() {}
+    /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
+    public func shutdown() { loop.stopAndWait() }
+
+    // MARK: Decoding
+
+    /// Reads a 2xx that should be JSON.
+    func decode<Value>(
+        _ call: Call, _ answer: HTTPAnswer, _ requestID: String,
+        _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
+    ) throws(APIError) -> Value {
+        do throws(APIError.DecodingCause) {
+            let first = answer.body.first { $0 > 0x20 }
+            if answer.contentType?.lowercased().contains("text/html") == true || first == UInt8(ascii: "<") {
+                throw .portal
+            }
+            if first == nil { throw .empty }
+            return try read(answer.body)
+        } catch {
+            throw APIError(
+                kind: .decodingError(error), endpoint: call.endpoint, status: answer.status, requestID: requestID,
+                mayHaveReachedServer: true)
+        }
+    }
+
+    private static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
+        let value: JSONValue
+        do { value = try JSONValue.parse(body) } catch { throw .notJSON("\(error)") }
+        guard case .object = value else { throw .unexpectedShape("not an object") }
+        return value
+    }
+
+    // MARK: Credentials
+
+    /// The header line that goes with a request, and the one to try where that is answered 401.
+    func authorization() -> (line: String?, fallback: String?) {
+        let (dialect, keyIsBearer) = memory.withLock { ($0.dialect, $0.keyIsBearer) }
+        switch configuration.credentials {
+        case .none: return (nil, nil)
+        case .loginToken(let token): return ("Authorization: Bearer \(token)", nil)
+        case .apiKey(let key):
+            let bearer = "Authorization: Bearer \(key)"
+            if keyIsBearer { return (bearer, nil) }
+            // The cursor dialect takes a key for a bad token, and shows another user's items instead of saying so.
+            return ("X-API-Key: \(key)", dialect == .cursor ? nil : bearer)
+        }
+    }
+
+    func remember(keyIsBearer: Bool) {
+        memory.withLock { $0.keyIsBearer = keyIsBearer }
+    }
 }

@@ -1,0 +1,53 @@
+import PRSNLCore
+
+extension APIError {
+    /// The contract's table: what an answer means that is neither a success nor a redirect we follow.
+    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp) {
+        let body = ErrorBody(answer.body)
+        let status = answer.status
+        let message = body.message ?? HTTPStatus.phrase(status)
+        let wait = RetryAfter.parse(answer.retryAfter, date: answer.date, now: now)
+        let code = answer.errorCode.flatMap(ErrorBody.presentableCode) ?? body.code
+        let kind: Kind =
+            switch status {
+            case 401: .unauthorized
+            case 403: .forbidden
+            case 404: .notFound(resource: code == APIError.itemNotFoundCode ? "Item" : "Resource")
+            case 400, 413, 422: .invalidInput(message: message)
+            case 409: .conflict(message: message)
+            case 429:
+                .rateLimitExceeded(
+                    retryAfter: wait ?? RetryAfter.parse(body.retryAfter, date: nil, now: now) ?? RetryAfter.unsaid)
+            case 500: .serverError(message: message)
+            case 502, 503, 504: .serviceUnavailable(reason: message, retryAfter: wait)
+            default: .unknown(statusCode: status, message: message)
+            }
+        self.init(
+            kind: kind, endpoint: endpoint, status: status, serverCode: code, requestID: requestID,
+            mayHaveReachedServer: true, detail: body.message)
+    }
+
+    static let itemNotFoundCode = "ITEM_NOT_FOUND"
+}
+
+/// The reason phrases of RFC 9110 section 15 that an answer without a message is described with.
+enum HTTPStatus {
+    static func phrase(_ status: Int) -> String {
+        switch status {
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 413: "Content Too Large"
+        case 422: "Unprocessable Content"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 300..<400: "Unexpected redirect"
+        default: "HTTP status \(status)"
+        }
+    }
+}

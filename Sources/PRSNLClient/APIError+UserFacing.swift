@@ -1,0 +1,150 @@
+public import PRSNLCore
+
+extension APIError: UserFacing {
+    /// The stable name: distinct for what has distinct cures.
+    public var code: ErrorCode {
+        switch kind {
+        case .unauthorized: .unauthorized
+        case .forbidden: .forbidden
+        case .notFound: .notFound
+        case .invalidInput: .invalidInput
+        case .conflict: .conflict
+        case .rateLimitExceeded: .rateLimited
+        case .serverError: .serverError
+        case .serviceUnavailable: .serviceUnavailable
+        case .networkError(let cause): cause.code
+        case .decodingError(let cause): cause.code
+        case .unknown: .unexpectedStatus
+        }
+    }
+
+    /// Whether asking again may help, by the contract's table. TLS failures need a person; so do an answer that is too
+    /// large and a redirect that is refused, which come again the same way.
+    public var isRetryable: Bool {
+        switch kind {
+        case .rateLimitExceeded, .serviceUnavailable: true
+        case .networkError(let cause):
+            switch cause {
+            case .nameNotResolved, .connectFailed, .timedOut, .cutOff: true
+            case .tlsFailed, .answerTooLarge, .redirectRefused, .cancelled: false
+            }
+        case .unauthorized, .forbidden, .notFound, .invalidInput, .conflict, .serverError, .decodingError, .unknown:
+            false
+        }
+    }
+
+    /// How long the server asks to be left alone, where it does.
+    public var retryAfter: Duration? {
+        switch kind {
+        case .rateLimitExceeded(let wait): wait
+        case .serviceUnavailable(_, let wait): wait
+        case .unauthorized, .forbidden, .notFound, .invalidInput, .conflict, .serverError, .networkError,
+            .decodingError, .unknown:
+            nil
+        }
+    }
+
+    public var userFacing: UserFacingError {
+        UserFacingError(code, message, consequence: consequence, cause: cause)
+    }
+
+    /// The contract's text.
+    private var message: String {
+        switch kind {
+        case .unauthorized: "Invalid or expired API key. Please check your settings."
+        case .forbidden: "Access denied: the server knows the key but does not let it do this."
+        case .notFound(let resource): "\(resource) not found."
+        case .invalidInput(let message): "Invalid input: \(message.asSentence)"
+        case .conflict(let message): "Conflict: \(message.asSentence)"
+        case .rateLimitExceeded(let wait): "Too many requests. Try again in \(wait.wholeSecondsUp) seconds."
+        case .serverError(let message): "Server error: \(message.asSentence)"
+        case .serviceUnavailable(let reason, _): "Service temporarily unavailable: \(reason.asSentence)"
+        case .networkError(let cause): "Network error: \(cause.phrase)."
+        case .decodingError(let cause): "Unable to process server response. \(cause.sentence)"
+        case .unknown(let status, let message): "Error \(status): \(message.asSentence)"
+        }
+    }
+
+    /// What it means for the copy, or for the write.
+    private var consequence: String? {
+        if endpoint.hasPrefix("GET ") { return "The copy stays as it is." }
+        if let status, (400..<500).contains(status) { return "The server did not apply it." }
+        return mayHaveReachedServer
+            ? "The server may have applied it, so it is looked up before it is sent again."
+            : "The server did not receive it."
+    }
+
+    /// For logs: where, and the words of the layer below.
+    private var cause: String {
+        var parts = [endpoint]
+        if let status { parts.append("status \(status)") }
+        if let serverCode { parts.append(serverCode) }
+        if let detail { parts.append(detail) }
+        parts.append("request \(requestID)")
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension APIError.NetworkCause {
+    var code: ErrorCode {
+        switch self {
+        case .nameNotResolved: .nameNotResolved
+        case .connectFailed: .connectFailed
+        case .tlsFailed: .tlsFailed
+        case .timedOut: .timedOut
+        case .cutOff: .cutOff
+        case .answerTooLarge: .answerTooLarge
+        case .redirectRefused: .redirectRefused
+        case .cancelled: .cancelled
+        }
+    }
+
+    var phrase: String {
+        switch self {
+        case .nameNotResolved: "the server's name could not be resolved"
+        case .connectFailed: "could not connect to the server"
+        case .tlsFailed: "no trusted TLS connection to the server"
+        case .timedOut: "the server took too long to answer"
+        case .cutOff: "the connection was cut off before the answer was complete"
+        case .answerTooLarge(let limit): "the answer is larger than \(limit) bytes"
+        case .redirectRefused(let origin): "the server redirects to \(origin), which is not followed"
+        case .cancelled: "the request was cancelled"
+        }
+    }
+}
+
+extension APIError.DecodingCause {
+    var code: ErrorCode {
+        switch self {
+        case .empty: .emptyAnswer
+        case .portal: .portal
+        case .notJSON: .notJSON
+        case .unexpectedShape: .unexpectedShape
+        }
+    }
+
+    var sentence: String {
+        switch self {
+        case .empty: "The answer is empty."
+        case .portal: "A web page came instead of data: a network login page, or another web site."
+        case .notJSON(let reason): "It is not JSON: \(reason.asSentence)"
+        case .unexpectedShape(let reason): "It is not what was asked for: \(reason.asSentence)"
+        }
+    }
+}
+
+extension String {
+    /// With a full stop, where none stands.
+    fileprivate var asSentence: String {
+        guard let last else { return "no reason given." }
+        return ".!?…".contains(last) ? self : self + "."
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up.
+    fileprivate var wholeSecondsUp: Int64 {
+        let (seconds, rest) = components
+        return rest > 0 ? seconds + 1 : seconds
+    }
+}

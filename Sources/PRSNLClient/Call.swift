@@ -1,0 +1,34 @@
+/// One call of the API, before it is sent: what stays the same over retries, redirects and forms of credentials.
+struct Call: Sendable {
+    var method: String
+    /// From the server's base on, percent-encoded.
+    var path: String
+    /// Percent-encoded, without the question mark.
+    var query: String
+    var headers: [String] = []
+    /// JSON.
+    var body: [UInt8]?
+    var isAuthenticated = true
+    /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.
+    var endpoint: String
+
+    init(_ method: String, _ path: String, query: String = "", named endpoint: String? = nil) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.endpoint = endpoint ?? "\(method) \(path)"
+    }
+}
+
+extension TimelineRequest {
+    /// In the form that the position's dialect understands. `page=1` is also understood by dialect C, which ignores it.
+    var query: String {
+        switch position {
+        case .before(nil): "limit=\(limit)"
+        case .before(let time?):
+            // Items say `Z` and cursors say `+00:00`, whose `+` must be encoded: a raw one arrives as a space.
+            "limit=\(limit)&cursor=\(ServerURL.escaped(String(time.description.dropLast()) + "+00:00"))"
+        case .page(let number): "page=\(number)&limit=\(limit)"
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import CLinux
+import Glibc
+import PRSNLCore
+import Synchronization
+
+/// Runs HTTP requests over libcurl's multi interface on one thread of its own.
+///
+/// This is the side that other threads see: an inbox and an eventfd that wakes the thread. Everything of libcurl lives in
+/// `CurlDriver`, on the thread. While nothing is under way the thread sleeps without a timeout.
+final class CurlLoop: Sendable {
+    struct Job: Sendable {
+        let id: UInt64
+        let request: HTTPRequest
+        let continuation: CheckedContinuation<HTTPOutcome, Never>
+    }
+
+    /// What has arrived for the thread since it looked last.
+    struct Work: Sendable {
+        var jobs: [Job] = []
+        var cancelled: [UInt64] = []
+        var stopping = false
+    }
+
+    private struct Inbox {
+        var work = Work()
+        var lastID: UInt64 = 0
+        /// Bodies whose reader is done, to be filled again: saves an allocation of a page's size per request.
+        var spareBodies: [[UInt8]] = []
+        /// The thread, until somebody has taken it to wait for it.
+        var thread: pthread_t?
+    }
+
+    /// A larger body goes back to the allocator.
+    static let largestSpareBody = 256 << 10
+    static let mostSpareBodies = 2
+
+    let options: CurlOptions
+    private let inbox = Mutex(Inbox())
+    let wakeDescriptor: Int32
+
+    init(options: CurlOptions) {
+        self.options = options
+        wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        precondition(wakeDescriptor >= 0, "eventfd: errno \(errno)")
+        let pointer = Unmanaged.passRetained(self).toOpaque()
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                let loop = Unmanaged<CurlLoop>.fromOpaque(argument!).takeRetainedValue()
+                loop.work()
+                return nil
+            }, pointer)
+        precondition(code == 0, "pthread_create: errno \(code)")
+        inbox.withLock { $0.thread = thread }
+    }
+
+    deinit { close(wakeDescriptor) }
+
+    // MARK: From other threads
+
+    /// Sends the request and waits for its end. Cancelling the task ends it with `cancelled`.
+    func perform(_ request: HTTPRequest) async -> HTTPOutcome {
+        if Task.isCancelled { return .cancelledUnsent }
+        let id = inbox.withLock { inbox in
+            inbox.lastID += 1
+            return inbox.lastID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                enqueue(Job(id: id, request: request, continuation: continuation))
+                // The handler below may have run before the job was there to be cancelled.
+                if Task.isCancelled { cancel(id) }
+            }
+        } onCancel: {
+            cancel(id)
+        }
+    }
+
+    private func enqueue(_ job: Job) {
+        let accepted = inbox.withLock { inbox in
+            if inbox.work.stopping { return false }
+            inbox.work.jobs.append(job)
+            return true
+        }
+        if accepted {
+            wake()
+        } else {
+            job.continuation.resume(returning: .cancelledUnsent)
+        }
+    }
+
+    private func cancel(_ id: UInt64) {
+        inbox.withLock { $0.work.cancelled.append(id) }
+        wake()
+    }
+
+    /// Takes back the body of an answer that has been read. It is only of use while nobody else holds a copy.
+    func recycle(_ body: inout [UInt8]) {
+        var spare: [UInt8] = []
+        swap(&spare, &body)
+        guard spare.capacity > 0, spare.capacity <= Self.largestSpareBody else { return }
+        spare.removeAll(keepingCapacity: true)
+        inbox.withLock { inbox in
+            if inbox.spareBodies.count < Self.mostSpareBodies { inbox.spareBodies.append(spare) }
+        }
+    }
+
+    /// Ends every request with `cancelled`; later ones end so at once.
+    func stop() {
+        inbox.withLock { $0.work.stopping = true }
+        wake()
+        if let thread = takeThread() { pthread_detach(thread) }
+    }
+
+    /// As `stop`, and returns when the thread has ended: nothing of libcurl runs any more, which matters to a process
+    /// that is about to exit, because OpenSSL frees its tables then.
+    func stopAndWait() {
+        inbox.withLock { $0.work.stopping = true }
+        wake()
+        if let thread = takeThread() { pthread_join(thread, nil) }
+    }
+
+    private func takeThread() -> pthread_t? {
+        inbox.withLock { inbox in
+            defer { inbox.thread = nil }
+            return inbox.thread
+        }
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        while write(wakeDescriptor, &one, 8) < 0 && errno == EINTR {}
+    }
+
+    // MARK: On the thread
+
+    private func work() {
+        prsnl_set_thread_name("prsnl-http")
+        blockSignals()
+        let driver = CurlDriver(loop: self)
+        var stopping = false
+        while !stopping {
+            driver.wait()
+            let work = takeWork()
+            stopping = work.stopping
+            driver.advance(work)
+        }
+        driver.close()
+    }
+
+    private func takeWork() -> Work {
+        var count: UInt64 = 0
+        // EAGAIN: woken by a socket or a timer, and not by another thread.
+        while read(wakeDescriptor, &count, 8) < 0 && errno == EINTR {}
+        return inbox.withLock { inbox in
+            let taken = inbox.work
+            inbox.work = Work(stopping: taken.stopping)
+            return taken
+        }
+    }
+
+    func takeSpareBody() -> [UInt8] {
+        inbox.withLock { $0.spareBodies.popLast() } ?? []
+    }
+
+    func dropSpareBodies() {
+        inbox.withLock { $0.spareBodies = [] }
+    }
+
+    /// Signals are for the threads that handle them; SIGPIPE, which OpenSSL's plain write(2) raises, is for nobody.
+    private func blockSignals() {
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+    }
+}

@@ -1,0 +1,118 @@
+import PRSNLCore
+
+/// What an error's body says, whichever of the API's seven shapes it has (docs/errors.md, "Error bodies").
+struct ErrorBody: Equatable {
+    var message: String?
+    var code: String?
+    /// The body's own `retry_after`, in seconds.
+    var retryAfter: String?
+
+    init() {}
+
+    /// Never fails: HTML, an empty body and anything else from a proxy say nothing.
+    init(_ bytes: [UInt8]) {
+        let value: JSONValue
+        do {
+            value = try JSONValue.parse(bytes)
+        } catch {
+            return  // no JSON is one of the shapes
+        }
+        read(value)
+        if let detail = value["detail"] { readDetail(detail) }
+        if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }
+        if let seconds = value["retry_after"]?.text { retryAfter = seconds }
+        message = message.map(Self.presentable)
+        code = code.flatMap(Self.presentableCode)
+    }
+
+    /// `{"error": "text"}`, `{"error": {…}}`, `{"error": "code", "message": "text"}`, `{"message": …, "code": …}`.
+    private mutating func read(_ value: JSONValue) {
+        code = value["code"]?.text
+        message = value["message"]?.text
+        guard let error = value["error"] else { return }
+        if let text = error.text {
+            if message == nil { message = text } else if code == nil { code = text }
+            return
+        }
+        code = error["code"]?.text ?? code
+        message = error["message"]?.text ?? message
+        let reasons = (error["details"]?.elements ?? []).compactMap { detail -> String? in
+            guard let reason = detail["message"]?.text else { return nil }
+            return (detail["field"]?.text).map { "\($0): \(reason)" } ?? reason
+        }
+        if !reasons.isEmpty { message = ([message].compactMap(\.self) + reasons).joined(separator: "; ") }
+    }
+
+    /// `{"detail": "text"}`, `{"detail": [{"loc", "msg", …}]}`, `{"detail": {"error": {…}}}`, `{"detail": {"status": …}}`.
+    private mutating func readDetail(_ detail: JSONValue) {
+        switch detail {
+        case .string(let text): message = text
+        case .array(let problems): message = Self.validation(problems)
+        case .object:
+            let outer = code
+            read(detail)
+            if message == nil { message = detail["status"]?.text }
+            if code == nil { code = outer }
+        case .number, .bool, .null: break
+        }
+    }
+
+    /// The fields and reasons of a validation error, without the input that the server echoes.
+    private static func validation(_ problems: [JSONValue]) -> String? {
+        let lines = problems.prefix(5).compactMap { problem -> String? in
+            guard var reason = problem["msg"]?.text else { return nil }
+            if let input = problem["input"]?.text, input.utf8.count > 1 { reason.replace(input, with: "…") }
+            var path = (problem["loc"]?.elements ?? []).compactMap { part -> String? in
+                if case .number(let index) = part { return index }
+                return part.text
+            }
+            if path.count > 1, ["body", "query", "path"].contains(path[0]) { path.removeFirst() }
+            return path.isEmpty ? reason : "\(path.joined(separator: ".")): \(reason)"
+        }
+        guard !lines.isEmpty else { return nil }
+        let more = problems.count > 5 ? "; and \(problems.count - 5) more" : ""
+        return lines.joined(separator: "; ") + more
+    }
+
+    // MARK: Making it fit to be shown
+
+    /// The longest message kept, in characters.
+    static let longestMessage = 300
+
+    /// One line, without control characters, without what the server quotes: that is where it puts titles and input
+    /// ("Item: 'My title'"), and its database driver whole rows ("[parameters: …").
+    static func presentable(_ text: String) -> String {
+        var text = text
+        for mark in ["[SQL", "[parameters"] {
+            if let range = text.firstRange(of: mark) { text = String(text[..<range.lowerBound]) }
+        }
+        text = withoutQuotations(text)
+        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
+        var line = String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
+        line = line.split(separator: " ").joined(separator: " ")
+        return line.count > longestMessage ? line.prefix(longestMessage) + "…" : line
+    }
+
+    /// Everything from an opening quotation mark to the last closing one of its kind becomes `…`: a title may itself hold
+    /// quotation marks, so the pairs cannot be trusted.
+    private static func withoutQuotations(_ text: String) -> String {
+        let characters = Array(text)
+        for (index, mark) in characters.enumerated() where mark == "'" || mark == "\"" {
+            let opens = index == 0 || !(characters[index - 1].isLetter || characters[index - 1].isNumber)
+            guard opens else { continue }
+            let last = characters.lastIndex(of: mark) ?? index
+            // An opening mark without its partner: the text was cut, and all that follows may be the quotation.
+            let rest = last > index ? characters[(last + 1)...] : []
+            return String(characters[..<index]) + "…" + String(rest)
+        }
+        return text
+    }
+
+    /// Codes are names; anything else is not kept.
+    static func presentableCode(_ text: String) -> String? {
+        let isName: (UInt8) -> Bool = {
+            (48...57).contains($0) || (65...90).contains($0 & 0xDF) || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
+        }
+        return !text.isEmpty && text.utf8.count <= 64 && text.utf8.allSatisfy(isName) ? text : nil
+    }
+}

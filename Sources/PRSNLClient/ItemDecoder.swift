@@ -1,0 +1,217 @@
+import PRSNLCore
+
+/// Reads one element of a timeline. Called a hundred times per page, so it looks at names as bytes and makes a `String`
+/// only of what is kept.
+struct ItemDecoder {
+    enum Outcome {
+        case item(TimelineItem)
+        case rejected(RejectedItem)
+    }
+
+    private var item = TimelineItem(id: "", createdAt: .earliest)
+    private var hasCreatedAt = false
+    /// What is wrong with `id` and `createdAt`, where they were given.
+    private var idProblem = "id: missing"
+    private var createdAtProblem = "createdAt: missing"
+    /// Members without a property, with their raw values.
+    private var extra: [(name: String, raw: String)] = []
+
+    /// Reads past one element. Throws only when the JSON itself is broken.
+    static func decode(_ reader: inout JSONReader) throws(JSONReader.Failure) -> Outcome {
+        guard try reader.kind() == .object else {
+            let raw = reader.text(try reader.skip())
+            return .rejected(RejectedItem(id: nil, raw: raw, reason: "not an object"))
+        }
+        let start = reader.offset
+        var decoder = ItemDecoder()
+        if try reader.enterObject() {
+            repeat { try decoder.member(&reader) } while try reader.nextMember()
+        }
+        return decoder.outcome(reader, start..<reader.offset)
+    }
+
+    private mutating func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
+        if item.id.isEmpty || !hasCreatedAt {
+            let reason = item.id.isEmpty ? idProblem : createdAtProblem
+            return .rejected(
+                RejectedItem(id: item.id.isEmpty ? nil : item.id, raw: reader.text(range), reason: reason))
+        }
+        if !extra.isEmpty { item.extra = extraObject() }
+        return .item(item)
+    }
+
+    // MARK: Members
+
+    private mutating func member(_ reader: inout JSONReader) throws(JSONReader.Failure) {
+        guard let bytes = try reader.plainString() else {
+            let name = try reader.string()
+            try reader.colon()
+            // An escaped name can still be one that we know.
+            var copy = name
+            let field = copy.withUTF8 { ItemField($0) }
+            return try value(field, { name }, &reader)
+        }
+        let field = ItemField(bytes)
+        try reader.colon()
+        try value(field, { String(decoding: bytes, as: UTF8.self) }, &reader)
+    }
+
+    @inline(__always)
+    private mutating func value(
+        _ field: ItemField?, _ name: () -> String, _ reader: inout JSONReader
+    ) throws(JSONReader.Failure) {
+        if try reader.null() { return }  // null means not said
+        switch field {
+        case .id: try id(&reader)
+        case .createdAt: try createdAt(&reader)
+        case .updatedAt: try updatedAt(name, &reader)
+        case .type: try Self.text(&item.type, &extra, name, &reader)
+        case .title: try Self.text(&item.title, &extra, name, &reader)
+        case .url: try Self.text(&item.url, &extra, name, &reader)
+        case .summary: try Self.text(&item.summary, &extra, name, &reader)
+        case .content: try Self.text(&item.content, &extra, name, &reader)
+        case .platform: try Self.text(&item.platform, &extra, name, &reader)
+        case .category: try Self.text(&item.category, &extra, name, &reader)
+        case .thumbnailURL: try Self.text(&item.thumbnailURL, &extra, name, &reader)
+        case .filePath: try Self.text(&item.filePath, &extra, name, &reader)
+        case .status: try Self.text(&item.status, &extra, name, &reader)
+        case .permalink: try Self.text(&item.permalink, &extra, name, &reader)
+        case .duration: try duration(name, &reader)
+        case .tags: try tags(name, &reader)
+        // The small server changes these with every GET: they say nothing about the item.
+        case .accessCount, .accessedAt: try reader.skip()
+        case nil: try keep(name, &reader)
+        }
+    }
+
+    private static func text(
+        _ property: inout String?, _ extra: inout [(name: String, raw: String)], _ name: () -> String,
+        _ reader: inout JSONReader
+    ) throws(JSONReader.Failure) {
+        if try reader.kind() != .string {
+            extra.append((name(), reader.text(try reader.skip())))
+        } else if property == nil {
+            property = try reader.string()
+        } else {
+            try reader.skip()  // said twice, under two of its names
+        }
+    }
+
+    private mutating func id(_ reader: inout JSONReader) throws(JSONReader.Failure) {
+        guard try reader.kind() == .string else {
+            idProblem = "id: not a text"
+            try reader.skip()
+            return
+        }
+        item.id = try reader.string()
+        if item.id.isEmpty { idProblem = "id: empty" }
+    }
+
+    private mutating func createdAt(_ reader: inout JSONReader) throws(JSONReader.Failure) {
+        if hasCreatedAt {
+            try reader.skip()
+            return
+        }
+        let start = reader.offset
+        if let time = try time(&reader) {
+            item.createdAt = time
+            hasCreatedAt = true
+        } else {
+            createdAtProblem =
+                "createdAt: not a time: \(reader.text(start..<reader.offset).trimmingSpaces().prefix(60))"
+        }
+    }
+
+    private mutating func updatedAt(_ name: () -> String, _ reader: inout JSONReader) throws(JSONReader.Failure) {
+        let start = reader.offset
+        if let time = try time(&reader) {
+            if item.updatedAt == nil { item.updatedAt = time }
+        } else {
+            extra.append((name(), reader.text(start..<reader.offset).trimmingSpaces()))
+        }
+    }
+
+    /// Reads any value; `nil` if it is not a time.
+    private func time(_ reader: inout JSONReader) throws(JSONReader.Failure) -> Timestamp? {
+        guard try reader.kind() == .string else {
+            try reader.skip()
+            return nil
+        }
+        if let bytes = try reader.plainString() { return Timestamp(bytes: bytes) }
+        return Timestamp(try reader.string())
+    }
+
+    private mutating func duration(_ name: () -> String, _ reader: inout JSONReader) throws(JSONReader.Failure) {
+        guard try reader.kind() == .number else { return try keep(name, &reader) }
+        let number = try reader.numberText()
+        if let seconds = Double(number), seconds.isFinite {
+            item.duration = seconds
+        } else {
+            extra.append((name(), number))
+        }
+    }
+
+    /// Texts, sorted by bytes and each once; tags that are not all texts are kept as they came.
+    private mutating func tags(_ name: () -> String, _ reader: inout JSONReader) throws(JSONReader.Failure) {
+        guard try reader.kind() == .array else { return try keep(name, &reader) }
+        let start = reader.offset
+        var tags: [String] = []
+        var areTexts = true
+        if try reader.enterArray() {
+            repeat {
+                if try reader.kind() == .string {
+                    tags.append(try reader.string())
+                } else {
+                    areTexts = false
+                    try reader.skip()
+                }
+            } while try reader.nextElement()
+        }
+        if areTexts {
+            item.tags = CanonicalTags.json(tags)
+        } else {
+            extra.append((name(), reader.text(start..<reader.offset).trimmingSpaces()))
+        }
+    }
+
+    private mutating func keep(_ name: () -> String, _ reader: inout JSONReader) throws(JSONReader.Failure) {
+        let range = try reader.skip()
+        extra.append((name(), reader.text(range)))
+    }
+
+    /// The members by name; of a repeated name the last, as most readers of JSON take it.
+    private func extraObject() -> String {
+        var byName: [String: String] = [:]
+        for (name, raw) in extra { byName[name] = raw }
+        var bytes: [UInt8] = [UInt8(ascii: "{")]
+        for (name, raw) in byName.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+            JSONText.appendString(name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            bytes.append(contentsOf: raw.utf8)
+        }
+        bytes.append(UInt8(ascii: "}"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// The one text form of a set of tags, so that the same tags in another order are no difference.
+enum CanonicalTags {
+    static func json(_ tags: [String]) -> String {
+        var sorted = tags
+        sorted.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        bytes.append(UInt8(ascii: "["))
+        var previous: String?
+        for tag in sorted {
+            // By bytes: Swift's == also joins different spellings of one accented letter.
+            if let previous, previous.utf8.elementsEqual(tag.utf8) { continue }
+            if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+            JSONText.appendString(tag, to: &bytes)
+            previous = tag
+        }
+        bytes.append(UInt8(ascii: "]"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

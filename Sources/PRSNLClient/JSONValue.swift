@@ -1,0 +1,62 @@
+import PRSNLCore
+
+/// A small JSON text as a value: error bodies and accounts, not timelines.
+enum JSONValue: Equatable {
+    case object([String: JSONValue])
+    case array([JSONValue])
+    case string(String)
+    /// The number's text.
+    case number(String)
+    case bool(Bool)
+    case null
+
+    /// Deeper values are skipped and read as null: nothing that we look for is that deep.
+    private static let maximumDepth = 8
+
+    static func parse(_ bytes: [UInt8]) throws -> JSONValue {
+        try JSONReader.read(bytes) { reader in
+            let value = try read(&reader, depth: 0)
+            try reader.end()
+            return value
+        }
+    }
+
+    private static func read(_ reader: inout JSONReader, depth: Int) throws -> JSONValue {
+        let kind = try reader.kind()
+        if depth >= maximumDepth, kind == .object || kind == .array {
+            try reader.skip()
+            return .null
+        }
+        switch kind {
+        case .object:
+            var members: [String: JSONValue] = [:]
+            try reader.object { name, reader in members[name] = try read(&reader, depth: depth + 1) }
+            return .object(members)
+        case .array:
+            var elements: [JSONValue] = []
+            try reader.array { reader in elements.append(try read(&reader, depth: depth + 1)) }
+            return .array(elements)
+        case .string: return .string(try reader.string())
+        case .number: return .number(try reader.numberText())
+        case .bool: return .bool(try reader.bool())
+        case .null:
+            _ = try reader.null()
+            return .null
+        }
+    }
+
+    subscript(_ name: String) -> JSONValue? {
+        if case .object(let members) = self { return members[name] }
+        return nil
+    }
+
+    var text: String? {
+        if case .string(let text) = self { return text }
+        return nil
+    }
+
+    var elements: [JSONValue]? {
+        if case .array(let elements) = self { return elements }
+        return nil
+    }
+}

@@ -1,0 +1,143 @@
+import PRSNLCore
+
+extension PRSNLClient {
+    static let mostRedirects = 5
+
+    /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
+    /// `RetryPolicy`; anything else is sent once.
+    func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+        var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
+        figures.attempts = 0
+        defer { usage?(figures) }
+        var policy = RetryPolicy()
+        while true {
+            figures.attempts += 1
+            let failure: APIError
+            do throws(APIError) { return try await attempt(call, &figures) } catch { failure = error }
+            guard call.method == "GET", let delay = policy.delay(after: failure, unit: random.unit()) else {
+                throw failure
+            }
+            log(.info, .http, "\(call.endpoint): \(failure.code.rawValue); again in \(delay.wholeMilliseconds) ms")
+            do {
+                try await time.sleep(delay)
+            } catch {
+                throw APIError(
+                    kind: .networkError(.cancelled), endpoint: call.endpoint, requestID: failure.requestID,
+                    mayHaveReachedServer: failure.mayHaveReachedServer, detail: "cancelled between two attempts")
+            }
+        }
+    }
+
+    /// A write, as the outbox sends it: one attempt. What may have been applied must be looked up first.
+    ///
+    /// - Parameters:
+    ///   - idempotencyKey: sent though no server of today knows it; a later one may.
+    ///   - endpoint: for paths with an id in them, as in `Call`.
+    func write(
+        _ method: String, _ path: String, json: [UInt8]?, idempotencyKey: String, named endpoint: String? = nil
+    ) async throws(APIError) -> HTTPAnswer {
+        var call = Call(method, path, named: endpoint)
+        call.body = json
+        call.headers.append("Idempotency-Key: \(idempotencyKey)")
+        return try await send(call).answer
+    }
+
+    /// One attempt: the request, the redirects that may be followed, and the key's other form after a 401.
+    private func attempt(
+        _ call: Call, _ figures: inout RequestUsage
+    ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+        var target = server
+        var url = server.base + call.path + (call.query.isEmpty ? "" : "?" + call.query)
+        var (authorization, fallback) = call.isAuthenticated ? authorization() : (nil, nil)
+        var triedFallback = false
+        var redirects = 0
+        let start = ContinuousClock.now
+        while true {
+            let requestID = random.requestID()
+            let request = HTTPRequest(
+                method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
+                totalTimeout: max(configuration.totalTimeout - start.duration(to: .now), .milliseconds(1)))
+            let outcome = await loop.perform(request)
+            figures.add(outcome, requestID)
+            let answer: HTTPAnswer
+            switch outcome.result {
+            case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
+            case .success(let arrived): answer = arrived
+            }
+            switch answer.status {
+            case 200..<300:
+                if triedFallback { remember(keyIsBearer: true) }
+                return (answer, requestID)
+            case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }: return (answer, requestID)
+            case 401:
+                if let next = fallback {
+                    authorization = next
+                    fallback = nil
+                    triedFallback = true
+                    continue
+                }
+                // A key that was good as Bearer may be good again as X-API-Key, after an update of the server.
+                if !triedFallback { remember(keyIsBearer: false) }
+            case 301, 302, 303, 307, 308:
+                if let location = answer.redirect {
+                    target = try follow(location, from: target, redirects, call, requestID, answer.status)
+                    url = location
+                    redirects += 1
+                    continue
+                }
+            default: break
+            }
+            throw APIError(answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now())
+        }
+    }
+
+    /// - Returns: where to go on.
+    private func follow(
+        _ location: String, from origin: ServerURL, _ redirects: Int, _ call: Call, _ requestID: String, _ status: Int
+    ) throws(APIError) -> ServerURL {
+        let target = ServerURL(location)
+        let detail: String?
+        if call.method != "GET" {
+            detail = "a write is not sent to another address"
+        } else if redirects >= Self.mostRedirects {
+            detail = "more than \(Self.mostRedirects) redirects"
+        } else if let target, origin.mayRedirect(to: target) {
+            return target
+        } else {
+            detail = nil
+        }
+        throw APIError(
+            kind: .networkError(.redirectRefused(to: target?.origin ?? "an address that is not http")),
+            endpoint: call.endpoint, status: status, requestID: requestID, mayHaveReachedServer: true, detail: detail)
+    }
+
+    private func headers(_ call: Call, _ requestID: String, _ authorization: String?) -> [String] {
+        var lines = ["Accept: application/json", "X-Request-ID: \(requestID)"]
+        if let authorization { lines.append(authorization) }
+        // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission nobody gives.
+        if call.body != nil { lines += ["Content-Type: application/json", "Expect:"] }
+        return lines + call.headers
+    }
+}
+
+extension APIError {
+    init(_ failure: TransportFailure, endpoint: String, requestID: String) {
+        self.init(
+            kind: failure.kind, endpoint: endpoint, status: failure.status, requestID: requestID,
+            mayHaveReachedServer: failure.mayHaveReachedServer, detail: failure.detail)
+    }
+}
+
+extension RequestUsage {
+    mutating func add(_ outcome: HTTPOutcome, _ requestID: String) {
+        self.requestID = requestID
+        switch outcome.result {
+        case .success(let answer): status = answer.status
+        case .failure(let failure): status = failure.status
+        }
+        bytesSent += outcome.bytesSent
+        bytesReceived += outcome.bytesReceived
+        duration += outcome.duration
+        connectionReused = outcome.connectionReused
+    }
+}

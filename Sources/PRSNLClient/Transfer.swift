@@ -1,0 +1,293 @@
+import CCurl
+import Glibc
+import PRSNLCore
+
+/// One libcurl easy handle with its buffers: a request under way, or waiting in the pool for the next one.
+final class Transfer {
+    /// How a transfer ended.
+    enum End {
+        case done(CURLcode)
+        case stalled
+        case cancelled
+    }
+
+    /// Of an error's body so much is kept: validation errors echo the input, which may have 50 KB.
+    static let keptErrorBytes = 128 << 10
+    /// libcurl's receive buffer. The default; larger ones cost memory and save nothing measurable on 84 KB pages.
+    private static let receiveBuffer = 32 << 10
+
+    let easy: UnsafeMutableRawPointer
+    private(set) var job: CurlLoop.Job?
+    /// When the transfer counts as stalled, on the monotonic clock in milliseconds.
+    private(set) var stallDeadline: Int64 = .max
+
+    private let options: CurlOptions
+    private let stallMilliseconds: Int64
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private var body: [UInt8] = []
+    private var keptLimit = 0
+    /// Bytes of the body, decompressed.
+    private var received = 0
+    private var isTooLarge = false
+    /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
+    private var starts = 0
+    private var refusedRepeat = false
+    /// Bytes of headers and upload when progress was looked at last.
+    private var progressMark = 0
+
+    /// The transfer that a handle belongs to.
+    static func of(_ easy: UnsafeMutableRawPointer?) -> Transfer? {
+        var pointer: UnsafeMutableRawPointer?
+        guard let easy, prsnl_getinfo_pointer(easy, CURLINFO_PRIVATE, &pointer) == CURLE_OK, let pointer else {
+            return nil
+        }
+        return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    init?(options: CurlOptions) {
+        guard let easy = curl_easy_init() else { return nil }
+        self.easy = easy
+        self.options = options
+        stallMilliseconds = max(1, options.stallTimeout.wholeMilliseconds)
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        // An option that cannot be set must not be missing in silence: the protocol limit and the guard against
+        // repeated writes are among them.
+        guard configure() else { return nil }
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        curl_slist_free_all(headers)
+        errorText.deallocate()
+    }
+
+    /// The options that every request has; libcurl keeps them from one transfer to the next.
+    private func configure() -> Bool {
+        let selfPointer = Unmanaged.passUnretained(self).toOpaque()
+        let codes = [
+            prsnl_setopt_pointer(easy, CURLOPT_PRIVATE, selfPointer),
+            prsnl_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
+            prsnl_setopt_long(easy, CURLOPT_NOSIGNAL, 1),
+            prsnl_setopt_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
+            prsnl_setopt_long(easy, CURLOPT_FOLLOWLOCATION, 0),
+            prsnl_setopt_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS),
+            prsnl_setopt_string(easy, CURLOPT_ACCEPT_ENCODING, ""),
+            prsnl_setopt_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBuffer),
+            prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
+            prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
+            // Otherwise a cancelled transfer waits for its resolver thread: 9.5 s and more with a dead name server.
+            prsnl_setopt_long(easy, CURLOPT_QUICK_EXIT, 1),
+            prsnl_setopt_long(
+                easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout.wholeMilliseconds))),
+            prsnl_setopt_off(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(options.maximumAnswerSize)),
+            prsnl_setopt_string(easy, CURLOPT_USERAGENT, options.userAgent),
+            options.proxy.map { prsnl_setopt_string(easy, CURLOPT_PROXY, $0) } ?? CURLE_OK,
+            options.caFile.map { prsnl_setopt_string(easy, CURLOPT_CAINFO, $0) } ?? CURLE_OK,
+            // libcurl shares the parsed certificates between connections only without a directory of them.
+            prsnl_setopt_pointer(easy, CURLOPT_CAPATH, nil),
+            prsnl_setopt_pointer(easy, CURLOPT_WRITEDATA, selfPointer),
+            prsnl_setopt_data(easy, CURLOPT_WRITEFUNCTION) { pointer, size, count, context in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
+                    .receive(UnsafeRawBufferPointer(start: pointer, count: size * count))
+            },
+            prsnl_setopt_pointer(easy, CURLOPT_PREREQDATA, selfPointer),
+            prsnl_setopt_prereq(easy) { context, _, _, _, _ in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().begin()
+            },
+        ]
+        WireTrace.install(on: easy, options.trace)
+        return codes.allSatisfy { $0 == CURLE_OK }
+    }
+
+    /// Sets what differs between requests.
+    func prepare(_ job: CurlLoop.Job, body spare: [UInt8]) -> Bool {
+        self.job = job
+        body = spare
+        errorText[0] = 0
+        stallDeadline = .max
+        let request = job.request
+        for line in request.headers {
+            guard let longer = curl_slist_append(headers, line) else { return false }
+            headers = longer
+        }
+        var codes = [
+            prsnl_setopt_string(easy, CURLOPT_URL, request.url),
+            prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, headers),
+            prsnl_setopt_long(easy, CURLOPT_TIMEOUT_MS, max(1, Int(request.totalTimeout.wholeMilliseconds))),
+        ]
+        if let content = request.body {
+            codes += [
+                prsnl_setopt_long(easy, CURLOPT_POST, 1),
+                prsnl_setopt_off(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(content.count)),
+                content.withUnsafeBytes { prsnl_setopt_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) },
+            ]
+        } else {
+            codes.append(prsnl_setopt_long(easy, CURLOPT_HTTPGET, 1))
+        }
+        let isPlain = request.method == (request.body == nil ? "GET" : "POST")
+        codes.append(prsnl_setopt_string(easy, CURLOPT_CUSTOMREQUEST, isPlain ? nil : request.method))
+        return codes.allSatisfy { $0 == CURLE_OK }
+    }
+
+    /// Back to the state in which the pool keeps it.
+    func reset() {
+        job = nil
+        body = []
+        received = 0
+        keptLimit = 0
+        isTooLarge = false
+        starts = 0
+        refusedRepeat = false
+        progressMark = 0
+        // The list is freed here, so the handle must not point at it.
+        _ = prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, nil)
+        curl_slist_free_all(headers)
+        headers = nil
+    }
+
+    // MARK: Called by libcurl
+
+    /// A connection is there and the request is about to be sent.
+    private func begin() -> Int32 {
+        starts += 1
+        if starts > 1, job?.request.isWrite == true {
+            // A kept-alive connection died before an answer came. libcurl would send the write again and report success,
+            // though the first one may have been applied.
+            refusedRepeat = true
+            return CURL_PREREQFUNC_ABORT
+        }
+        stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
+        return CURL_PREREQFUNC_OK
+    }
+
+    private func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
+        if received == 0 { expectBody() }
+        received += chunk.count
+        guard received <= options.maximumAnswerSize else {
+            isTooLarge = true
+            return 0  // libcurl ends the transfer with CURLE_WRITE_ERROR
+        }
+        body.append(contentsOf: chunk.prefix(max(0, keptLimit - body.count)))
+        stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
+        progressMark = uploaded + long(CURLINFO_HEADER_SIZE)
+        return chunk.count
+    }
+
+    private func expectBody() {
+        keptLimit = status ?? 0 >= 400 ? Self.keptErrorBytes : options.maximumAnswerSize
+        var length: curl_off_t = 0
+        _ = prsnl_getinfo_off(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+        // A claim, and not more: a server that lies must not make us allocate what it says.
+        if length > 0 { body.reserveCapacity(min(Int(length), keptLimit, 1 << 20)) }
+    }
+
+    // MARK: Progress
+
+    /// Whether bytes have moved that `receive` does not see, headers and uploads, since this was asked last; if so, the
+    /// transfer gets a new deadline.
+    func hasProgressed(at now: Int64) -> Bool {
+        let mark = uploaded + long(CURLINFO_HEADER_SIZE)
+        guard mark != progressMark else { return false }
+        progressMark = mark
+        stallDeadline = now + stallMilliseconds
+        return true
+    }
+
+    func trace(_ lines: [String]) {
+        for line in lines { options.trace?(line) }
+    }
+}
+
+// MARK: - The end
+
+extension Transfer {
+    /// What became of the request. To be called once, while the handle still belongs to the multi handle.
+    func outcome(_ end: End) -> HTTPOutcome {
+        var microseconds: curl_off_t = 0
+        _ = prsnl_getinfo_off(easy, CURLINFO_TOTAL_TIME_T, &microseconds)
+        return HTTPOutcome(
+            result: result(end), bytesSent: bytesSent, bytesReceived: bytesReceived,
+            duration: .microseconds(Int64(microseconds)),
+            connectionReused: starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0)
+    }
+
+    private func result(_ end: End) -> Result<HTTPAnswer, TransportFailure> {
+        switch end {
+        case .done(CURLE_OK): .success(answer())
+        case .done(let code) where refusedRepeat:
+            failure(.networkError(.cutOff), "the connection was lost before an answer came (code \(code.rawValue))")
+        case .done where isTooLarge:
+            failure(
+                .networkError(.answerTooLarge(limit: options.maximumAnswerSize)),
+                "the answer is longer than \(options.maximumAnswerSize) bytes")
+        case .done(let code):
+            failure(
+                CurlFailure.kind(code, hasStarted: starts > 0, answerLimit: options.maximumAnswerSize),
+                CurlFailure.detail(code, String(cString: errorText)))
+        case .stalled:
+            failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
+        case .cancelled:
+            failure(.networkError(.cancelled), "cancelled")
+        }
+    }
+
+    private func failure(_ kind: APIError.Kind, _ detail: String) -> Result<HTTPAnswer, TransportFailure> {
+        // PREREQ ran: there was a connection. Whether bytes went over it, libcurl counts as it hands them to the socket.
+        let reached = starts > 0 && (bytesSent > 0 || status != nil)
+        return .failure(
+            TransportFailure(kind: kind, mayHaveReachedServer: reached, status: status, detail: detail))
+    }
+
+    private func answer() -> HTTPAnswer {
+        var answer = HTTPAnswer(status: status ?? 0, body: body)
+        body = []
+        answer.contentType = string(CURLINFO_CONTENT_TYPE)
+        answer.etag = header("ETag")
+        if answer.status >= 300 {
+            answer.retryAfter = header("Retry-After")
+            answer.date = header("Date")
+            answer.errorCode = header("X-Error-Code")
+            answer.redirect = string(CURLINFO_REDIRECT_URL)
+        }
+        return answer
+    }
+
+    private var status: Int? {
+        let code = long(CURLINFO_RESPONSE_CODE)
+        return code > 0 ? code : nil
+    }
+
+    private var requestSize: Int { long(CURLINFO_REQUEST_SIZE) }
+    private var uploaded: Int { offset(CURLINFO_SIZE_UPLOAD_T) }
+    /// A small body is sent with the headers and counted in both figures, hence not added.
+    private var bytesSent: Int { max(requestSize, uploaded) }
+    private var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
+
+    private func long(_ info: CURLINFO) -> Int {
+        var value = 0
+        _ = prsnl_getinfo_long(easy, info, &value)
+        return value
+    }
+
+    private func offset(_ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        _ = prsnl_getinfo_off(easy, info, &value)
+        return Int(value)
+    }
+
+    private func string(_ info: CURLINFO) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        guard prsnl_getinfo_string(easy, info, &value) == CURLE_OK, let value else { return nil }
+        return String(cString: value)
+    }
+
+    /// The last header of that name in the last answer (not of a proxy's CONNECT, and not a trailer).
+    private func header(_ name: String) -> String? {
+        var found: UnsafeMutablePointer<curl_header>?
+        guard curl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else {
+            return nil
+        }
+        return String(cString: found.pointee.value)
+    }
+}
