@@ -175,7 +175,7 @@ struct TimelineDecoderTests {
         #expect(cause(text) == .unexpectedShape(reason))
     }
 
-    @Test(arguments: [#"{"items":[{"id":"a"]}"#, #"{"items":[]"#, #"{"items":[]} {"#, "nonsense"])
+    @Test(arguments: [#"{"items":[{"id":"a"]}"#, #"{"items":[]"#, #"{"items":[]} {"#, "xyz"])
     func brokenJSONIsAnErrorThatQuotesNothing(_ text: String) {
         guard case .notJSON(let reason) = cause(text) else {
             Issue.record("\(String(describing: cause(text)))")
@@ -198,7 +198,7 @@ struct TimelineDecoderTests {
                 let page = try TimelineDecoder.decode(damaged)
                 #expect(page.items.count + page.rejected.count <= page.count)
             } catch {
-                #expect(error is APIError.DecodingCause)
+                #expect(error != .empty, "only broken JSON and other shapes come from here")
             }
         }
     }
