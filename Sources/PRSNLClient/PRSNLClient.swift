@@ -118,7 +118,7 @@ public final class PRSNLClient: Sendable {
         _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
     ) throws(APIError) -> Value {
         do throws(APIError.DecodingCause) {
-            let first = answer.body.first { $0 > 0x20 }
+            let first = answer.body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
             if answer.contentType?.lowercased().contains("text/html") == true || first == UInt8(ascii: "<") {
                 throw .portal
             }

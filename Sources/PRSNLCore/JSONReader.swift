@@ -314,7 +314,12 @@ public struct JSONReader {
 
     private mutating func skipNumber() throws(Failure) {
         if try peek() == UInt8(ascii: "-") { offset += 1 }
-        try skipDigits()
+        if try peek() == UInt8(ascii: "0") {
+            offset += 1
+            if offset < bytes.count, bytes[offset] &- 48 < 10 { throw failure("a number begins with 0") }
+        } else {
+            try skipDigits()
+        }
         if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
             offset += 1
             try skipDigits()

@@ -1,0 +1,68 @@
+import PRSNLClient
+import PRSNLCore
+import Synchronization
+
+/// Time that passes only when somebody waits: nothing sleeps really, and every wait is on record.
+final class VirtualTime: Sendable {
+    private struct State {
+        var now = Timestamp(microseconds: 1_750_000_000_000_000)
+        var waits: [Duration] = []
+    }
+
+    private let state = Mutex(State())
+
+    var waits: [Duration] { state.withLock { $0.waits } }
+    var now: Timestamp { state.withLock { $0.now } }
+
+    var source: TimeSource {
+        TimeSource(
+            now: { self.now }, uptime: { self.now.duration(since: Timestamp(microseconds: 0)) },
+            sleep: { duration in
+                try Task.checkCancellation()
+                self.state.withLock { state in
+                    state.waits.append(duration)
+                    state.now = state.now.advanced(by: duration)
+                }
+            })
+    }
+}
+
+/// Takes what a handler is given, from any thread.
+final class Recorder<Value: Sendable>: Sendable {
+    private let values = Mutex<[Value]>([])
+
+    var all: [Value] { values.withLock { $0 } }
+
+    func record(_ value: Value) { values.withLock { $0.append(value) } }
+}
+
+/// A client for a test, and what it waited for and used.
+struct TestClient {
+    let client: PRSNLClient
+    let time = VirtualTime()
+    let usage = Recorder<RequestUsage>()
+    let log = Recorder<String>()
+
+    init(
+        _ url: String, _ credentials: Credentials = .none, seed: UInt64 = 7,
+        _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) throws {
+        var configuration = ClientConfiguration(serverURL: url, credentials: credentials)
+        change(&configuration)
+        client = try PRSNLClient(
+            configuration: configuration, time: time.source, seed: seed,
+            usage: { [usage] in usage.record($0) }, log: { [log] _, _, message in log.record(message) })
+    }
+}
+
+/// The error that an operation must end with.
+func apiError<Value>(
+    _ operation: () async throws(APIError) -> Value
+) async -> APIError? {
+    do throws(APIError) {
+        _ = try await operation()
+        return nil
+    } catch {
+        return error
+    }
+}

@@ -1,0 +1,256 @@
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import PRSNLClient
+
+/// Each way in which no whole answer arrives, and whether the request may have reached the server.
+struct TransportTests {
+    private func failure(
+        _ url: String, _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> (error: APIError, test: TestClient) {
+        let test = try TestClient(url, .none, change)
+        let error = await apiError { () async throws(APIError) in try await test.client.account() }
+        return (try #require(error), test)
+    }
+
+    @Test func aNameThatDoesNotExist() async throws {
+        // RFC 6761: .invalid never exists. A name server that is out of reach ends the same way.
+        let (error, test) = try await failure("https://prsnl.invalid")
+        #expect(error.kind == .networkError(.nameNotResolved))
+        #expect(!error.mayHaveReachedServer)
+        #expect(error.userFacing.message == "Network error: the server's name could not be resolved.")
+        #expect(error.userFacing.heading == "Connection error")
+        #expect(test.time.waits.count == 2)
+    }
+
+    @Test func aPortWhereNobodyListens() async throws {
+        let server = try ScriptedServer(always: .closed)
+        let url = server.url
+        server.stop()
+        let (error, _) = try await failure(url)
+        #expect(error.kind == .networkError(.connectFailed))
+        #expect(!error.mayHaveReachedServer)
+        #expect(error.userFacing.message == "Network error: could not connect to the server.")
+    }
+
+    @Test func aServerThatTakesNoConnections() async throws {
+        // A listener whose queue is full does not answer the handshake: the connect itself hangs.
+        let listener = try LoopbackSocket.listen()
+        defer { close(listener) }
+        _ = Glibc.listen(listener, 0)
+        let port = try LoopbackSocket.port(of: listener)
+        let fillers = try (0..<2).map { _ in try LoopbackSocket.connect(port: port, waiting: false) }
+        defer { for filler in fillers { close(filler) } }
+        let (error, _) = try await failure("http://127.0.0.1:\(port)") {
+            $0.connectTimeout = .milliseconds(50)
+        }
+        #expect(error.kind == .networkError(.timedOut))
+        #expect(!error.mayHaveReachedServer)
+        #expect(error.userFacing.message == "Network error: the server took too long to answer.")
+    }
+
+    @Test func aServerThatSaysNothing() async throws {
+        let server = try ScriptedServer(always: .silent)
+        let (error, _) = try await failure(server.url) { $0.stallTimeout = .milliseconds(50) }
+        #expect(error.kind == .networkError(.timedOut))
+        #expect(error.mayHaveReachedServer)
+        #expect(error.detail == "no progress for 50 ms")
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func aServerThatStopsInTheMiddle() async throws {
+        let server = try ScriptedServer(
+            always: .raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":", .silence))
+        let (error, _) = try await failure(server.url) { $0.stallTimeout = .milliseconds(50) }
+        #expect(error.kind == .networkError(.timedOut))
+        #expect(error.status == 200)
+        #expect(error.mayHaveReachedServer)
+    }
+
+    @Test func aServerThatTakesTooLongInAll() async throws {
+        let server = try ScriptedServer(always: .silent)
+        let (error, _) = try await failure(server.url) { $0.totalTimeout = .milliseconds(50) }
+        #expect(error.kind == .networkError(.timedOut))
+        #expect(error.mayHaveReachedServer)
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":\"a\"}",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"",
+    ])
+    func aConnectionThatIsCutOff(_ answer: String) async throws {
+        let server = try ScriptedServer(always: .raw(answer))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .networkError(.cutOff))
+        #expect(error.mayHaveReachedServer)
+        #expect(
+            error.userFacing.message == "Network error: the connection was cut off before the answer was complete.")
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func anAnswerThatIsNotHTTP() async throws {
+        let server = try ScriptedServer(always: .raw("SSH-2.0-OpenSSH_9.2\r\n"))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .decodingError(.notJSON("the answer is not HTTP")))
+        #expect(error.mayHaveReachedServer)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func aCompressedAnswerThatIsDamaged() async throws {
+        let server = try ScriptedServer(
+            always: .raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\nnot gzip 123"))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .decodingError(.notJSON("the compressed answer is damaged")))
+    }
+
+    // MARK: Size
+
+    @Test func anAnswerThatIsTooLarge() async throws {
+        let server = try ScriptedServer(always: .json(#"{"id":""# + String(repeating: "x", count: 5_000) + #""}"#))
+        let (error, _) = try await failure(server.url) { $0.maximumAnswerSize = 4_999 }
+        #expect(error.kind == .networkError(.answerTooLarge(limit: 4_999)))
+        #expect(error.mayHaveReachedServer)
+        #expect(error.userFacing.message == "Network error: the answer is larger than 4999 bytes.")
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func anAnswerThatIsTooLargeAndDoesNotSaySo() async throws {
+        let body = String(repeating: "x", count: 5_000)
+        let server = try ScriptedServer(always: .raw("HTTP/1.1 200 OK\r\n\r\n\(body)"))
+        let (error, _) = try await failure(server.url) { $0.maximumAnswerSize = 4_999 }
+        #expect(error.kind == .networkError(.answerTooLarge(limit: 4_999)))
+    }
+
+    @Test func anAnswerThatIsTooLargeOnlyWhenDecompressed() async throws {
+        let compressed = GzipOf.zeros(count: 5_000)
+        #expect(compressed.count < 200)
+        var reply = ScriptedServer.Reply.raw(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(compressed.count)\r\n\r\n", .keepOpen)
+        reply.bytes += compressed
+        let server = try ScriptedServer(always: reply)
+        let (small, _) = try await failure(server.url) { $0.maximumAnswerSize = 4_999 }
+        #expect(small.kind == .networkError(.answerTooLarge(limit: 4_999)))
+        let (large, _) = try await failure(server.url) { $0.maximumAnswerSize = 5_000 }
+        #expect(large.kind == .decodingError(.notJSON("no JSON value at byte 0")), "it arrived whole")
+    }
+
+    @Test func anErrorKeepsItsStatusHoweverLongItsBodyIs() async throws {
+        let page = "<html>" + String(repeating: "x", count: 1_000_000)
+        let server = try ScriptedServer(always: .answer(500, ["Content-Type": "text/html"], page))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .serverError(message: "Internal Server Error"))
+    }
+
+    // MARK: Redirects
+
+    @Test func aRedirectWithinTheServerIsFollowedWithCredentials() async throws {
+        let server = try ScriptedServer { request in
+            request.target == "/base/api/auth/me"
+                ? .answer(307, ["Location": "/base/api/auth/me/"], "") : .json(#"{"id":"a"}"#)
+        }
+        let test = try TestClient(server.url + "/base/", .apiKey("fake-key"))
+        #expect(try await test.client.account().id == "a")
+        #expect(server.requests.map(\.target) == ["/base/api/auth/me", "/base/api/auth/me/"])
+        #expect(server.requests.map { $0.headers["x-api-key"] } == ["fake-key", "fake-key"])
+    }
+
+    @Test func aRedirectToAnotherOriginIsRefusedAndNothingIsSentThere() async throws {
+        let other = try ScriptedServer(always: .json(#"{"id":"a"}"#))
+        for location in [other.url + "/api/auth/me?token=fake", "http://localhost:\(other.port)/"] {
+            let server = try ScriptedServer(always: .answer(302, ["Location": location], ""))
+            let test = try TestClient(server.url, .apiKey("fake-key"))
+            let error = await apiError { () async throws(APIError) in try await test.client.account() }
+            let origin = location.hasPrefix("http://l") ? "http://localhost:\(other.port)" : other.url
+            #expect(error?.kind == .networkError(.redirectRefused(to: origin)))
+            #expect(
+                error?.userFacing.message == "Network error: the server redirects to \(origin), which is not followed.")
+            #expect(server.requests.count == 1)
+        }
+        #expect(other.requests.isEmpty)
+    }
+
+    @Test(arguments: ["ftp://127.0.0.1/x", "http://user:fake@127.0.0.1/"])
+    func aRedirectToNowhereIsRefused(_ location: String) async throws {
+        let server = try ScriptedServer(always: .answer(301, ["Location": location], ""))
+        let (error, _) = try await failure(server.url)
+        guard case .networkError(.redirectRefused(let to)) = error.kind else {
+            Issue.record("\(error.kind)")
+            return
+        }
+        #expect(!to.contains("fake"))
+    }
+
+    @Test func aRedirectInACircleEnds() async throws {
+        let server = try ScriptedServer(always: .answer(302, ["Location": "/api/auth/me"], ""))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .networkError(.redirectRefused(to: server.url)))
+        #expect(error.detail == "more than 5 redirects")
+        #expect(server.requests.count == 6)
+    }
+
+    @Test func aRedirectThatDoesNotSayWhereIsAnUnexpectedStatus() async throws {
+        let server = try ScriptedServer(always: .answer(302, [:], ""))
+        let (error, _) = try await failure(server.url)
+        #expect(error.kind == .unknown(statusCode: 302, message: "Unexpected redirect"))
+    }
+
+    // MARK: The proxy
+
+    @Test func aProxyIsUsedAndNamedWhenItFails() async throws {
+        let proxy = try ScriptedServer(always: .json(#"{"id":"a"}"#))
+        let test = try TestClient("http://prsnl.invalid") {
+            $0.allowInsecureHTTP = true
+            $0.proxy = proxy.url
+        }
+        #expect(try await test.client.account().id == "a")
+        #expect(proxy.requests.map(\.target) == ["http://prsnl.invalid/api/auth/me"])
+
+        // A tunnel that the proxy refuses: the server has certainly seen nothing.
+        let refusing = try ScriptedServer(always: .answer(403, [:], ""))
+        let (error, _) = try await failure("https://prsnl.invalid") { $0.proxy = refusing.url }
+        #expect(error.kind == .networkError(.connectFailed))
+        #expect(!error.mayHaveReachedServer)
+        #expect(refusing.requests.first?.method == "CONNECT")
+    }
+
+    // MARK: Connections and figures
+
+    @Test func aConnectionIsKeptAndUsedAgain() async throws {
+        let server = try ScriptedServer(always: .json(#"{"id":"a"}"#))
+        let test = try TestClient(server.url)
+        for _ in 0..<3 { _ = try await test.client.account() }
+        #expect(server.requests.map(\.connection) == [1, 1, 1])
+        let usage = test.usage.all
+        #expect(usage.map(\.connectionReused) == [false, true, true])
+        #expect(usage.map(\.status) == [200, 200, 200])
+        #expect(usage.map(\.endpoint) == ["GET /api/auth/me", "GET /api/auth/me", "GET /api/auth/me"])
+        #expect(usage.allSatisfy { $0.bytesSent > 100 && $0.bytesReceived > 50 && $0.duration > .zero })
+        #expect(usage.map(\.requestID) == server.requests.map { $0.headers["x-request-id"] ?? "" })
+    }
+
+    @Test func figuresAreReportedForFailuresToo() async throws {
+        let server = try ScriptedServer(always: .closed)
+        let (_, test) = try await failure(server.url)
+        #expect(test.usage.all.map(\.attempts) == [3])
+        #expect(test.usage.all.map(\.status) == [nil])
+    }
+
+    @Test func requestsRunSideBySide() async throws {
+        // The first answer is held back until the second request has arrived.
+        let (arrived, signal) = AsyncStream<Void>.makeStream()
+        let gate = DispatchGate()
+        let server = try ScriptedServer { request in
+            if request.target.hasPrefix("/api/health") { gate.wait() } else { signal.yield() }
+            return .json(#"{"status":"ok","id":"a"}"#)
+        }
+        let test = try TestClient(server.url)
+        let first = Task { try await test.client.health() }
+        _ = try await test.client.account()
+        for await _ in arrived { break }
+        gate.open()
+        try await first.value
+    }
+}
