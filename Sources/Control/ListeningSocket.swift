@@ -17,8 +17,8 @@ struct ListeningSocket {
         guard let address = SocketAddress(path: path) else {
             throw Self.failure(path, "the path is empty or longer than 107 bytes")
         }
-        let directory = Self.directory(of: path)
-        try Self.makeDirectory(directory, for: path)
+        let directory = Folder.containing(path)
+        if let reason = Folder.make(directory) { throw Self.failure(path, "make folder \(directory): \(reason)") }
         // Two daemons that start at the same time must not both find the old socket dead and then remove each other's new
         // one: look, remove, bind and listen under a lock on the folder.
         let lock = prsnl_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -80,22 +80,6 @@ struct ListeningSocket {
             throw fail()
         }
         return (descriptor, (information.st_dev, information.st_ino))
-    }
-
-    private static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private static func makeDirectory(_ directory: String, for path: String) throws(UserFacingError) {
-        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT, directory != "/", directory != "." else {
-            throw failure(path, "make folder \(directory): \(reason())")
-        }
-        try makeDirectory(Self.directory(of: directory), for: path)
-        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
-            throw failure(path, "make folder \(directory): \(reason())")
-        }
     }
 
     private static func failure(_ path: String, _ reason: String) -> UserFacingError {

@@ -7,8 +7,8 @@ extension StatusReport: Report {
             field("Server", [serverText(style)], style),
             field("Account", [accountText(style)], style),
             field("Copy", [copyText(style)], style),
-            field("New items", ["as of \(asOf(copy.newAsOf))"], style),
-            field("Edits", ["and deletions as of \(asOf(copy.editsAsOf))"], style),
+            field("New items", [asOf(copy.newAsOf)], style),
+            field("Edits", ["and deletions \(asOf(copy.editsAsOf))"], style),
             field("Items", [itemsText], style),
             field("Missing", missing, style),
             field("Unsettled", unsettled, style),
@@ -25,7 +25,7 @@ extension StatusReport: Report {
     }
 
     private func asOf(_ time: Timestamp?) -> String {
-        time.map { Figures.timeWithAge($0, now: generatedAt) } ?? Figures.notKnown
+        time.map { "as of \(Figures.timeWithAge($0, now: generatedAt))" } ?? Figures.notKnown
     }
 
     private func daemonText(_ style: TextStyle) -> [String] {

@@ -22,7 +22,6 @@ struct Daemon {
         let logger = Logger(
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
         let log = logger.handler
-        let signals = TerminationSignals(log: log)
         for warning in loaded.warnings { log(.warning, .config, warning) }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         var daemon = Daemon(
@@ -43,7 +42,7 @@ struct Daemon {
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        let code = await daemon.serve(signals, engine)
+        let code = await daemon.serve(setup.signals, engine)
         daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
         control.stop()
         engine.cancel()

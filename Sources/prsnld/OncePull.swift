@@ -10,13 +10,12 @@ enum OncePull {
         let logger = Logger(
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
         let log = logger.handler
-        let signals = TerminationSignals(log: log)
         for warning in loaded.warnings { log(.warning, .config, warning) }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
         let pull = Task { await engine.runOnce() }
         let watch = Task {
-            for await signal in signals.stream where signal != SIGHUP {
+            for await signal in setup.signals.stream where signal != SIGHUP {
                 log(.notice, .daemon, "stopping")
                 pull.cancel()
             }

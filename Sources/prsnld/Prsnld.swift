@@ -7,16 +7,20 @@ import PRSNLCore
 /// The daemon's command line: decides what to do, and turns errors into words and exit codes.
 @main
 enum Prsnld {
-    static func main() async {
+    static func main() {
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
-        TerminationSignals.block()
+        let signals = TerminationSignals()
         MemoryUse.limitArenas()
         let arguments = Array(CommandLine.arguments.dropFirst())
-        let code = await run(arguments, ProcessEnvironment.current())
-        exit(code.rawValue)
+        Task.detached {
+            exit(await run(arguments, ProcessEnvironment.current(), signals).rawValue)
+        }
+        signals.watch()
     }
 
-    private static func run(_ arguments: [String], _ environment: ProcessEnvironment) async -> ExitCode {
+    private static func run(
+        _ arguments: [String], _ environment: ProcessEnvironment, _ signals: TerminationSignals
+    ) async -> ExitCode {
         let parsed: ParsedArguments
         do {
             parsed = try ParsedArguments(arguments, table: .prsnld)
@@ -25,7 +29,7 @@ enum Prsnld {
         }
         if parsed.has("--help") { return write(CommandTable.prsnld.help()) }
         if parsed.has("--version") { return write("prsnld \(ProductVersion.current)\n") }
-        let setup = Setup(configurationFile: parsed.value("--config"), environment: environment)
+        let setup = Setup(configurationFile: parsed.value("--config"), environment: environment, signals: signals)
         do throws(UserFacingError) {
             if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup)) }
             return parsed.has("--once") ? try await OncePull.run(setup) : try await Daemon.run(setup)

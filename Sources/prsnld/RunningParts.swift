@@ -25,6 +25,11 @@ struct RunningParts: Sendable {
                 .warning, .config,
                 "no api_key_file: without credentials a server may show everybody's items, or none")
         }
+        let folder = Folder.containing(configuration.database)
+        if let reason = Folder.make(folder) {
+            throw UserFacingError(
+                .databaseUnreadable, "The folder \(folder) for the database cannot be made: \(reason).")
+        }
         let store = try Store(path: configuration.database, log: log)
         let time = MemoryUse.trimmingBeforeSleep(.system)
         do throws(UserFacingError) {

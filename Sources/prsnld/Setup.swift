@@ -7,6 +7,7 @@ import SyncEngine
 struct Setup {
     let configurationFile: String?
     let environment: ProcessEnvironment
+    let signals: TerminationSignals
 
     func load() throws(UserFacingError) -> LoadedConfiguration {
         do throws(ConfigurationFailure) {

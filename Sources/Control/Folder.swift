@@ -1,0 +1,20 @@
+import Glibc
+
+/// Making folders that are missing.
+public enum Folder {
+    /// The folder that a path's last component is in.
+    public static func containing(_ path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes the folder and those above it, for this user only, as the XDG base directory specification asks.
+    ///
+    /// - Returns: why it could not be made; `nil` when it is there.
+    public static func make(_ path: String) -> String? {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return nil }
+        guard errno == ENOENT, path != "/", path != "." else { return String(cString: strerror(errno)) }
+        if let reason = make(containing(path)) { return reason }
+        return mkdir(path, 0o700) == 0 || errno == EEXIST ? nil : String(cString: strerror(errno))
+    }
+}
