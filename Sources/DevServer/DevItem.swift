@@ -30,6 +30,9 @@ public struct DevItem: Sendable, Equatable {
     /// `owner` are then used, to find its place.
     public var rawJSON: String?
 
+    /// A note's text while the server has not processed it: `content` is null meanwhile.
+    var hiddenContent: String?
+
     public init(
         id: String, createdAt: Timestamp, updatedAt: Timestamp? = nil, title: String = "Item", type: String = "article",
         status: String = "completed", tags: [String] = [], owner: String = DevAccount.owner.id

@@ -48,12 +48,16 @@ public final class DevServer: Sendable {
         thread.join()
     }
 
-    /// Closes the port and every connection: the next connect is refused. The data stays.
-    public func refuseConnections() { shared.send(.refuseConnections) }
+    /// Closes the port and every connection: the next connect is refused. The data stays. Done when it returns.
+    public func refuseConnections() { shared.sendAndWait(.refuseConnections) }
 
-    /// Listens again, on the same port.
-    public func acceptConnections() { shared.send(.acceptConnections) }
+    /// Listens again, on the same port, after `refuseConnections`.
+    ///
+    /// - Throws: `Failure` when somebody took the port meanwhile.
+    public func acceptConnections() throws {
+        shared.sendAndWait(.acceptConnections(try Listener(port: port)))
+    }
 
-    /// Closes every connection, also in the middle of an answer.
-    public func closeConnections() { shared.send(.closeConnections) }
+    /// Closes every connection, also in the middle of an answer. Done when it returns.
+    public func closeConnections() { shared.sendAndWait(.closeConnections) }
 }

@@ -68,7 +68,7 @@ extension DevServer {
         public var tieChoice: TieChoice = .varying
         /// The order of `tags` changes with every request.
         public var shufflesTags = false
-        /// The first item of every page stands in it twice (within the limit: the last one gives way).
+        /// Dialect C: the first item of every page stands in it twice (within the limit: the last one gives way).
         public var repeatsAnItem = false
         /// Dialect C: `item_type` in place of `type`, as older releases say.
         public var saysItemType = false

@@ -45,8 +45,6 @@ struct ItemTable: Sendable {
         return byOwner[owner] ?? Timeline()
     }
 
-    func idOf(_ slot: Int32) -> String { entries[Int(slot)]?.item.id ?? "" }
-
     func item(slot: Int32) -> DevItem? { entries[Int(slot)]?.item }
 
     /// A URL of this account, compared as text.

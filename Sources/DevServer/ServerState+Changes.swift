@@ -1,31 +1,129 @@
 import PRSNLCore
 
 extension ServerState {
+    // MARK: Items
+
+    /// An item that was captured and processed just now.
     mutating func addNewItem(owner: String) -> DevItem {
         mutationCount += 1
-        let time = unusedTime()
-        let item = DevItem.generate(index: 1_000_000_000 + mutationCount, seed: 7, createdAt: time, owner: owner)
+        let index = 1_000_000_000 + mutationCount
+        let item = DevItem.generate(index: index, seed: 7, createdAt: unusedTime(), owner: owner)
         items.add(item)
         return items.item(item.id) ?? item
     }
 
-    /// Now, or just after the newest item where that is not older than now.
-    private func unusedTime() -> Timestamp { now }
+    /// The server's time, moved on where an item has it already: additions in one moment are no tie group.
+    mutating func unusedTime() -> Timestamp {
+        lastCreatedAt = max(now, lastCreatedAt.advanced(by: .microseconds(items.dialect == .express ? 1_000 : 1)))
+        return lastCreatedAt
+    }
 
     mutating func edit(_ id: String, _ change: (inout DevItem) -> Void) -> Bool {
         let now = now
+        let step = Duration.microseconds(items.dialect == .express ? 1_000 : 1)
         return items.change(id) { item in
             let before = item.updatedAt
             change(&item)
-            if item.updatedAt == before { item.updatedAt = max(now, before.next) }
+            if item.updatedAt == before { item.updatedAt = max(now, before.advanced(by: step)) }
         } != nil
     }
 
-    mutating func settleAll() { unsettled = [] }
-
-    mutating func issueToken(for account: DevAccount, lifetime: Duration?) -> (access: String, refresh: String) {
-        ("", "")
+    /// With every n-th timeline request: see `Mutation`.
+    mutating func mutateIfDue() {
+        guard let mutation = configuration.mutation, mutationsDone < mutation.limit,
+            timelineRequestCount.isMultiple(of: max(1, mutation.everyRequests))
+        else { return }
+        mutationsDone += 1
+        let owner = configuration.accounts.first?.id ?? DevAccount.owner.id
+        let slots = items.timeline(owner: owner).slots
+        let chosen = slots.isEmpty ? nil : items.item(slot: slots[mutationRandom.below(slots.count)])
+        switch (mutationRandom.below(4), chosen) {
+        case (0, let chosen?): items.remove(chosen.id)
+        case (1, let chosen?):
+            let title = "Edited: " + mutationRandom.words(4)
+            _ = edit(chosen.id) { $0.title = title }
+        case (2, let chosen?):
+            // Inserted late, next to an older one.
+            var late = DevItem.generate(
+                index: 2_000_000_000 + mutationsDone, seed: mutation.seed, createdAt: chosen.createdAt.next,
+                owner: owner)
+            late.updatedAt = max(now, late.createdAt)
+            items.add(late)
+        default: _ = addNewItem(owner: owner)
+        }
     }
 
-    mutating func expireTokens() {}
+    // MARK: Settling
+
+    /// Captured items whose time has come.
+    mutating func settleDue() {
+        guard !unsettled.isEmpty else { return }
+        let now = now
+        for entry in unsettled {
+            let isDue = entry.dueRequest.map { $0 <= timelineRequestCount } ?? entry.dueTime.map { $0 <= now } ?? false
+            if isDue { settle(entry) }
+        }
+    }
+
+    mutating func settleAll() {
+        for entry in unsettled { settle(entry) }
+    }
+
+    /// A link gets a scraped title, the type `link`, and loses its content; a note's title becomes its first line or the
+    /// first 80 characters, and its content is trimmed. Every seventh capture fails instead.
+    private mutating func settle(_ entry: Unsettled) {
+        unsettled.removeAll { $0.id == entry.id }
+        let now = now
+        items.change(entry.id, hidden: false) { item in
+            item.updatedAt = max(now, item.updatedAt.advanced(by: .milliseconds(1)))
+            if entry.number.isMultiple(of: 7) {
+                item.status = "failed"
+                return
+            }
+            item.status = "completed"
+            if let url = item.url {
+                item.title = "Scraped: \(url)"
+                item.type = "link"
+                item.content = nil
+            } else if let content = item.hiddenContent {
+                item.content = content.trimmed
+                item.title = content.derivedTitle
+            }
+            item.hiddenContent = nil
+        }
+    }
+
+    // MARK: Tokens
+
+    mutating func issueToken(for account: DevAccount, lifetime: Duration?) -> (access: String, refresh: String) {
+        tokenCount += 1
+        let now = now
+        let accessEnd = now.advanced(by: lifetime ?? configuration.tokenLifetime)
+        let refreshEnd = now.advanced(by: .seconds(7 * 86_400))
+        let access = FakeToken.make(
+            account: account, kind: "access", number: tokenCount, issuedAt: now, expiresAt: accessEnd)
+        let refresh = FakeToken.make(
+            account: account, kind: "refresh", number: tokenCount, issuedAt: now, expiresAt: refreshEnd)
+        accessTokens[access] = Token(account: account, expiresAt: accessEnd)
+        refreshTokens[refresh] = Token(account: account, expiresAt: refreshEnd)
+        return (access, refresh)
+    }
+
+    mutating func expireTokens() {
+        for token in accessTokens.keys { accessTokens[token]?.expiresAt = .earliest }
+    }
+}
+
+extension String {
+    /// Without white space at either end.
+    var trimmed: String {
+        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    }
+
+    /// The title that the real server gives a note: its first line where that has 10 to 100 characters, else the first 80.
+    var derivedTitle: String {
+        let text = trimmed
+        let line = text.prefix { !$0.isNewline }
+        return (10...100).contains(line.count) ? String(line) : String(text.prefix(80))
+    }
 }

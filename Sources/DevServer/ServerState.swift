@@ -49,7 +49,11 @@ struct ServerState: Sendable {
     var endpointCounts: [String: Int] = [:]
 
     var mutationRandom: ItemRandom
+    var mutationsDone = 0
+    /// Items made by `addNewItem`.
     var mutationCount = 0
+    /// Of the newest item that was created while serving.
+    var lastCreatedAt = Timestamp.earliest
 
     init(configuration: DevServer.Configuration, items: [DevItem]) {
         self.configuration = configuration

@@ -4,9 +4,18 @@ import Synchronization
 
 /// What the server's thread and its users share: the state, and a way to wake the thread.
 final class SharedState: Sendable {
+    let configuration: DevServer.Configuration
     let state: Mutex<ServerState>
-    let commands = Mutex<[Command]>([])
+    let commands = Mutex(Commands())
     private let wakeUp: Int32
+
+    struct Commands: Sendable {
+        var waiting: [Command] = []
+        var sent = 0
+        var obeyed = 0
+        /// The thread has ended, and the eventfd with it.
+        var isClosed = false
+    }
 
     /// What users ask of the server's thread.
     enum Command: Sendable {
@@ -14,20 +23,41 @@ final class SharedState: Sendable {
         case recheckHeld
         case closeConnections
         case refuseConnections
-        case acceptConnections
+        case acceptConnections(Listener)
         case stop
     }
 
     /// - Parameter wakeUp: an eventfd(2), owned by the server.
     init(_ state: consuming sending ServerState, wakeUp: Int32) {
+        configuration = state.configuration
         self.state = Mutex(state)
         self.wakeUp = wakeUp
     }
 
     func send(_ command: Command) {
-        commands.withLock { $0.append(command) }
-        var one: UInt64 = 1
-        while write(wakeUp, &one, 8) < 0 && errno == EINTR {}
+        commands.withLock { queue in
+            queue.sent += 1
+            queue.waiting.append(command)
+        }
+        wake()
+    }
+
+    private func wake() {
+        commands.withLock { queue in
+            var one: UInt64 = 1
+            while !queue.isClosed, write(wakeUp, &one, 8) < 0, errno == EINTR {}
+        }
+    }
+
+    /// Sends and waits until the thread has obeyed, or has ended. Not from the server's own thread.
+    func sendAndWait(_ command: Command) {
+        let number = commands.withLock { queue in
+            queue.sent += 1
+            queue.waiting.append(command)
+            return queue.sent
+        }
+        wake()
+        while commands.withLock({ $0.obeyed < number && !$0.isClosed }) { usleep(200) }
     }
 
     // MARK: The script

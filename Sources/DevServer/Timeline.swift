@@ -58,7 +58,7 @@ extension Timeline {
     /// rely on.
     ///
     /// - Parameter before: microseconds, exclusive; `nil` for the newest.
-    func page(before: Int64?, limit: Int, choice: DevServer.TieChoice, idOf: (Int32) -> String) -> [Int32] {
+    func page(before: Int64?, limit: Int, choice: DevServer.TieChoice) -> [Int32] {
         let end = before.map { count(before: $0) } ?? count
         let start = max(0, end - limit)
         guard start > 0, start < end, times[start - 1] == times[start], choice == .varying else {

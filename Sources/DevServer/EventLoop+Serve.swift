@@ -1,0 +1,82 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+extension EventLoop {
+    /// Logs a request, applies what a fault does before serving, and serves it unless it has to wait.
+    func admit(_ request: HTTPRequest, on connection: inout Connection) {
+        var admission = shared.state.withLock { $0.admit(request, connection: connection.number) }
+        if connection.diesWithNextRequest {
+            admission.fault = .closeAfterApplying
+        }
+        switch admission.fault {
+        case .hold: connection.waiting = .held(request, admission)
+        case .delay(let duration): connection.waiting = .until(now + duration, request, admission)
+        default:
+            if admission.cost > .zero {
+                connection.waiting = .until(now + admission.cost, request, admission)
+            } else {
+                serve(request, admission, on: &connection)
+            }
+        }
+    }
+
+    /// Answers a request, as the fault has it.
+    func serve(_ request: HTTPRequest, _ admission: Admission, on connection: inout Connection) {
+        if case .perform(let body) = admission.fault { body() }
+        response.reset()
+        response.hasBody = request.method != "HEAD"
+        if let fault = admission.fault, fault.replacesAnswer(response: &response, now: shared.time) {
+            finish(request, admission, on: &connection)
+            return
+        }
+        if case .closeBeforeAnswering = admission.fault {
+            connection.closesAfterwards = true
+            return
+        }
+        shared.state.withLock { $0.respond(to: request, response: &response) }
+        switch admission.fault {
+        case .closeAfterApplying:
+            connection.closesAfterwards = true
+            return
+        case .answerAfterApplying(let status, let headers, let body):
+            response.reset()
+            response.answer(status: status, headers: headers, body: Array(body.utf8))
+        case .dieKeptAlive: connection.diesWithNextRequest = true
+        default: break
+        }
+        finish(request, admission, on: &connection)
+    }
+
+    private func finish(_ request: HTTPRequest, _ admission: Admission, on connection: inout Connection) {
+        let keepsAlive = request.keepsAlive
+        let time = shared.time
+        let id = request.headers["x-request-id"] ?? "dev-\(admission.number)"
+        let wholeLength = response.body.count
+        switch admission.fault {
+        case .truncate(let count): response.body.removeSubrange(min(count, wholeLength)...)
+        case .stall: response.body.removeSubrange((wholeLength / 2)...)
+        default: break
+        }
+        response.append(
+            to: &connection.output, server: serverName, date: date(at: time), requestID: id, keepsAlive: keepsAlive,
+            announcedLength: wholeLength)
+        switch admission.fault {
+        case .truncate: connection.closesAfterwards = true
+        case .stall: connection.waiting = .stalled
+        case .drip(let bytes, let interval): connection.drip = .init(bytes: max(1, bytes), interval: interval)
+        default: break
+        }
+        if !keepsAlive { connection.closesAfterwards = true }
+        let status = response.status
+        shared.state.withLock { $0.answered(admission.number, status: status) }
+        if let log = shared.configuration.log, var logged = admission.logged {
+            logged.status = status
+            log(logged)
+        }
+    }
+}
+
+extension SharedState {
+    var time: Timestamp { configuration.now() }
+}

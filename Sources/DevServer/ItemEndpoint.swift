@@ -1,0 +1,91 @@
+import PRSNLCore
+
+extension ServerState {
+    /// `/api/items/{id}` on dialects C and P.
+    mutating func respondToItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
+        switch request.method {
+        case "GET": readItem(id, request, &response)
+        case "PATCH": updateItem(id, request, &response)
+        case "DELETE": deleteItem(id, request, &response)
+        default: failMethod("GET, PATCH, DELETE", &response)
+        }
+    }
+
+    /// Ids are shown to whoever asks, except that an item of another account is not found.
+    private func visibleItem(_ id: String, _ viewer: Viewer) -> DevItem? {
+        guard let item = items.item(id) ?? cached[id] else { return nil }
+        guard let owner = viewer.owner(configuration.testUser) else { return item }
+        return item.owner == owner ? item : nil
+    }
+
+    private func readItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
+        let viewer = viewer(request)
+        if refuses(viewer, &response) { return }
+        if failsUnlessUUID(id, &response) { return }
+        guard let item = visibleItem(id, viewer) else {
+            failUnknownItem(id, &response)
+            return
+        }
+        item.appendDetailJSON(to: &response.body)
+    }
+
+    private mutating func updateItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
+        guard let account = account(for: request, &response) else { return }
+        if failsUnlessUUID(id, &response) { return }
+        guard let body = MainBody(request, &response) else { return }
+        var isValid = true
+        let title = body.text("title", in: 1...500, &response, isValid: &isValid)
+        let summary = body.text("summary", in: 0...5_000, &response, isValid: &isValid)
+        let tags = body.tags(&response, isValid: &isValid)
+        guard isValid else { return }
+        if quirks.patchFails, items.dialect == .cursor {
+            response.failUnhandled("Failed to update item")
+            return
+        }
+        guard let item = items.item(id), item.owner == account.id else {
+            failUnknownItem(id, &response)
+            return
+        }
+        _ = edit(id) { item in
+            if let title { item.title = title }
+            if let summary { item.summary = summary }
+            if let tags { item.tags = tags }
+        }
+        items.item(id)?.appendDetailJSON(to: &response.body)
+    }
+
+    private mutating func deleteItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
+        guard let account = account(for: request, &response) else { return }
+        guard id.isUUID else {
+            response.failUnhandled("Failed to delete item")
+            return
+        }
+        guard items.item(id)?.owner == account.id else {
+            failUnknownItem(id, &response)
+            return
+        }
+        items.remove(id)
+        response.set(200, #"{"message":"Item deleted successfully","id":"\#(id)"}"#)
+    }
+
+    private func failUnknownItem(_ id: String, _ response: inout HTTPResponse) {
+        response.fail(404, "Item with ID \(id) not found", code: "ITEM_NOT_FOUND")
+    }
+
+    private func failsUnlessUUID(_ id: String, _ response: inout HTTPResponse) -> Bool {
+        if id.isUUID { return false }
+        response.failValidation(
+            "uuid_parsing", at: ["path", "item_id"], "Input should be a valid UUID, invalid character",
+            input: JSONText.string(id), context: #"{"error":"invalid character"}"#)
+        return true
+    }
+}
+
+extension String {
+    /// Eight, four, four, four and twelve hexadecimal digits.
+    var isUUID: Bool {
+        let parts = split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.utf8.count) == [8, 4, 4, 4, 12]
+            && parts.allSatisfy { $0.allSatisfy { $0.isASCII && $0.isHexDigit } }
+    }
+}

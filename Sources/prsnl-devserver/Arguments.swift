@@ -1,0 +1,134 @@
+import DevServer
+import PRSNLCore
+
+/// The command line, read.
+struct Arguments {
+    struct Invalid: Error {
+        let message: String
+    }
+
+    static let help = """
+        Usage: prsnl-devserver [OPTION]...
+
+        Serves the PRSNL HTTP API on 127.0.0.1, from memory: for development, tests, the demo and benchmarks.
+        The first line on stdout is "listening on http://127.0.0.1:PORT". SIGTERM and SIGINT end it.
+
+          --items N            how many items to make up (default 5000)
+          --dialect C|P|E      the form of the API to speak (default C)
+          --port N             0 for any free port (default 0)
+          --ties N             so many items share each createdAt (default 1)
+          --seed N             other items for another number (default 1)
+          --token FILE         write a valid login token to FILE (dialect C), mode 600
+          --token-lifetime S   seconds until a login token expires (default 1800; with --token: one year)
+          --api-key KEY        the key to ask for (dialects P and E; default fake-owner-api-key)
+          --api-key-file FILE  write that key to FILE, mode 600
+          --bearer-key         accept the key only as "Authorization: Bearer"
+          --others N           make up N items of another account and of the test user too
+          --page-cost MS       how long each page of the timeline takes
+          --item-cost US       how long each page takes for every item there is: 6.6 is like the real server
+          --mutate [N]         change something with every N-th page that is read (default 1)
+          --settle S           captured items are worked on for S seconds (default 3)
+          --ready-file FILE    write the URL to FILE when ready
+          --log                print each request on stderr
+          --dump               print all items as ID<TAB>CREATED<TAB>UPDATED, newest first, and exit
+          --help               print this
+
+        While it runs:
+          GET  /__dev/items              the server's own list, one JSON object a line, newest first
+          GET  /__dev/items.tsv          ID<TAB>CREATED<TAB>UPDATED
+          GET  /__dev/requests           how many requests were answered, by endpoint
+          POST /__dev/add?count=N        add new items; with at=TIME, items of that time
+          POST /__dev/edit?index=N       change the N-th newest item (or id=ID); title=TEXT
+          POST /__dev/delete?index=N     delete it; count=N for several; cached=1: GET by id still finds it
+          POST /__dev/hide?id=ID         hide it as if it was being processed; /__dev/show brings it back
+          POST /__dev/settle             finish what was captured
+          POST /__dev/expire-tokens      let all login tokens expire
+          POST /__dev/clear-cache        deleted items are not found by id any more
+          POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal, garbage,
+                                         empty, close, close-after, die, truncate&bytes=N, delay&ms=N, redirect&to=URL;
+                                         path=PATH (default /api/timeline), times=N (default 1; 0: all), skip=N
+          POST /__dev/clear-faults       end them
+
+        """
+
+    var items = 5_000
+    var ties = 1
+    var seed: UInt64 = 1
+    var others = 0
+    var configuration = DevServer.Configuration()
+    var tokenFile: String?
+    var tokenLifetime: Int?
+    var apiKeyFile: String?
+    var readyFile: String?
+    var logs = false
+    var dumps = false
+    var asksForHelp = false
+
+    init(_ words: [String]) throws(Invalid) {
+        configuration.settling = .after(.seconds(3))
+        configuration.requestLogLimit = 0
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            let option: String
+            var attached: String?
+            if let equals = word.firstIndex(of: "="), word.hasPrefix("--") {
+                option = String(word[..<equals])
+                attached = String(word[word.index(after: equals)...])
+            } else {
+                option = word
+            }
+            try read(option, attached: attached, rest: &rest)
+        }
+    }
+
+    private mutating func read(_ option: String, attached: String?, rest: inout ArraySlice<String>) throws(Invalid) {
+        func value() throws(Invalid) -> String {
+            guard let value = attached ?? rest.popFirst() else { throw Invalid(message: "\(option) needs a value") }
+            return value
+        }
+        func number<Number: LosslessStringConvertible & Comparable & ExpressibleByIntegerLiteral>(
+            _ type: Number.Type
+        ) throws(Invalid) -> Number {
+            let text = try value()
+            guard let number = Number(text), number >= 0 else {
+                throw Invalid(message: "\(option): \"\(text)\" is not a number that can be used")
+            }
+            return number
+        }
+        switch option {
+        case "--items": items = try number(Int.self)
+        case "--dialect": configuration.dialect = try dialect(value())
+        case "--port": configuration.port = try number(UInt16.self)
+        case "--ties": ties = max(1, try number(Int.self))
+        case "--seed": seed = try number(UInt64.self)
+        case "--token": tokenFile = try value()
+        case "--token-lifetime": tokenLifetime = try number(Int.self)
+        case "--api-key": configuration.accounts[0].apiKey = try value()
+        case "--api-key-file": apiKeyFile = try value()
+        case "--bearer-key": configuration.quirks.bearerKeysOnly = true
+        case "--others": others = try number(Int.self)
+        case "--page-cost": configuration.pageCost = .fixed(.microseconds(Int64(try number(Double.self) * 1_000)))
+        case "--item-cost": configuration.pageCost = .perItem(.nanoseconds(Int64(try number(Double.self) * 1_000)))
+        case "--mutate":
+            var every = 1
+            if let text = attached ?? rest.first, let number = Int(text) {
+                every = number
+                if attached == nil { rest.removeFirst() }
+            }
+            configuration.mutation = .init(everyRequests: every, seed: seed)
+        case "--settle": configuration.settling = .after(.milliseconds(Int64(try number(Double.self) * 1_000)))
+        case "--ready-file": readyFile = try value()
+        case "--log": logs = true
+        case "--dump": dumps = true
+        case "--help", "-h": asksForHelp = true
+        default: throw Invalid(message: "unknown option \(option)")
+        }
+    }
+
+    private func dialect(_ text: String) throws(Invalid) -> Dialect {
+        guard let dialect = Dialect(rawValue: text.uppercased()) else {
+            throw Invalid(message: "--dialect: \"\(text)\" is none of C, P, E")
+        }
+        return dialect
+    }
+}
