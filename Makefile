@@ -14,6 +14,9 @@ ifneq ($(shell test -d "$$HOME" -a -w "$$HOME" && echo yes),yes)
 export HOME := $(CURDIR)/.build/home
 endif
 
+# No __pycache__ among the sources.
+export PYTHONDONTWRITEBYTECODE := 1
+
 RELEASE := .build/release
 SWIFT_BUILD := $(SWIFT) build
 RELEASE_FLAGS := -c release --static-swift-stdlib

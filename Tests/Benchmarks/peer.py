@@ -18,6 +18,6 @@ while not read or (cursor and read != int(pages or 0)):
     answer.raise_for_status()
     page = answer.json()
     db["item"].upsert_all(page["items"], pk="id")
+    db["item"].create_index(["createdAt"], if_not_exists=True)
     cursor, read = page["next_cursor"], read + 1
-db["item"].create_index(["createdAt"], if_not_exists=True)
 print(json.dumps({"pages": read, "rows_written": db.conn.total_changes}))

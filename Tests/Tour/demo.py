@@ -40,7 +40,7 @@ def show(text):
 
 
 def compare(steps, server, setting, text):
-    lines = tour.differences(server.get("/__dev/items")["items"], setting)
+    lines = tour.differences(server.items(), setting)
     for line in lines:
         print(f"       {line}")
     steps.check(not lines, text)
@@ -74,11 +74,11 @@ def resume(steps, server, setting, daemon, kept):
 
 
 def find_changes(steps, server, setting):
-    items = server.get("/__dev/items")["items"]
+    items = server.items()
     edited, deleted = items[len(items) // 3]["id"], items[len(items) // 2]["id"]
     title = "Edited while nobody looked"
-    server.post("/__dev/edit", {"id": edited, "title": title})
-    server.post("/__dev/delete", {"id": deleted})
+    server.post("/__dev/edit", id=edited, title=title)
+    server.post("/__dev/delete", id=deleted)
     steps.start("Edit one item and delete another on the server, then sweep")
     code, text, complaint = setting.control("sync", "--full", "--wait")
     show(text + complaint)

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -120,24 +121,24 @@ class DevServer(Child):
 
     def get(self, path):
         with _opener.open(self.url + path, timeout=120) as answer:
+            return answer.read()
+
+    def post(self, path, **parameters):
+        """One of the commands that `prsnl-devserver --help` lists; its JSON answer."""
+        query = urllib.parse.urlencode(parameters)
+        with _opener.open(f"{self.url}{path}?{query}", data=b"", timeout=60) as answer:
             return json.load(answer)
 
-    def post(self, path, body=None):
-        data = json.dumps(body or {}).encode()
-        request = urllib.request.Request(
-            self.url + path, data=data, method="POST", headers={"Content-Type": "application/json"})
-        with _opener.open(request, timeout=60) as answer:
-            text = answer.read()
-        return json.loads(text) if text.strip() else None
-
-    def timeline_requests(self):
-        """How many pages were asked for so far."""
-        return self.requests().get("GET /api/timeline", 0)
+    def items(self):
+        """The server's own list, newest first."""
+        return [json.loads(line) for line in self.get("/__dev/items").splitlines()]
 
     def requests(self):
-        """Counts by "METHOD /path", the development server's own paths left out."""
-        counts = self.get("/__dev/requests")["counts"]
-        return {name: count for name, count in counts.items() if "/__dev" not in name}
+        """How many requests were answered so far, by "METHOD /path"; what the tours ask themselves is not counted."""
+        return json.loads(self.get("/__dev/requests"))["endpoints"]
+
+    def timeline_requests(self):
+        return self.requests().get("GET /api/timeline", 0)
 
 
 class Setting:
@@ -197,7 +198,7 @@ class Setting:
 
 
 def quoted(path):
-    return urllib.request.quote(path)
+    return urllib.parse.quote(path)
 
 
 # Columns of the view `timeline`, and what dialect C calls them.

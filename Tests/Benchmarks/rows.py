@@ -1,0 +1,334 @@
+"""The rows of the table: each is a function of the bench that returns one or more `Row`s."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+
+import tour
+from measure import MEBIBYTE, FileWatch, MemoryWatch, Run, bytes_written, median, status_of, wake_ups
+from tour import Failed, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.join(tour.ROOT, ".build", "bench")
+ITEMS = int(os.environ.get("ITEMS") or 100_000)
+ROUNDS = int(os.environ.get("ROUNDS") or 5)
+PEER_REQUIREMENTS = ["requests==2.*", "sqlite-utils==4.*"]
+
+
+@dataclass
+class Row:
+    what: str
+    measured: str
+    must: str
+    beside: str = ""
+    reached: bool | None = None
+
+
+class Bench(contextlib.ExitStack):
+    """Servers and copies that rows share; made when first asked for, ended together."""
+
+    def __enter__(self):
+        super().__enter__()
+        os.makedirs(BUILD, exist_ok=True)
+        # On the disk that the build is on: /tmp may be memory.
+        self.directory = self.enter_context(tempfile.TemporaryDirectory(prefix="run-", dir=BUILD))
+        self.servers, self.copies, self.count = {}, {}, 0
+        return self
+
+    def fresh(self):
+        """An empty folder."""
+        self.count += 1
+        path = os.path.join(self.directory, str(self.count))
+        os.mkdir(path)
+        return path
+
+    def server(self, items):
+        if items not in self.servers:
+            options = ["--items", str(items), "--dialect", "C", "--seed", "1"]
+            self.servers[items] = self.enter_context(tour.DevServer(self.fresh(), *options))
+        return self.servers[items]
+
+    def copy(self, items):
+        """A complete copy, and how its pull went."""
+        if items not in self.copies:
+            server = self.server(items)
+            setting = tour.Setting(self.fresh(), server.url, server.token_file)
+            self.copies[items] = setting, once(setting, items, watch=True)
+        return self.copies[items]
+
+    def floor(self):
+        program = os.path.join(BUILD, "floor")
+        source = os.path.join(HERE, "floor.c")
+        subprocess.run(["gcc", "-O2", "-o", program, source, "-lcurl", "-lsqlite3"], check=True)
+        return program
+
+    def peer(self):
+        """Its own Python, with its libraries from PyPI."""
+        environment = os.path.join(BUILD, "venv")
+        python = os.path.join(environment, "bin", "python")
+        if not os.path.exists(python):
+            subprocess.run(["python3", "-m", "venv", environment], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PEER_REQUIREMENTS],
+                       check=True)
+        return [python, os.path.join(HERE, "peer.py")]
+
+
+def once(setting, items, **options):
+    run = Run([tour.DAEMON, "--config", setting.path, "--once"], **options)
+    if setting.live() != items:
+        raise Failed(f"the pull ended with {setting.live()} of {items} items")
+    return run
+
+
+def seconds(value):
+    return f"{value:.2f} s"
+
+
+def mebibytes(value):
+    return f"{value / MEBIBYTE:.1f} MiB"
+
+
+def full_pull(bench):
+    """Three programs in turn, in another order each round; ratios are made within a round."""
+    server, floor, peer = bench.server(ITEMS), bench.floor(), bench.peer()
+    runs = {"prsnld": [], "floor": [], "peer": []}
+
+    def pull(name):
+        directory = bench.fresh()
+        database = os.path.join(directory, "like.sqlite")
+        if name == "prsnld":
+            run = once(tour.Setting(directory, server.url, server.token_file), ITEMS)
+        else:
+            program = [floor] if name == "floor" else peer
+            run = Run([*program, server.url, database, server.token_file])
+        shutil.rmtree(directory)
+        return run
+
+    names = list(runs)
+    for round in range(ROUNDS):
+        for name in names[round % 3:] + names[:round % 3]:
+            runs[name].append(pull(name))
+    result = []
+    for what, of in (("wall", lambda run: run.wall), ("CPU", lambda run: run.cpu)):
+        own, least, most = ([of(run) for run in runs[name]] for name in names)
+        to_floor = median([a / b for a, b in zip(own, least)])
+        to_peer = median([b / a for a, b in zip(own, most)])
+        result.append(Row(
+            f"full pull of {ITEMS:,}, {what}", f"{seconds(median(own))}: {to_floor:.2f} × floor, peer / {to_peer:.1f}",
+            "≤ 1.6 × floor, peer / ≥ 2", f"floor {seconds(median(least))}, peer {seconds(median(most))}",
+            to_floor <= 1.6 and to_peer >= 2))
+    return result
+
+
+def memory(bench):
+    result = []
+
+    def row(what, run, beside=""):
+        anonymous = run.memory.anonymous
+        result.append(Row(
+            f"memory of `prsnld --once`, {what}", f"anonymous {mebibytes(anonymous)} at peak", "≤ 16 MiB",
+            f"RSS {mebibytes(run.memory.resident)}{beside}", anonymous <= 16 * MEBIBYTE))
+
+    for items in (ITEMS // 10, ITEMS, ITEMS * 10):
+        beside = others(bench) if items == ITEMS else ""
+        row(f"{items:,} items", bench.copy(items)[1], beside)
+    with tls_in_front(bench, bench.server(ITEMS)) as (url, authority):
+        setting = tour.Setting(bench.fresh(), url, bench.server(ITEMS).token_file, ca_file=authority)
+        row(f"{ITEMS:,} items over https", once(setting, ITEMS, watch=True))
+    return result
+
+
+def others(bench):
+    server, directory = bench.server(ITEMS), bench.fresh()
+    floor = Run([bench.floor(), server.url, f"{directory}/floor.sqlite", server.token_file], watch=True)
+    peer = Run([*bench.peer(), server.url, f"{directory}/peer.sqlite", server.token_file], watch=True)
+    shutil.rmtree(directory)
+    return f"; RSS of the floor {mebibytes(floor.memory.resident)}, of the peer {mebibytes(peer.memory.resident)}"
+
+
+@contextlib.contextmanager
+def tls_in_front(bench, server):
+    """https on a port of its own, by socat with a throw-away certificate authority."""
+    directory = bench.fresh()
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    with open(f"{directory}/extensions", "w") as file:
+        file.write("subjectAltName = IP:127.0.0.1, DNS:localhost\n")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=throw-away CA")
+    openssl("req", *key, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=localhost")
+    openssl("x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+            "leaf.pem", "-days", "2", "-extfile", "extensions")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    target = server.url.removeprefix("http://")
+    # A group of its own, because socat forks for each connection.
+    with tour.Child(
+        ["socat", f"OPENSSL-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork,verify=0,cert=leaf.pem,key=leaf.key",
+         f"TCP:{target},nodelay"],
+        log=f"{directory}/socat.log", cwd=directory, start_new_session=True) as front:
+        try:
+            wait_until(lambda: accepts(port), "socat to listen")
+            yield f"https://localhost:{port}", f"{directory}/ca.pem"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(front.pid, signal.SIGTERM)
+
+
+def accepts(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def first_rows(bench):
+    """From the start of the process until another one has read a row."""
+    server, times = bench.server(ITEMS), []
+    for _ in range(max(ROUNDS, 11)):
+        setting = tour.Setting(bench.fresh(), server.url, server.token_file)
+        begin = time.perf_counter()
+        with setting.daemon("--once") as daemon:
+            wait_until(lambda: setting.query("SELECT 1 FROM timeline LIMIT 1") or not daemon.is_running, "a row", 30, 0.001)
+            times.append((time.perf_counter() - begin) * 1e3)
+        if not setting.live():
+            raise Failed("the daemon ended without a row")
+    return [Row("first rows readable by another process", f"{median(times):.0f} ms after start", "≤ 150 ms",
+                f"slowest of {len(times)}: {max(times):.0f} ms", median(times) <= 150)]
+
+
+@contextlib.contextmanager
+def daemon_on_copy(bench, items, **keys):
+    """The daemon on a complete copy, when it has nothing to do."""
+    server = bench.server(items)
+    setting = tour.Setting(bench.fresh(), server.url, server.token_file, **keys)
+    shutil.copy(bench.copy(items)[0].database, setting.database)
+    with setting.daemon() as daemon:
+        wait_until(lambda: is_idle(setting), "an idle daemon", 120)
+        yield server, setting, daemon
+
+
+def is_idle(setting):
+    code, text, _ = setting.control("status", "--json")
+    if code not in (0, 4):
+        return False
+    report = json.loads(text)
+    return (report["daemon"] or {}).get("activity") == "idle"
+
+
+def poll(bench):
+    polls = 5
+    with daemon_on_copy(bench, ITEMS, poll_interval="2s") as (server, setting, daemon):
+        # The first poll after the start may have something to note.
+        start = server.timeline_requests()
+        wait_until(lambda: server.timeline_requests() > start and is_idle(setting), "a poll", 30)
+        file, written = FileWatch(setting.database), bytes_written(daemon.pid)
+        before, counts = server.timeline_requests(), server.requests()
+        wait_until(lambda: server.timeline_requests() >= before + polls and is_idle(setting), f"{polls} polls", 60)
+        asked = {name: count - counts.get(name, 0) for name, count in server.requests().items()}
+        touched, committed, pages = file.changes()
+        written = bytes_written(daemon.pid) - written
+        file.close()
+    looks = asked.get("GET /api/timeline", 0)
+    total = sum(asked.values())
+    directory = bench.fresh()
+    peer = [*bench.peer(), server.url, f"{directory}/peer.sqlite", server.token_file, "1"]
+    Run(peer)
+    again = Run(peer, output=subprocess.PIPE)
+    rewritten = json.loads(again.output)["rows_written"]
+    clean = not touched and not committed and written == 0
+    return [Row(
+        f"poll without news ({polls} polls)",
+        f"{total / polls:.1f} requests each ({looks} pages in all), {'no commit' if not committed else f'commits: {pages}'}, "
+        f"{written:,} bytes written",
+        "1 request; 0 rows, 0 bytes written", f"the peer writes {rewritten} rows, {again.written:,} bytes",
+        total == looks == polls and clean)]
+
+
+def sweep(bench):
+    with daemon_on_copy(bench, ITEMS) as (server, setting, daemon):
+        file, requests, written = FileWatch(setting.database), server.timeline_requests(), bytes_written(daemon.pid)
+        begin = time.perf_counter()
+        code, text, complaint = setting.control("sync", "--full", "--wait", seconds=900)
+        took = time.perf_counter() - begin
+        if code != 0:
+            raise Failed(f"prsnlctl sync --full --wait ended with {code}: {text}{complaint}")
+        _, _, pages = file.changes()
+        file.close()
+        requests = server.timeline_requests() - requests
+        written = bytes_written(daemon.pid) - written
+    own = {name: count for name, count in pages.items() if name.startswith(("item", "sqlite_autoindex_item"))}
+    rest = sum(pages.values()) - sum(own.values())
+    return [Row(
+        f"sweep of {ITEMS:,} without changes", f"{sum(own.values())} pages of the items written", "0 rows written",
+        f"{requests:,} pages asked for in {took:.0f} s; {rest} pages of other tables, {written:,} bytes", not own)]
+
+
+def idle(bench):
+    """A whole pull by the daemon, and then a minute in which it has nothing to do."""
+    server = bench.server(ITEMS)
+    setting = tour.Setting(bench.fresh(), server.url, server.token_file)
+    with setting.daemon() as daemon:
+        wait_until(lambda: setting.live() == ITEMS and is_idle(setting), "the end of the pull", 300)
+        # Asking for the status woke it; what that left behind is over within a second.
+        wait_until(lambda mark=time.monotonic() + 2: time.monotonic() > mark, "two quiet seconds")
+        before, watch, cpu = wake_ups(daemon.pid), MemoryWatch(daemon.pid), cpu_of(daemon.pid)
+        wait_until(lambda mark=time.monotonic() + 60: time.monotonic() > mark, "the minute", 70, 0.5)
+        after, anonymous = wake_ups(daemon.pid), watch.end().anonymous
+        cpu, threads = cpu_of(daemon.pid) - cpu, status_of(daemon.pid)["Threads"]
+        resident = status_of(daemon.pid)["VmRSS"]
+    woken = sum(count - before.get(thread, 0) for thread, count in after.items())
+    return [Row(
+        f"idle for 60 s after a pull of {ITEMS:,}", f"anonymous {mebibytes(anonymous)}, {woken} wake-ups",
+        "≤ 8 MiB, ≤ 5 wake-ups", f"RSS {mebibytes(resident)}, {threads} threads, {cpu:.2f} s CPU",
+        anonymous <= 8 * MEBIBYTE and woken <= 5)]
+
+
+def cpu_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def status(bench):
+    items = ITEMS * 10
+    setting, _ = bench.copy(items)
+
+    def measured():
+        times = [Run([tour.CONTROL, "--config", setting.path, "status"], expected=(0, 4)).wall * 1e3 for _ in range(20)]
+        return median(times), max(times)
+
+    file, slowest = measured()
+    with setting.daemon():
+        wait_until(lambda: is_idle(setting), "an idle daemon", 120)
+        daemon, slowest_daemon = measured()
+    return [Row(
+        f"`prsnlctl status` on {items:,} items", f"{file:.1f} ms from the file, {daemon:.1f} ms from the daemon",
+        "≤ 20 ms", f"slowest of 20: {slowest:.1f} and {slowest_daemon:.1f} ms", max(file, daemon) <= 20)]
+
+
+def day(bench):
+    """The engine's own schedule, with a clock that is not the wall's."""
+    program = os.path.join(tour.BINARIES, "prsnl-simulate-day")
+    what, must = "requests a day, 10,000 items, idle account (virtual time)", "≤ 300"
+    if not os.access(program, os.X_OK):
+        return [Row(what, "not measured", must)]
+    run = Run([program], output=subprocess.PIPE)
+    figures = json.loads(run.output.splitlines()[-1])
+    count = figures.pop("requests")
+    return [Row(what, f"{count} requests", must, ", ".join(f"{name}: {value}" for name, value in figures.items()),
+                count <= 300)]
+
+
+ALL = {
+    "pull": full_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep, "idle": idle,
+    "status": status, "day": day,
+}
