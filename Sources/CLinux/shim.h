@@ -28,6 +28,12 @@
 #include <stdio.h>
 #include <time.h>
 
+// Where the Swift runtime hands over a task that may run on any thread (swift/Runtime/Concurrency.h). A hook is called
+// with the job and the default implementation, in Swift's calling convention, which for pointers alone is that of C.
+extern void *swift_task_enqueueGlobal_hook;
+static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+    swift_task_enqueueGlobal_hook = (void *)hook;
+}
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
 static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }

@@ -168,11 +168,7 @@ struct ItemDecoder {
             } while try reader.nextElement()
         }
         if areTexts {
-<<<<<<< HEAD
-            item.tags = CanonicalTags.json(tags)
-=======
             item.tags = CanonicalTags.json(&tags)
->>>>>>> a567f2200a4d3fccd235e465eb0dcb53aeb03a5a
         } else {
             extra.append((name(), reader.text(start..<reader.offset).trimmingSpaces()))
         }
@@ -201,25 +197,15 @@ struct ItemDecoder {
 
 /// The one text form of a set of tags, so that the same tags in another order are no difference.
 enum CanonicalTags {
-<<<<<<< HEAD
-    static func json(_ tags: [String]) -> String {
-        var sorted = tags
-        sorted.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-=======
     /// - Parameter tags: sorted in place.
     static func json(_ tags: inout [String]) -> String {
         if tags.isEmpty { return "[]" }
         tags.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
->>>>>>> a567f2200a4d3fccd235e465eb0dcb53aeb03a5a
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64)
         bytes.append(UInt8(ascii: "["))
         var previous: String?
-<<<<<<< HEAD
-        for tag in sorted {
-=======
         for tag in tags {
->>>>>>> a567f2200a4d3fccd235e465eb0dcb53aeb03a5a
             // By bytes: Swift's == also joins different spellings of one accented letter.
             if let previous, previous.utf8.elementsEqual(tag.utf8) { continue }
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }

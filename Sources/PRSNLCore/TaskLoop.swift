@@ -1,0 +1,140 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Runs all of a process's tasks, and its timers, on the one thread that calls `run`.
+///
+/// Swift's own pool stands on libdispatch, whose pool monitor wakes up once a second for as long as the process lives, and
+/// whose threads each keep a stack. A daemon that mostly waits should do neither: this loop sleeps until there is a job or
+/// a timer is due. What blocks or computes for long has threads of its own (the store, the HTTP client).
+///
+/// It takes over by the runtime's enqueue hook, so it must be installed before the first task exists, and nothing may use
+/// `Task.sleep`, which would bring libdispatch back: use `time`.
+public final class TaskLoop: TaskExecutor {
+    private struct Timer {
+        var deadline: Duration
+        var id: UInt64
+        var waiter: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        /// Sorted, the next one last; there are never more than a few.
+        var timers: [Timer] = []
+        /// Cancelled before they began to wait.
+        var cancelled: Set<UInt64> = []
+        var nextTimer: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let wake: Int32
+
+    private static let installed = TaskLoop()
+
+    private init() {
+        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        precondition(wake >= 0, "eventfd: errno \(errno)")
+    }
+
+    /// Makes the loop the place where all tasks run. Call it first in `main`, then `run` on the main thread.
+    public static func install() -> TaskLoop {
+        let loop = installed
+        prsnl_set_enqueue_hook { job, _ in
+            guard let job else { return }
+            TaskLoop.installed.add(unsafeBitCast(job, to: UnownedJob.self))
+        }
+        return loop
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) { add(UnownedJob(job)) }
+
+    private func add(_ job: UnownedJob) {
+        let first = state.withLock { state in
+            state.jobs.append(job)
+            return state.jobs.count == 1
+        }
+        if first { signal() }
+    }
+
+    private func signal() {
+        var one: UInt64 = 1
+        while write(wake, &one, 8) < 0 && errno == EINTR {}
+    }
+
+    /// Runs jobs and timers for ever; a task ends the process with `exit`.
+    public func run() -> Never {
+        while true {
+            let jobs = state.withLock { state in
+                defer { state.jobs = [] }
+                return state.jobs
+            }
+            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            fireTimers()
+            waitForWork()
+        }
+    }
+
+    private func waitForWork() {
+        let timeout: Int32? = state.withLock { state in
+            if !state.jobs.isEmpty { return nil }
+            guard let next = state.timers.last else { return -1 }
+            // Rounded up: a timer must not find itself woken early.
+            let milliseconds = (next.deadline - TimeSource.system.uptime()).wholeMilliseconds + 1
+            return Int32(clamping: max(0, milliseconds))
+        }
+        guard let timeout else { return }
+        var ready = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+        if poll(&ready, 1, timeout) > 0 {
+            var count: UInt64 = 0
+            _ = read(wake, &count, 8)  // EAGAIN: somebody else's wake-up was counted already
+        }
+    }
+
+    // MARK: Timers
+
+    /// The system's clocks, waiting in this loop.
+    public var time: TimeSource {
+        var time = TimeSource.system
+        time.sleep = { try await self.sleep($0) }
+        return time
+    }
+
+    private func sleep(_ duration: Duration) async throws {
+        let id = state.withLock { state in
+            state.nextTimer += 1
+            return state.nextTimer
+        }
+        let deadline = TimeSource.system.uptime() + duration
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiter in
+                let isCancelled = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return true }
+                    let place = state.timers.firstIndex { $0.deadline < deadline } ?? state.timers.endIndex
+                    state.timers.insert(Timer(deadline: deadline, id: id, waiter: waiter), at: place)
+                    return false
+                }
+                if isCancelled { waiter.resume(throwing: CancellationError()) } else { signal() }
+            }
+        } onCancel: {
+            let timer = state.withLock { state -> Timer? in
+                if let place = state.timers.firstIndex(where: { $0.id == id }) {
+                    return state.timers.remove(at: place)
+                }
+                state.cancelled.insert(id)
+                return nil
+            }
+            timer?.waiter.resume(throwing: CancellationError())
+        }
+        _ = state.withLock { $0.cancelled.remove(id) }
+    }
+
+    private func fireTimers() {
+        let now = TimeSource.system.uptime()
+        let due = state.withLock { state in
+            var due: [Timer] = []
+            while let next = state.timers.last, next.deadline <= now { due.append(state.timers.removeLast()) }
+            return due
+        }
+        for timer in due { timer.waiter.resume() }
+    }
+}
