@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Runs all of a process's tasks, and its timers, on the one thread that calls `run`.
+/// Runs all of a process's tasks, and its timers, on one thread.
 ///
 /// Swift's own pool stands on libdispatch, whose pool monitor wakes up once a second for as long as the process lives, and
 /// whose threads each keep a stack. A daemon that mostly waits should do neither: this loop sleeps until there is a job or
@@ -36,13 +36,22 @@ public final class TaskLoop: TaskExecutor {
         precondition(wake >= 0, "eventfd: errno \(errno)")
     }
 
-    /// Makes the loop the place where all tasks run. Call it first in `main`, then `run` on the main thread.
+    /// Makes the loop the place where all tasks run, and starts its thread. Call it in `main`, once, before the first task.
     public static func install() -> TaskLoop {
         let loop = installed
         prsnl_set_enqueue_hook { job, _ in
             guard let job else { return }
             TaskLoop.installed.add(unsafeBitCast(job, to: UnownedJob.self))
         }
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { _ in
+                prsnl_set_thread_name("tasks")
+                TaskLoop.installed.run()
+            }, nil)
+        precondition(code == 0, "pthread_create: errno \(code)")
+        pthread_detach(thread)
         return loop
     }
 
@@ -61,8 +70,7 @@ public final class TaskLoop: TaskExecutor {
         while write(wake, &one, 8) < 0 && errno == EINTR {}
     }
 
-    /// Runs jobs and timers for ever; a task ends the process with `exit`.
-    public func run() -> Never {
+    private func run() -> Never {
         while true {
             let jobs = state.withLock { state in
                 defer { state.jobs = [] }

@@ -11,15 +11,17 @@ enum Prsnld {
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
         let signals = TerminationSignals()
         MemoryUse.limitArenas()
+        let time = MemoryUse.trimmingBeforeSleep(TaskLoop.install().time)
         let arguments = Array(CommandLine.arguments.dropFirst())
         Task.detached {
-            exit(await run(arguments, ProcessEnvironment.current(), signals).rawValue)
+            exit(await run(arguments, ProcessEnvironment.current(), signals, time).rawValue)
         }
         signals.watch()
     }
 
     private static func run(
-        _ arguments: [String], _ environment: ProcessEnvironment, _ signals: TerminationSignals
+        _ arguments: [String], _ environment: ProcessEnvironment, _ signals: TerminationSignals,
+        _ time: TimeSource
     ) async -> ExitCode {
         let parsed: ParsedArguments
         do {
@@ -29,7 +31,8 @@ enum Prsnld {
         }
         if parsed.has("--help") { return write(CommandTable.prsnld.help()) }
         if parsed.has("--version") { return write("prsnld \(ProductVersion.current)\n") }
-        let setup = Setup(configurationFile: parsed.value("--config"), environment: environment, signals: signals)
+        let setup = Setup(
+            configurationFile: parsed.value("--config"), environment: environment, signals: signals, time: time)
         do throws(UserFacingError) {
             if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup)) }
             return parsed.has("--once") ? try await OncePull.run(setup) : try await Daemon.run(setup)

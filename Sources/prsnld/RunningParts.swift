@@ -31,7 +31,7 @@ struct RunningParts: Sendable {
                 .databaseUnreadable, "The folder \(folder) for the database cannot be made: \(reason).")
         }
         let store = try Store(path: configuration.database, log: log)
-        let time = MemoryUse.trimmingBeforeSleep(.system)
+        let time = setup.time
         do throws(UserFacingError) {
             let client = try PRSNLClient(
                 configuration: setup.clientConfiguration(

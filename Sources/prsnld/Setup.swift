@@ -8,6 +8,7 @@ struct Setup {
     let configurationFile: String?
     let environment: ProcessEnvironment
     let signals: TerminationSignals
+    let time: TimeSource
 
     func load() throws(UserFacingError) -> LoadedConfiguration {
         do throws(ConfigurationFailure) {
