@@ -1,0 +1,137 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// A server, a file, and time that does not pass: what a pull needs, all of it real but the clock.
+final class PullFixture: Sendable {
+    let server: DevServer
+    let directory = TemporaryDirectory("pull")
+    let time: VirtualTime
+    var path: String { directory.file("prsnl.sqlite") }
+
+    init(
+        _ dialect: Dialect = .cursor, items: [DevItem] = [],
+        configure: (inout DevServer.Configuration) -> Void = { _ in }
+    ) throws {
+        // Past the generated items' times.
+        let time = VirtualTime(start: DevItem.generationStart.advanced(by: .seconds(400 * 86_400)))
+        self.time = time
+        var configuration = DevServer.Configuration(dialect: dialect)
+        configuration.now = { time.now }
+        configuration.tokenLifetime = .seconds(1_000 * 86_400)
+        configure(&configuration)
+        server = try DevServer.start(configuration, items: items)
+    }
+
+    deinit {
+        server.stop()
+    }
+
+    /// What the server lets its owner in with.
+    var credentials: Credentials {
+        server.configuration.dialect == .cursor
+            ? .loginToken(server.issueToken(for: .owner)) : .apiKey(DevAccount.owner.apiKey)
+    }
+
+    /// Runs `body` with an engine over a store that is opened for it and closed after it.
+    func withEngine<Result: Sendable>(
+        credentials: Credentials? = nil, pageSize: Int = 100,
+        _ body: (SyncEngine, Store) async throws -> Result
+    ) async throws -> Result {
+        let store = try Store(path: path)
+        let used = credentials ?? self.credentials
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: server.url, credentials: used), time: time.source, seed: 7)
+        var settings = SyncSettings()
+        settings.pageSize = pageSize
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: server.url, credentials: used, settings: settings,
+            time: time.source, seed: 7)
+        do {
+            let result = try await body(engine, store)
+            client.shutdown()
+            await store.close()
+            return result
+        } catch {
+            client.shutdown()
+            await store.close()
+            throw error
+        }
+    }
+
+    /// One `prsnld --once`.
+    @discardableResult
+    func pull(full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100) async throws -> SyncResult {
+        try await withEngine(credentials: credentials, pageSize: pageSize) { engine, _ in
+            await engine.runOnce(full: full)
+        }
+    }
+
+    func query(_ sql: String) throws -> String? {
+        do {
+            return try Connection(path: path, mode: .readOnly).text(sql)
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    /// The copy's live items, a line each with every field.
+    func copy() throws -> [String] {
+        do {
+            let rows = try Connection(path: path, mode: .readOnly).prepare(
+                """
+                SELECT id, created_at, updated_at, type, title, url, summary, content, tags, platform, category,
+                    thumbnail_url, CAST(duration AS INTEGER), file_path, status, permalink FROM timeline
+                """)
+            var lines: [String] = []
+            while try rows.step() {
+                lines.append((0..<16).map { rows.text($0) ?? "-" }.joined(separator: "|"))
+            }
+            return lines.sorted()
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    /// The server's own list in the same form.
+    func truth(owner: String? = DevAccount.owner.id) -> [String] {
+        let dialect = server.configuration.dialect
+        return server.items(owner: dialect == .cursor ? owner : nil).map { item in
+            let created = dialect == .express ? item.createdAt.wholeMilliseconds : item.createdAt
+            let updated = dialect == .express ? item.updatedAt.wholeMilliseconds : item.updatedAt
+            let tags = Set(item.tags).sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+            var fields: [String?] = [
+                item.id, created.description, updated.description, item.type, item.title, item.url, item.summary,
+                nil, "[" + tags.map(JSONText.string).joined(separator: ",") + "]",
+            ]
+            if dialect == .express {
+                fields[7] = item.content
+                fields += [nil, nil, nil, nil, nil, item.status, nil]
+            } else {
+                fields += [
+                    item.platform, item.category, item.thumbnailURL, item.duration.map(String.init), item.filePath,
+                    item.status, item.permalink,
+                ]
+            }
+            return fields.map { $0 ?? "-" }.joined(separator: "|")
+        }.sorted()
+    }
+
+    func expectExact(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let copy = try copy()
+        let truth = truth()
+        #expect(copy.count == truth.count, sourceLocation: sourceLocation)
+        let difference = zip(copy, truth).first { $0 != $1 }
+        #expect(difference == nil, sourceLocation: sourceLocation)
+        #expect(try query("PRAGMA integrity_check") == "ok", sourceLocation: sourceLocation)
+    }
+}
+
+extension Timestamp {
+    fileprivate var wholeMilliseconds: Timestamp { Timestamp(microseconds: microseconds / 1_000 * 1_000) }
+}

@@ -1,0 +1,55 @@
+import PRSNLCore
+import Synchronization
+
+/// Time that passes only when somebody waits: a wait ends at once, and the clock has moved on by it.
+final class VirtualTime: Sendable {
+    private struct State {
+        var elapsed: Duration = .zero
+        var slept: [Duration] = []
+        var limit: Duration?
+    }
+
+    private let start: Timestamp
+    private let state = Mutex(State())
+    private let onLimit = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(start: Timestamp = TimeSource.system.now()) {
+        self.start = start
+    }
+
+    var elapsed: Duration { state.withLock(\.elapsed) }
+    /// Each wait so far.
+    var sleeps: [Duration] { state.withLock(\.slept) }
+    var now: Timestamp { start.advanced(by: elapsed) }
+
+    func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
+
+    /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
+    func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
+        onLimit.withLock { $0 = action }
+        state.withLock { $0.limit = limit }
+    }
+
+    var source: TimeSource {
+        TimeSource(
+            now: { self.now }, uptime: { self.elapsed },
+            sleep: { duration in
+                try Task.checkCancellation()
+                let isOver = self.state.withLock { state in
+                    state.slept.append(duration)
+                    state.elapsed += duration
+                    return state.limit.map { state.elapsed >= $0 } ?? false
+                }
+                guard isOver else { return await Task.yield() }
+                self.onLimit.withLock { $0 }?()
+                try await Self.untilCancelled()
+            })
+    }
+
+    private static func untilCancelled() async throws {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        _ = continuation
+        for await _ in stream {}
+        throw CancellationError()
+    }
+}
