@@ -30,9 +30,10 @@ public struct Coverage: Sendable, Equatable {
         self.sweepStart = sweepStart
     }
 
-    /// Starts a sweep: from now on, what was read before `start` is stale for it.
+    /// Starts a sweep: from now on, what was read before it is stale for it. It begins after all reads that are known,
+    /// also where the clock was set back since.
     public mutating func beginSweep(at start: Timestamp) {
-        sweepStart = start
+        sweepStart = max(start, intervals.map(\.readAt).max()?.next ?? start)
         merge()
     }
 
