@@ -29,14 +29,20 @@ struct CursorPlan: Sendable, Equatable {
     let bottom: Timestamp
     /// When the read began, for the coverage.
     let readAt: Timestamp
+    /// The newest instant that the copy covers already: a page from the top proves up to there too, also where the
+    /// server has nothing so new any more.
+    private let knownNewest: Timestamp
     private let limit: Int
     private(set) var request: Request
 
     /// - Parameters:
     ///   - top: The newest instant to read, or `nil` for whatever is newest.
     ///   - bottom: The oldest.
-    init(top: Timestamp?, bottom: Timestamp, readAt: Timestamp, limit: Int) {
+    init(
+        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, limit: Int, knownNewest: Timestamp = .earliest
+    ) {
         self.bottom = bottom
+        self.knownNewest = knownNewest
         self.readAt = readAt
         self.limit = min(max(limit, 1), Self.largestPage)
         request = Request(before: top?.next, limit: self.limit)
@@ -49,7 +55,7 @@ struct CursorPlan: Sendable, Equatable {
     mutating func take(_ page: TimelinePage) throws(PullFailure) -> (change: PageChange, next: Step) {
         try check(page)
         let top = request.before?.previous ?? .latest
-        let newest = request.before == nil ? (page.items.first?.createdAt ?? .earliest) : top
+        let newest = request.before == nil ? max(page.items.first?.createdAt ?? .earliest, knownNewest) : top
         guard let last = page.nextCursor else {
             let change = PageChange(
                 items: page.items, rejected: page.rejected, proven: .earliest...top,

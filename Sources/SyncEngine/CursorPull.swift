@@ -18,13 +18,15 @@ struct CursorPull {
     /// fails, except where the failure is that it may be somebody else's.
     ///
     /// - Parameters:
+    ///   - knownNewest: The newest instant that the copy covers already.
     ///   - pace: Waits between two requests; called with what the last one took.
     ///   - givesWay: Whether something more urgent waits; asked between two requests.
     func run(
-        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int,
+        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
         pace: (Duration) async throws -> Void = { _ in }, givesWay: () -> Bool = { false }
     ) async throws(PullFailure) -> End {
-        var plan = CursorPlan(top: top, bottom: bottom, readAt: readAt, limit: pageSize)
+        var plan = CursorPlan(
+            top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest)
         do {
             var step = CursorPlan.Step.request(plan.request)
             while true {

@@ -59,7 +59,8 @@ struct Puller: Sendable {
         changes.add(
             try await record(isFirst ? .backfill : .head) { committer, requests throws(PullFailure) in
                 _ = try await cursorPull(committer, requests).run(
-                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize)
+                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize,
+                    knownNewest: coverage.newest ?? .earliest)
             })
         return changes
     }
@@ -69,13 +70,7 @@ struct Puller: Sendable {
         var changes = Changes()
         let start = time.now()
         var known: ClosedRange<Timestamp>?
-        while let gap = await store.coverage.gaps().first {
-            guard gap != known else {
-                throw PullFailure(
-                    UserFacingError(.storeBug, "The gap below \(gap.upperBound) does not close."),
-                    verdict: .retry(after: nil))
-            }
-            known = gap
+        while let gap = try await nextGap(after: &known, sweeping: false) {
             changes.add(
                 try await record(.backfill) { committer, requests throws(PullFailure) in
                     _ = try await cursorPull(committer, requests).run(
@@ -83,6 +78,20 @@ struct Puller: Sendable {
                 })
         }
         return changes
+    }
+
+    /// The newest gap there is. One that reading did not close would be read for ever, and is an error instead.
+    private func nextGap(
+        after known: inout ClosedRange<Timestamp>?, sweeping: Bool
+    ) async throws(PullFailure) -> ClosedRange<Timestamp>? {
+        let gap = await store.coverage.gaps(sweeping: sweeping).first
+        if let gap, gap == known {
+            throw PullFailure(
+                UserFacingError(.storeBug, "The gap below \(gap.upperBound) does not close."),
+                verdict: .retry(after: nil))
+        }
+        known = gap
+        return gap
     }
 
     private func headBottom(_ coverage: Coverage, now: Timestamp) async throws(PullFailure) -> Timestamp {
@@ -105,11 +114,12 @@ struct Puller: Sendable {
         var end = CursorPull.End.reachedBottom
         changes.add(
             try await record(.sweep) { committer, requests throws(PullFailure) in
-                while end == .reachedBottom, let gap = await store.coverage.gaps(sweeping: true).first {
-                    let newest = await store.coverage.newest
+                var known: ClosedRange<Timestamp>?
+                while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
+                    let newest = await store.coverage.newest ?? .earliest
                     end = try await cursorPull(committer, requests).run(
                         top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                        pageSize: pageSize, pace: manners.pace, givesWay: manners.givesWay)
+                        pageSize: pageSize, knownNewest: newest, pace: manners.pace, givesWay: manners.givesWay)
                 }
             })
         do {

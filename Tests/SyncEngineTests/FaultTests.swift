@@ -1,0 +1,145 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// A fault of the server, what the pull says of it, and that the copy is unharmed by it.
+struct FaultCase: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var fault: Fault
+    var code: ErrorCode
+
+    init(_ name: String, _ fault: Fault, _ code: ErrorCode) {
+        testDescription = name
+        self.fault = fault
+        self.code = code
+    }
+
+    static let all = [
+        FaultCase("500", .answer(status: 500, body: #"{"detail":"Failed"}"#), .serverError),
+        FaultCase("502", .answer(status: 502, body: "<html>bad gateway</html>"), .serviceUnavailable),
+        FaultCase("503", .answer(status: 503, headers: ["Retry-After": "7"], body: "{}"), .serviceUnavailable),
+        FaultCase("401", .answer(status: 401, body: #"{"detail":"Authentication required"}"#), .unauthorized),
+        FaultCase("403", .answer(status: 403, body: #"{"detail":"no"}"#), .forbidden),
+        FaultCase("404", .answer(status: 404, body: "<html>"), .notFound),
+        FaultCase("422", .answer(status: 422, body: #"{"detail":[]}"#), .invalidInput),
+        FaultCase("418", .answer(status: 418, body: ""), .unexpectedStatus),
+        FaultCase("429", .rateLimit(.seconds(120)), .rateLimited),
+        FaultCase("closed", .closeBeforeAnswering, .cutOff),
+        FaultCase("truncated", .truncate(after: 700), .cutOff),
+        FaultCase("garbage", .garbage, .notJSON),
+        FaultCase("portal", .portal, .portal),
+        FaultCase("empty body", .emptyBody, .emptyAnswer),
+        FaultCase("{}", .emptyObject, .unexpectedShape),
+        FaultCase("redirect elsewhere", .redirect(to: "http://127.0.0.2:9/api/timeline"), .redirectRefused),
+    ]
+}
+
+@Suite struct FaultTests {
+    @Test(arguments: FaultCase.all)
+    func aFaultDuringTheBackfillKeepsWhatWasReadAndIsGoneAfterwards(_ fault: FaultCase) async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 5)
+        let result = try await fixture.pull()
+        #expect(result.problem?.code == fault.code)
+        #expect(!result.isComplete)
+        let copied = try fixture.copy()
+        #expect(Set(copied).isSubset(of: fixture.truth()), "only what the server said")
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
+        #expect(try fixture.query("SELECT complete FROM sync_state") == "0")
+        #expect(try StoreReader(path: fixture.path).summary().lastError?.code == fault.code.rawValue)
+        script.remove()
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+        #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == true)
+    }
+
+    @Test(arguments: FaultCase.all, [Dialect.page, .express])
+    func aFaultDuringAPassDeletesNothing(_ fault: FaultCase, dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: dialect == .page ? 700 : 3_500))
+        try await fixture.pull()
+        let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 3)
+        let result = try await fixture.pull(full: true)
+        #expect(result.problem?.code == fault.code)
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
+        script.remove()
+        try fixture.expectExact()
+        #expect(try await fixture.pull(full: true).isComplete)
+    }
+
+    @Test(arguments: FaultCase.all)
+    func halfASweepDeletesNothing(_ fault: FaultCase) async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        try await fixture.pull()
+        let gone = fixture.server.items()[1_400]
+        fixture.server.delete(gone.id)
+        let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 8)
+        #expect(try await fixture.pull(full: true).problem?.code == fault.code)
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1500")
+        script.remove()
+        #expect(try await fixture.pull(full: true).deleted == 1)
+        try fixture.expectExact()
+    }
+
+    @Test func aShrunkenListIsNotBelievedWithoutAWord() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        for item in fixture.server.items().prefix(300) { fixture.server.delete(item.id) }
+        let result = try await fixture.pull(full: true)
+        #expect(result.problem?.code == .deletionsHeld)
+        #expect(result.deleted == 0)
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "600")
+        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 300)
+        let accepted = try await fixture.withEngine { engine, _ in
+            let run = Task { await engine.run() }
+            let result = await engine.sync(SyncRequest(acceptDeletions: true))
+            run.cancel()
+            await run.value
+            return result
+        }
+        #expect(accepted.deleted == 300)
+        #expect(accepted.isComplete)
+        try fixture.expectExact()
+    }
+
+    @Test func aListThatIsSuddenlyEmptyDeletesNothing() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        let items = fixture.server.items()
+        fixture.server.deleteAll()
+        #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "600")
+        fixture.server.add(items)
+        #expect(try await fixture.pull(full: true).isComplete)
+        try fixture.expectExact()
+        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 0)
+    }
+
+    @Test func aServerThatIgnoresThePageIsAnErrorAndNoLoop() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 700)) { $0.quirks.ignoresPage = true }
+        #expect(try await fixture.pull().problem?.code == .pagesIgnored)
+        #expect(fixture.server.requestCount < 20)
+    }
+
+    @Test func aTimelineThatNeverSettlesIsIncompleteAfterFivePasses() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 700)) {
+            $0.mutation = DevServer.Mutation(everyRequests: 1, seed: 5)
+        }
+        #expect(try await fixture.pull().problem?.code == .timelineUnsettled)
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE deleted_at IS NOT NULL") == "0")
+    }
+
+    @Test func aServerOfAnotherDialectIsAnotherServer() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 10))
+        try await fixture.pull()
+        let page = #"{"items":[],"total":0,"page":1,"pageSize":100}"#
+        fixture.server.script(
+            .answer(status: 200, headers: ["Content-Type": "application/json"], body: page), on: .timeline)
+        #expect(try await fixture.pull().problem?.code == .serverChanged)
+        try fixture.expectExact()
+    }
+}

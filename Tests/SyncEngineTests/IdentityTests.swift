@@ -1,0 +1,94 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+@Suite struct IdentityTests {
+    private func othersItems(_ count: Int, owner: DevAccount) -> [DevItem] {
+        DevItem.generate(count: count, seed: 77, owner: owner.id)
+    }
+
+    @Test func aTokenThatExpiresInTheMiddleOfAPullWritesNothingOfTheTestUser() async throws {
+        let mine = DevItem.generate(count: 2_500)
+        let fixture = try PullFixture(items: mine + othersItems(2_500, owner: .testUser))
+        let server = fixture.server
+        server.script(.perform { server.expireTokens() }, on: .timeline, skip: 12)
+        let token = fixture.credentials
+        let result = try await fixture.pull(credentials: token)
+        #expect(result.problem?.code == .accountChanged)
+        let ids = Set(mine.map(\.id))
+        let copied = try fixture.copy().map { String($0.prefix(36)) }
+        #expect(!copied.isEmpty && copied.count < 2_500)
+        #expect(copied.allSatisfy(ids.contains), "nothing that is not the account's")
+        // Expired still: nothing more, and nothing lost.
+        #expect(try await fixture.pull(full: true, credentials: token).problem?.code == .accountChanged)
+        #expect(try fixture.copy().count == copied.count)
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
+        // A new login goes on where it was.
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+    }
+
+    @Test func anExpiredTokenBeforeTheFirstPullBindsTheCopyToNobodyElse() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300) + othersItems(5, owner: .testUser))
+        try await fixture.pull()
+        let old = fixture.credentials
+        fixture.server.expireTokens()
+        #expect(try await fixture.pull(credentials: old).problem?.code == .accountChanged)
+        try fixture.expectExact()
+    }
+
+    @Test func anotherAccountsTokenIsRefused() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300) + othersItems(300, owner: .other))
+        try await fixture.pull()
+        let other = Credentials.loginToken(fixture.server.issueToken(for: .other))
+        #expect(try await fixture.pull(full: true, credentials: other).problem?.code == .accountChanged)
+        try fixture.expectExact()
+    }
+
+    @Test func anotherAccountWithoutAnyItemsDeletesNothing() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        try await fixture.pull()
+        let other = Credentials.loginToken(fixture.server.issueToken(for: .other))
+        let result = try await fixture.pull(full: true, credentials: other)
+        #expect(result.problem?.code == .accountChanged)
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
+        try fixture.expectExact()
+    }
+
+    @Test func aKeyOnDialectCNeedsALoginAndWritesNothing() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        let result = try await fixture.pull(credentials: .apiKey("fake-key-for-nothing"))
+        #expect(result.problem?.code == .needsLogin)
+        #expect(try fixture.query("SELECT count(*) FROM item") == "0")
+        #expect(try fixture.query("SELECT server_url FROM copy") == nil)
+    }
+
+    @Test func withoutCredentialsEverybodysItemsAreCopiedAndALoginIsThenRefused() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 200) + othersItems(100, owner: .other))
+        #expect(try await fixture.pull(credentials: Credentials.none).isComplete)
+        #expect(try fixture.copy().count == 300)
+        #expect(try await fixture.pull().problem?.code == .accountChanged)
+        #expect(try fixture.copy().count == 300)
+    }
+
+    @Test(arguments: [Dialect.page, .express])
+    func aRefusedKeyWritesNothing(_ dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 30))
+        let result = try await fixture.pull(credentials: .apiKey("fake-wrong-key"))
+        #expect([.unauthorized, .forbidden].contains(try #require(result.problem?.code)))
+        #expect(try fixture.query("SELECT count(*) FROM item") == "0")
+    }
+
+    @Test func aKeyThatIsOnlyTakenAsBearerWorks() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 30)) {
+            $0.quirks.bearerKeysOnly = true
+        }
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+    }
+}

@@ -1,0 +1,88 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// The loop over days, in virtual time.
+@Suite struct LoopTests {
+    /// Runs the engine for so long of virtual time.
+    private func run(_ fixture: PullFixture, for duration: Duration) async throws {
+        try await fixture.withEngine { engine, _ in
+            let run = Task { await engine.run() }
+            fixture.time.stop(after: fixture.time.elapsed + duration) { run.cancel() }
+            await run.value
+        }
+    }
+
+    @Test func anIdleDayIsAFewHundredRequests() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 3_000))
+        try await fixture.pull()
+        let before = fixture.server.requestCount
+        try await run(fixture, for: .seconds(86_400))
+        let requests = fixture.server.requestCount - before
+        #expect(requests > 90, "it does look")
+        #expect(requests <= 12 + 23 * 4 + 40, "polls, and one sweep")
+        try fixture.expectExact()
+    }
+
+    @Test func aServerThatAnswers500ForEverIsAskedEverLessOften() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .any, times: .max)
+        try await run(fixture, for: .seconds(86_400))
+        let firstDay = fixture.server.requestCount
+        #expect(firstDay >= 20)
+        #expect(firstDay <= 200, "capped at an hour, with full jitter")
+        fixture.server.removeFaults()
+        try await run(fixture, for: .seconds(7_200))
+        try fixture.expectExact()
+    }
+
+    @Test func theWaitThatTheServerAsksForIsKept() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        try await fixture.pull()
+        fixture.server.clearLog()
+        fixture.server.script(.answer(status: 503, headers: ["Retry-After": "1800"], body: "{}"), on: .any)
+        try await run(fixture, for: .seconds(3_000))
+        let times = fixture.server.requests().map(\.receivedAt)
+        try #require(times.count >= 2)
+        #expect(times[1].duration(since: times[0]) >= .seconds(1_800))
+    }
+
+    @Test func aSweepGivesWayToPollsAndGoesOn() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 2_600))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(86_400))
+        // Each page of the sweep takes long, so that polls fall due in between.
+        let time = fixture.time
+        fixture.server.script(.perform { time.advance(by: .seconds(100)) }, on: .timeline, times: .max)
+        let edited = fixture.server.items()[2_500]
+        fixture.server.edit(edited.id) { $0.title = "Edited" }
+        fixture.server.addNew(count: 1)
+        try await run(fixture, for: .seconds(12_000))
+        try fixture.expectExact()
+        let sweeps = try #require(try fixture.query("SELECT edits_as_of FROM sync_state"))
+        #expect(try #require(Timestamp(sweeps)) > DevItem.generationStart.advanced(by: .seconds(400 * 86_400)))
+    }
+
+    @Test func stoppingInTheMiddleOfAPullLosesNothingThatWasCommitted() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 3_000))
+        let hold = fixture.server.script(.hold, on: .timeline, skip: 20)
+        try await fixture.withEngine { engine, _ in
+            let run = Task { await engine.run() }
+            _ = try await fixture.server.waitForRequest(.timeline, count: 21)
+            run.cancel()
+            await run.value
+        }
+        hold.release()
+        #expect(try fixture.query("PRAGMA integrity_check") == "ok")
+        let requests = fixture.server.requestCount
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+        // 31 pages in all, of which at most an open group and the page in flight are read again, besides the head.
+        #expect(fixture.server.requestCount - requests <= 31 - 20 + PageCommitter.largestGroup + 25)
+    }
+}
