@@ -28,27 +28,30 @@ extension DevItem {
     static func generate(index: Int, seed: UInt64, createdAt: Timestamp, owner: String) -> DevItem {
         var random = ItemRandom(state: mix(seed &+ 0x5851_F42D) ^ UInt64(index) &* 0x2545_F491_4F6C_DD1D)
         let id = random.uuid()
-        let words = random.words(4 + random.below(6))
-        var item = DevItem(
-            id: id, createdAt: createdAt, title: words.capitalizedFirst + random.pick(titleEnds),
-            type: random.pick(types),
-            tags: (0..<random.below(5)).map { _ in random.pick(tagNames) }, owner: owner)
-        item.tags = item.tags.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        let words = 4 + random.below(6)
+        let place = random.below(ItemText.wordCount)
+        let title = ItemText.sentence(place, words: words) + random.pick(titleEnds)
+        var item = DevItem(id: id, createdAt: createdAt, title: title, type: random.pick(types), owner: owner)
+        for _ in 0..<random.below(5) {
+            let tag = random.pick(tagNames)
+            if !item.tags.contains(tag) { item.tags.append(tag) }
+        }
         if random.below(4) == 0 {
             item.updatedAt = createdAt.advanced(by: .microseconds(1_000_000 + random.below(3_000_000_000)))
         }
         item.platform = random.below(6) == 0 ? nil : random.pick(platforms)
         item.category = random.below(6) == 0 ? nil : random.pick(categories)
         item.status = random.pick(statuses)
-        let slug = words.split(separator: " ").joined(separator: "-")
         if item.type != "note" {
+            let slug = ItemText.slug(place, words: words)
             item.url = "https://\(random.pick(hosts))/\(item.platform ?? "web")/\(slug)?id=\(index)&ref=feed"
             item.thumbnailURL = random.below(5) == 0 ? nil : "/media/thumbnails/\(id).jpg"
         } else {
-            item.content = "\(item.title)\n\(random.words(30))"
+            item.content = item.title + "\n" + random.words(30)
         }
         if random.below(8) != 0 {
-            item.summary = random.words(34 + random.below(16)).capitalizedFirst + random.pick(summaryEnds)
+            let place = random.below(ItemText.wordCount)
+            item.summary = ItemText.sentence(place, words: 34 + random.below(16)) + random.pick(summaryEnds)
         }
         if item.type == "video" { item.duration = 20 + random.below(7_200) }
         if random.below(16) == 0 { item.filePath = "/srv/prsnl/files/\(id).pdf" }
@@ -87,14 +90,7 @@ struct ItemRandom {
 
     mutating func pick(_ choices: [String]) -> String { choices[below(choices.count)] }
 
-    mutating func words(_ count: Int) -> String {
-        var text = ""
-        for index in 0..<count {
-            if index > 0 { text += " " }
-            text += pick(Self.vocabulary)
-        }
-        return text
-    }
+    mutating func words(_ count: Int) -> String { ItemText.words(below(ItemText.wordCount), count) }
 
     /// A version 4 UUID.
     mutating func uuid() -> String {
@@ -115,17 +111,4 @@ struct ItemRandom {
             return at
         }
     }
-
-    private static let vocabulary = [
-        "a", "the", "server", "keeps", "copy", "of", "every", "page", "and", "its", "cursor", "small", "machine",
-        "reads",
-        "time", "network", "answers", "slowly", "while", "people", "write", "notes", "about", "gardens", "kernels",
-        "music",
-        "which", "nobody", "expected", "to", "find", "again", "storage", "engine", "walks", "through", "quiet",
-        "evenings",
-    ]
-}
-
-extension String {
-    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

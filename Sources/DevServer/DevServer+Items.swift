@@ -79,6 +79,15 @@ extension DevServer {
         }
     }
 
+    /// Renders all items now (up to 200,000) rather than when they are first asked for, so that the first client to read
+    /// them is served as fast as the second.
+    public func prepareAnswers() {
+        shared.state.withLock { state in
+            let style = ItemStyle(dialect: state.items.dialect, saysItemType: state.quirks.saysItemType)
+            state.items.renderAll(style: style)
+        }
+    }
+
     // MARK: Credentials
 
     /// A login token that the server accepts (dialect C).

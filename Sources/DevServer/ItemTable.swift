@@ -144,6 +144,15 @@ struct ItemTable: Sendable {
         bytes.append(contentsOf: entries[index]!.rendered)
     }
 
+    /// Renders ahead what would be kept anyway.
+    mutating func renderAll(style: ItemStyle) {
+        var scratch: [UInt8] = []
+        for slot in everybody.slots.reversed() where renderedCount < Self.renderedLimit {
+            scratch.removeAll(keepingCapacity: true)
+            render(slot: slot, into: &scratch, style: style)
+        }
+    }
+
     /// After a change of what items look like.
     mutating func forgetRendered() {
         for index in entries.indices where entries[index] != nil { entries[index]!.rendered = [] }

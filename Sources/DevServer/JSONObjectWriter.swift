@@ -50,12 +50,20 @@ struct JSONObjectWriter {
     }
 
     private mutating func key(_ name: StaticString, _ bytes: inout [UInt8]) {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: name.utf8CodeUnitCount + 4) { buffer in
+            var count = 0
+            func put(_ byte: UInt8) {
+                buffer[count] = byte
+                count += 1
+            }
+            if !isFirst { put(UInt8(ascii: ",")) }
+            put(UInt8(ascii: "\""))
+            for index in 0..<name.utf8CodeUnitCount { put(name.utf8Start[index]) }
+            put(UInt8(ascii: "\""))
+            put(UInt8(ascii: ":"))
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[..<count]))
+        }
         isFirst = false
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(UInt8(ascii: ":"))
     }
 }
 
@@ -96,8 +104,11 @@ extension [UInt8] {
     mutating func appendJSON(_ text: String) {
         var text = text
         let isPlain = text.withUTF8 { utf8 in
-            let plain = utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
-            guard plain else { return false }
+            var isSpecial = false  // without a branch in the loop: most text is plain to its end
+            for byte in utf8 {
+                isSpecial = isSpecial || byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+            }
+            if isSpecial { return false }
             append(UInt8(ascii: "\""))
             append(contentsOf: utf8)
             append(UInt8(ascii: "\""))

@@ -48,6 +48,7 @@ enum Main {
         if let lifetime = arguments.tokenLifetime { configuration.tokenLifetime = .seconds(lifetime) }
         if arguments.logs { configuration.log = { request in logLine(request) } }
         let server = try DevServer.start(configuration, items: makeItems(arguments))
+        server.prepareAnswers()
         if let file = arguments.tokenFile {
             let lifetime = Duration.seconds(arguments.tokenLifetime ?? 365 * 86_400)
             try writeFile(server.issueToken(for: configuration.accounts[0], lifetime: lifetime) + "\n", to: file)
