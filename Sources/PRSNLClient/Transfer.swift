@@ -65,7 +65,7 @@ final class Transfer {
     /// The options that every request has; libcurl keeps them from one transfer to the next.
     private func configure() -> Bool {
         let selfPointer = Unmanaged.passUnretained(self).toOpaque()
-        let hasCAFile = options.caFile != nil || curl_version_info(CURLVERSION_NOW)?.pointee.cainfo != nil
+        let hasCAFile = options.caFile != nil || curl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
         let codes = [
             prsnl_setopt_pointer(easy, CURLOPT_PRIVATE, selfPointer),
             prsnl_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
