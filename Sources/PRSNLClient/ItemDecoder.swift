@@ -30,13 +30,15 @@ struct ItemDecoder {
         return decoder.outcome(reader, start..<reader.offset)
     }
 
-    private mutating func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
+    private consuming func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
         if item.id.isEmpty || !hasCreatedAt {
             let reason = item.id.isEmpty ? idProblem : createdAtProblem
             return .rejected(
                 RejectedItem(id: item.id.isEmpty ? nil : item.id, raw: reader.text(range), reason: reason))
         }
-        if !extra.isEmpty { item.extra = extraObject() }
+        guard !extra.isEmpty else { return .item(item) }
+        var item = item
+        item.extra = extraObject()
         return .item(item)
     }
 

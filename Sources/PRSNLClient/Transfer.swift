@@ -65,6 +65,7 @@ final class Transfer {
     /// The options that every request has; libcurl keeps them from one transfer to the next.
     private func configure() -> Bool {
         let selfPointer = Unmanaged.passUnretained(self).toOpaque()
+        let hasCAFile = options.caFile != nil || curl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
         let codes = [
             prsnl_setopt_pointer(easy, CURLOPT_PRIVATE, selfPointer),
             prsnl_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
@@ -84,8 +85,8 @@ final class Transfer {
             prsnl_setopt_string(easy, CURLOPT_USERAGENT, options.userAgent),
             options.proxy.map { prsnl_setopt_string(easy, CURLOPT_PROXY, $0) } ?? CURLE_OK,
             options.caFile.map { prsnl_setopt_string(easy, CURLOPT_CAINFO, $0) } ?? CURLE_OK,
-            // libcurl shares the parsed certificates between connections only without a directory of them.
-            prsnl_setopt_pointer(easy, CURLOPT_CAPATH, nil),
+            // libcurl shares the parsed certificates between connections only without a directory of them beside the file.
+            hasCAFile ? prsnl_setopt_pointer(easy, CURLOPT_CAPATH, nil) : CURLE_OK,
             prsnl_setopt_pointer(easy, CURLOPT_WRITEDATA, selfPointer),
             prsnl_setopt_data(easy, CURLOPT_WRITEFUNCTION) { pointer, size, count, context in
                 Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()

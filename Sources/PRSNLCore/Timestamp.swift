@@ -85,8 +85,68 @@ extension Timestamp {
     }
 
     public init?(bytes: UnsafeBufferPointer<UInt8>) {
+        var scanner = Scanner(bytes: bytes)
+        guard let date = scanner.date(), scanner.separator(), let time = scanner.time(),
+            let fraction = scanner.fraction(), let offset = scanner.offset(), scanner.at == bytes.count
+        else { return nil }
+        let value = Timestamp(microseconds: (date * 86_400 + time - offset) * 1_000_000 + fraction)
+        guard value >= .earliest, value <= .latest else { return nil }
+        self = value
+    }
+
+    /// Reads the parts of an RFC 3339 time one after another. A value, because closures over a shared position cost more
+    /// than the reading, and a timeline has two times per item.
+    private struct Scanner {
+        let bytes: UnsafeBufferPointer<UInt8>
         var at = 0
-        func number(_ digits: Int) -> Int64? {
+
+        /// Days since 1970-01-01.
+        mutating func date() -> Int64? {
+            guard let year = number(4), accept(UInt8(ascii: "-")), let month = number(2), accept(UInt8(ascii: "-")),
+                let day = number(2), (1...12).contains(month), day >= 1,
+                day <= Timestamp.days(inMonth: month, year: year)
+            else { return nil }
+            return Timestamp.days(fromYear: year, month: month, day: day)
+        }
+
+        mutating func separator() -> Bool {
+            accept(UInt8(ascii: "T")) || accept(UInt8(ascii: " ")) || accept(UInt8(ascii: "t"))
+        }
+
+        /// Seconds of the day. A leap second (RFC 3339 5.6) counts as the first instant of the next minute.
+        mutating func time() -> Int64? {
+            guard let hour = number(2), accept(UInt8(ascii: ":")), let minute = number(2), accept(UInt8(ascii: ":")),
+                let second = number(2), hour < 24, minute < 60, second <= 60
+            else { return nil }
+            return hour * 3_600 + minute * 60 + second
+        }
+
+        /// Microseconds; 0 where there is no fraction.
+        mutating func fraction() -> Int64? {
+            guard accept(UInt8(ascii: ".")) else { return 0 }
+            var value: Int64 = 0
+            var digits = 0
+            while at < bytes.count, case let digit = bytes[at] &- 48, digit < 10 {
+                if digits < 6 { value = value * 10 + Int64(digit) }
+                digits += 1
+                at += 1
+            }
+            guard digits > 0 else { return nil }
+            for _ in min(digits, 6)..<6 { value *= 10 }
+            return value
+        }
+
+        /// Seconds east of UTC; 0 where there is no zone.
+        mutating func offset() -> Int64? {
+            if at == bytes.count || accept(UInt8(ascii: "Z")) || accept(UInt8(ascii: "z")) { return 0 }
+            let east = accept(UInt8(ascii: "+"))
+            guard east || accept(UInt8(ascii: "-")), let hours = number(2), hours < 24 else { return nil }
+            _ = accept(UInt8(ascii: ":"))
+            guard let minutes = number(2), minutes < 60 else { return nil }
+            return (hours * 3_600 + minutes * 60) * (east ? 1 : -1)
+        }
+
+        private mutating func number(_ digits: Int) -> Int64? {
             guard at + digits <= bytes.count else { return nil }
             var value: Int64 = 0
             for _ in 0..<digits {
@@ -97,42 +157,12 @@ extension Timestamp {
             }
             return value
         }
-        func accept(_ byte: UInt8) -> Bool {
+
+        private mutating func accept(_ byte: UInt8) -> Bool {
             guard at < bytes.count, bytes[at] == byte else { return false }
             at += 1
             return true
         }
-        guard let year = number(4), accept(UInt8(ascii: "-")), let month = number(2), accept(UInt8(ascii: "-")),
-            let day = number(2), accept(UInt8(ascii: "T")) || accept(UInt8(ascii: " ")) || accept(UInt8(ascii: "t")),
-            let hour = number(2), accept(UInt8(ascii: ":")), let minute = number(2), accept(UInt8(ascii: ":")),
-            let second = number(2),
-            (1...12).contains(month), day >= 1, day <= Self.days(inMonth: month, year: year), hour < 24, minute < 60,
-            second <= 60  // a leap second, RFC 3339 5.6; counted as the first instant of the next minute
-        else { return nil }
-        var fraction: Int64 = 0
-        if accept(UInt8(ascii: ".")) {
-            var digits = 0
-            while at < bytes.count, case let digit = bytes[at] &- 48, digit < 10 {
-                if digits < 6 { fraction = fraction * 10 + Int64(digit) }
-                digits += 1
-                at += 1
-            }
-            guard digits > 0 else { return nil }
-            for _ in min(digits, 6)..<6 { fraction *= 10 }
-        }
-        var offset: Int64 = 0
-        if at < bytes.count, !accept(UInt8(ascii: "Z")), !accept(UInt8(ascii: "z")) {
-            let east = accept(UInt8(ascii: "+"))
-            guard east || accept(UInt8(ascii: "-")), let hours = number(2), hours < 24 else { return nil }
-            _ = accept(UInt8(ascii: ":"))
-            guard let minutes = number(2), minutes < 60 else { return nil }
-            offset = (hours * 3_600 + minutes * 60) * (east ? 1 : -1)
-        }
-        guard at == bytes.count else { return nil }
-        let seconds = Self.days(fromYear: year, month: month, day: day) * 86_400 + hour * 3_600 + minute * 60 + second
-        let value = Timestamp(microseconds: (seconds - offset) * 1_000_000 + fraction)
-        guard value >= .earliest, value <= .latest else { return nil }
-        self = value
     }
 
     /// Days since 1970-01-01 of a date in the proleptic Gregorian calendar, counting years from March so that the leap

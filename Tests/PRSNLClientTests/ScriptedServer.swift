@@ -45,33 +45,43 @@ final class ScriptedServer: Sendable {
         static let silent = Reply(bytes: [], after: .silence)
     }
 
-    private struct State {
-        var requests: [Request] = []
-        var connections: [Int32] = []
-        var stopping = false
+    /// What the server's threads share with it; they outlive it by a moment.
+    private final class Shared: Sendable {
+        struct State {
+            var requests: [Request] = []
+            var connections: [Int32] = []
+            var stopping = false
+        }
+
+        let state = Mutex(State())
+        let respond: @Sendable (Request) -> Reply
+
+        init(_ respond: @escaping @Sendable (Request) -> Reply) { self.respond = respond }
     }
 
     let port: UInt16
     private let listener: Int32
-    private let state = Mutex(State())
-    private let respond: @Sendable (Request) -> Reply
+    private let shared: Shared
 
     var url: String { "http://127.0.0.1:\(port)" }
-    var requests: [Request] { state.withLock { $0.requests } }
+    var requests: [Request] { shared.state.withLock { $0.requests } }
 
     /// - Parameter respond: called on the connection's thread, which it may hold up.
     init(_ respond: @escaping @Sendable (Request) -> Reply) throws {
-        self.respond = respond
         listener = try LoopbackSocket.listen()
         port = try LoopbackSocket.port(of: listener)
-        Self.detach { [weak self, listener] in
+        shared = Shared(respond)
+        Self.detach { [listener, shared] in
             var number = 0
             while true {
                 let socket = accept(listener, nil, nil)
                 if socket < 0, errno == EINTR { continue }
-                guard socket >= 0, let self else { return }
+                guard socket >= 0 else {
+                    close(listener)
+                    return
+                }
                 number += 1
-                self.open(socket, number)
+                Self.serve(socket, number, shared)
             }
         }
     }
@@ -93,29 +103,32 @@ final class ScriptedServer: Sendable {
     deinit { stop() }
 
     func stop() {
-        let open = state.withLock { state in
-            defer { state = State(requests: state.requests, stopping: true) }
-            return state.stopping ? nil : state.connections
+        shared.state.withLock { state in
+            if state.stopping { return }
+            state.stopping = true
+            for socket in state.connections { shutdown(socket, Int32(SHUT_RDWR)) }
+            // Refuses connections from now on, and wakes the thread that accepts, which then closes it.
+            shutdown(listener, Int32(SHUT_RDWR))
         }
-        guard let open else { return }
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
-        for socket in open { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
-    private func open(_ socket: Int32, _ number: Int) {
-        let stopping = state.withLock { state in
+    private static func serve(_ socket: Int32, _ number: Int, _ shared: Shared) {
+        shared.state.withLock { state in
             state.connections.append(socket)
-            return state.stopping
+            if state.stopping { shutdown(socket, Int32(SHUT_RDWR)) }
         }
-        if stopping { shutdown(socket, Int32(SHUT_RDWR)) }
-        Self.detach { [weak self] in
+        detach {
             var connection = Connection(socket: socket)
-            defer { close(socket) }
+            defer {
+                // Under the lock, so that `stop` never touches a number that the kernel has given to somebody else.
+                shared.state.withLock { state in
+                    state.connections.removeAll { $0 == socket }
+                    close(socket)
+                }
+            }
             while let request = connection.read(number) {
-                guard let self else { return }
-                self.state.withLock { $0.requests.append(request) }
-                let reply = self.respond(request)
+                shared.state.withLock { $0.requests.append(request) }
+                let reply = shared.respond(request)
                 guard connection.write(reply.bytes) else { return }
                 switch reply.after {
                 case .keepOpen: continue
@@ -154,8 +167,10 @@ private struct Connection {
 
     init(socket: Int32) { self.socket = socket }
 
+    /// The next request; `nil` when the connection ends, or begins with a TLS handshake.
     mutating func read(_ number: Int) -> ScriptedServer.Request? {
         while true {
+            if pending.first == 0x16 { return nil }
             let text = String(decoding: pending, as: UTF8.self)
             if let end = text.range(of: "\r\n\r\n") {
                 let lines = text[..<end.lowerBound].split(separator: "\r\n")

@@ -133,8 +133,10 @@ struct TransportTests {
         let server = try ScriptedServer(always: reply)
         let (small, _) = try await failure(server.url) { $0.maximumAnswerSize = 4_999 }
         #expect(small.kind == .networkError(.answerTooLarge(limit: 4_999)))
-        let (large, _) = try await failure(server.url) { $0.maximumAnswerSize = 5_000 }
+        let (large, test) = try await failure(server.url) { $0.maximumAnswerSize = 5_000 }
         #expect(large.kind == .decodingError(.notJSON("no JSON value at byte 0")), "it arrived whole")
+        #expect(test.usage.all[0].bytesReceived < 400, "on the wire")
+        #expect(server.requests[0].headers["accept-encoding"]?.contains("gzip") == true)
     }
 
     @Test func anErrorKeepsItsStatusHoweverLongItsBodyIs() async throws {

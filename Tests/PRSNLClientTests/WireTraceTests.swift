@@ -1,0 +1,38 @@
+import Testing
+
+@testable import PRSNLClient
+
+struct WireTraceTests {
+    @Test(arguments: [
+        ("X-API-Key: fake-key", "X-API-Key: …"), ("authorization: Bearer fake-key", "authorization: …"),
+        ("h2h3 [authorization: Bearer fake-key]", "h2h3 [authorization: …"),
+        ("Proxy-Authorization: Basic fake-key", "Proxy-Authorization: …"), ("Set-Cookie: s=fake-key", "Set-Cookie: …"),
+        ("GET /api/timeline?limit=20 HTTP/1.1", "GET /api/timeline?limit=20 HTTP/1.1"),
+    ])
+    func credentialsAreRedacted(_ line: String, _ shown: String) {
+        #expect(WireTrace.redacted(line) == shown)
+    }
+
+    #if DEBUG
+        @Test func theTraceShowsHeadersAndNeitherSecretsNorBodies() async throws {
+            let server = try ScriptedServer(always: .json(#"{"title":"A secret thought"}"#))
+            let lines = Recorder<String>()
+            var options = CurlOptions()
+            options.trace = { lines.record($0) }
+            let loop = CurlLoop(options: options)
+            let outcome = await loop.perform(
+                HTTPRequest(
+                    method: "POST", url: server.url + "/api/capture",
+                    headers: ["X-API-Key: fake-key", "Authorization: Bearer fake-key"],
+                    body: Array("A secret thought".utf8), totalTimeout: .seconds(60)))
+            #expect(throws: Never.self) { try outcome.result.get() }
+            loop.stopAndWait()
+            let trace = lines.all.joined(separator: "\n")
+            #expect(trace.contains("> POST /api/capture HTTP/1.1"))
+            #expect(trace.contains("> X-API-Key: …"))
+            #expect(trace.contains("< HTTP/1.1 200"))
+            #expect(trace.contains("> (16 bytes of body)"))
+            #expect(!trace.contains("fake-key") && !trace.contains("secret"))
+        }
+    #endif
+}
