@@ -182,7 +182,7 @@ def machine():
     swift = re.search(r"Swift version \S+", said(os.environ.get("SWIFT") or "swift", "--version"))
     return [
         f"{first('/proc/cpuinfo', r'^model name[^:]*: (.+)')}, {os.cpu_count()} cores, {memory:.0f} GiB",
-        f"{system}, Linux {platform.release()}, file system {said('stat', '-f', '-c', '%T', tour.ROOT)}",
+        f"{system}, Linux {platform.release()}, file system {said('findmnt', '-no', 'FSTYPE', '-T', tour.ROOT)}",
         ", ".join(filter(None, [
             swift.group(0) if swift else "", f"libcurl {said('curl-config', '--version').removeprefix('libcurl ')}",
             f"SQLite {sqlite3.sqlite_version}", f"Python {platform.python_version()}",

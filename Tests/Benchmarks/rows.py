@@ -283,13 +283,23 @@ def idle(bench):
         before, watch, cpu = wake_ups(daemon.pid), MemoryWatch(daemon.pid), cpu_of(daemon.pid)
         wait_until(lambda mark=time.monotonic() + 60: time.monotonic() > mark, "the minute", 70, 0.5)
         after, anonymous = wake_ups(daemon.pid), watch.end().anonymous
-        cpu, threads = cpu_of(daemon.pid) - cpu, status_of(daemon.pid)["Threads"]
+        cpu, names = cpu_of(daemon.pid) - cpu, thread_names(daemon.pid)
         resident = status_of(daemon.pid)["VmRSS"]
-    woken = sum(count - before.get(thread, 0) for thread, count in after.items())
+    by_thread = {thread: count - before.get(thread, 0) for thread, count in after.items()}
+    woken = sum(by_thread.values())
     return [Row(
         f"idle for 60 s after a pull of {ITEMS:,}", f"anonymous {mebibytes(anonymous)}, {woken} wake-ups",
-        "≤ 8 MiB, ≤ 5 wake-ups", f"RSS {mebibytes(resident)}, {threads} threads, {cpu:.2f} s CPU",
+        "≤ 8 MiB, ≤ 5 wake-ups", f"RSS {mebibytes(resident)}, {cpu:.2f} s CPU, {len(names)} threads"
+        + "".join(f", {names.get(thread, thread)} woke {count}×" for thread, count in by_thread.items() if count),
         anonymous <= 8 * MEBIBYTE and woken <= 5)]
+
+
+def thread_names(pid):
+    names = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm") as file:
+            names[thread] = file.read().strip()
+    return names
 
 
 def cpu_of(pid):

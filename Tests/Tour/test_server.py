@@ -196,6 +196,10 @@ def run():
     healthy = health.status == 200 and isinstance(health.value, dict)
     say("health", f"{health.status} {json.dumps(health.value)[:100] if healthy else '(not the JSON of a PRSNL server)'}")
     first = server.get("/api/timeline?limit=2")
+    if first.status == 401 and "X-API-Key" in server.headers:
+        say("X-API-Key", "refused with 401; once more as Authorization: Bearer")
+        server.headers["Authorization"] = f"Bearer {server.headers.pop('X-API-Key')}"
+        first = server.get("/api/timeline?limit=2")
     dialect = dialect_of(first)
     say("timeline", f"{first.status}, {first.size} bytes, {first.seconds * 1e3:.0f} ms")
     if not dialect:
