@@ -1,8 +1,8 @@
-import PRSNLCore
+public import PRSNLCore
 import Synchronization
 
 /// Time that passes only when somebody waits: a wait ends at once, and the clock has moved on by it.
-final class VirtualTime: Sendable {
+public final class VirtualTime: Sendable {
     private struct State {
         var elapsed: Duration = .zero
         var slept: [Duration] = []
@@ -13,24 +13,24 @@ final class VirtualTime: Sendable {
     private let state = Mutex(State())
     private let onLimit = Mutex<(@Sendable () -> Void)?>(nil)
 
-    init(start: Timestamp = TimeSource.system.now()) {
+    public init(start: Timestamp = TimeSource.system.now()) {
         self.start = start
     }
 
-    var elapsed: Duration { state.withLock(\.elapsed) }
+    public var elapsed: Duration { state.withLock(\.elapsed) }
     /// Each wait so far.
-    var sleeps: [Duration] { state.withLock(\.slept) }
-    var now: Timestamp { start.advanced(by: elapsed) }
+    public var sleeps: [Duration] { state.withLock(\.slept) }
+    public var now: Timestamp { start.advanced(by: elapsed) }
 
-    func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
+    public func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
 
     /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
-    func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
+    public func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
         onLimit.withLock { $0 = action }
         state.withLock { $0.limit = limit }
     }
 
-    var source: TimeSource {
+    public var source: TimeSource {
         TimeSource(
             now: { self.now }, uptime: { self.elapsed },
             sleep: { duration in

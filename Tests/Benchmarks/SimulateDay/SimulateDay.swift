@@ -1,0 +1,46 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import Store
+import SyncEngine
+import TestSupport
+
+/// How many requests an idle account costs its server in a day: the real engine, client and server, in virtual time.
+/// Prints one line of JSON.
+@main
+enum SimulateDay {
+    static func main() async throws {
+        let items = 10_000
+        let directory = TemporaryDirectory("day")
+        let time = VirtualTime(start: DevItem.generationStart.advanced(by: .seconds(400 * 86_400)))
+        var configuration = DevServer.Configuration(dialect: .cursor)
+        configuration.now = { time.now }
+        configuration.tokenLifetime = .seconds(1_000 * 86_400)
+        let server = try DevServer.start(configuration, items: DevItem.generate(count: items))
+        let credentials = Credentials.loginToken(server.issueToken())
+        let store = try Store(path: directory.file("prsnl.sqlite"))
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: server.url, credentials: credentials, time: time.source)
+        let first = await engine.runOnce()
+        let pulled = server.requestCount
+        // Two days, because the sweep falls into the second one; the figure is the second day's.
+        var days: [Int] = []
+        for _ in 1...2 {
+            let before = server.requestCount
+            let run = Task { await engine.run() }
+            time.stop(after: time.elapsed + .seconds(86_400)) { run.cancel() }
+            await run.value
+            days.append(server.requestCount - before)
+        }
+        let counts = server.requestCounts()
+        client.shutdown()
+        await store.close()
+        server.stop()
+        let perEndpoint = counts.sorted { $0.key < $1.key }.map { "\(JSONText.string($0.key)):\($0.value)" }
+        print(
+            "{\"requests\":\(days[1]),\"without_sweep\":\(days[0]),\"items\":\(items),\"complete\":\(first.isComplete),"
+                + "\"first_pull\":\(pulled),\(perEndpoint.joined(separator: ","))}")
+    }
+}

@@ -1,0 +1,90 @@
+import CLinux
+import DevServer
+import Glibc
+import PRSNLCore
+import Store
+import Synchronization
+import TestSupport
+import Testing
+
+/// The daemon is killed with SIGKILL, again and again, and ends with an exact copy all the same.
+@Suite struct KillTests {
+    private static let kills = 200
+    private static let pageSize = 20
+
+    private let directory = TemporaryDirectory("kill")
+
+    private func start(_ server: DevServer, token: String) throws -> ChildProcess {
+        let key = directory.file("key")
+        try TestFile.write(token + "\n", to: key)
+        try TestFile.write(
+            """
+            server_url = \(server.url)
+            api_key_file = \(key)
+            database = \(directory.file("prsnl.sqlite"))
+            control_socket = \(directory.file("control.sock"))
+            page_size = \(Self.pageSize)
+            """, to: directory.file("prsnld.conf"))
+        return try ChildProcess(
+            BuiltProducts.executable("prsnld"), ["--config", directory.file("prsnld.conf"), "--once"])
+    }
+
+    @Test func aDaemonThatIsKilledTwoHundredTimesEndsWithAnExactCopy() async throws {
+        var random = SeededRandom()
+        let items = DevItem.generate(count: 25_000, seed: random.next())
+        let server = try DevServer.start(items: items)
+        defer { server.stop() }
+        let token = server.issueToken()
+        let victim = Mutex<Int32>(0)
+        var killed = 0
+        for _ in 0..<Self.kills {
+            // At a request, before or a moment after it is answered: the commits of the pages before it go on meanwhile.
+            let isLate = Bool.random(using: &random)
+            let turns = Int.random(in: 0..<200_000, using: &random)
+            let fault = server.script(
+                .perform {
+                    let pid = victim.withLock { $0 }
+                    if isLate { Self.spend(turns) }
+                    kill(pid, SIGKILL)
+                }, on: .any, skip: Int.random(in: 1...10, using: &random))
+            victim.withLock { $0 = 0 }
+            let child = try start(server, token: token)
+            victim.withLock { $0 = child.processID }
+            if try await child.waitForExit() == .signal(SIGKILL) { killed += 1 }
+            fault.remove()
+        }
+        print("killed \(killed) times, with \(server.requestCounts()["GET /api/timeline"] ?? 0) pages so far")
+        #expect(killed >= Self.kills * 9 / 10)
+        let last = try start(server, token: token)
+        #expect(try await last.waitForExit() == .status(0), "\(last.stderr)")
+
+        let pages = server.requestCounts()["GET /api/timeline"] ?? 0
+        // Each start reads the head (15 minutes, 45 items, 4 pages) and repeats at most a group of 16 and a page in flight.
+        let needed = items.count / (Self.pageSize - 1) + 2
+        #expect(pages <= needed + (Self.kills + 1) * (4 + 16 + 1), "\(pages) pages, \(needed) needed")
+        try await expectExact(server)
+    }
+
+    private static func spend(_ turns: Int) {
+        var value = UInt64(turns)
+        for _ in 0..<turns { value = value &* 6_364_136_223_846_793_005 &+ 1 }
+        if value == 42 { print(value) }
+    }
+
+    /// With the tool that people use.
+    private func expectExact(_ server: DevServer) async throws {
+        let path = directory.file("prsnl.sqlite")
+        func query(_ sql: String) async throws -> String {
+            let shell = try ChildProcess("/usr/bin/sqlite3", ["-readonly", path, sql])
+            #expect(try await shell.waitForExit() == .status(0))
+            return shell.stdout
+        }
+        #expect(try await query("PRAGMA integrity_check") == "ok\n")
+        #expect(try await query("SELECT complete FROM sync_state") == "1\n")
+        let copy = try await query("SELECT id || ' ' || created_at || ' ' || updated_at || ' ' || title FROM timeline")
+        let truth = server.items().map { "\($0.id) \($0.createdAt) \($0.updatedAt) \($0.title)" }
+        let lines = copy.split(separator: "\n").map(String.init)
+        #expect(lines.count == truth.count)
+        #expect(Set(lines) == Set(truth))
+    }
+}
