@@ -39,7 +39,9 @@ final class CurlDriver {
         let now = Self.monotonicMilliseconds()
         let until = active.values.map(\.stallDeadline).min() ?? idleSince + Self.idleMilliseconds
         // libcurl shortens this to its own next timer.
-        curl_multi_poll(multi, &descriptor, 1, Int32(clamping: max(0, until - now)), nil)
+        let code = curl_multi_poll(multi, &descriptor, 1, Int32(clamping: max(0, until - now)), nil)
+        // Out of memory or of descriptors: look again in a moment, rather than at once for ever.
+        if code != CURLM_OK { usleep(100_000) }
     }
 
     /// Takes what has arrived, moves every transfer on, and ends those that are done.

@@ -196,7 +196,7 @@ struct DevServerTests {
         server.script(row.fault, on: .timeline, times: .max)
         let test = try TestClient(server.url, Self.credentials(server)) {
             $0.maximumAnswerSize = 1_000_000
-            if row.code == .timedOut { $0.stallTimeout = .milliseconds(100) }
+            if row.code == .timedOut { $0.stallTimeout = .milliseconds(200) }
         }
         let error = try #require(
             await apiError { () async throws(APIError) in
