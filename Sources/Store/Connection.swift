@@ -5,6 +5,9 @@ import PRSNLCore
 final class Connection {
     enum Mode { case readWrite, readOnly }
 
+    /// How long another program's lock is waited for, in milliseconds.
+    private static let patience: Int32 = 5_000
+
     let path: String
     private let handle: OpaquePointer
 
@@ -21,7 +24,7 @@ final class Connection {
             throw SQLiteFailure(code: code, message: message, operation: "open")
         }
         handle = opened
-        sqlite3_busy_timeout(handle, 5_000)
+        sqlite3_busy_timeout(handle, Self.patience)
         // The file may have been prepared by somebody else: no functions with side effects from its schema.
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     }
@@ -89,13 +92,12 @@ final class Connection {
         }
     }
 
-    /// Moves what readers allow from the WAL into the file. Returns the frames in the WAL and those moved.
-    func checkpoint(truncate: Bool) -> (frames: Int, moved: Int) {
-        var frames: Int32 = 0
-        var moved: Int32 = 0
-        let mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
-        sqlite3_wal_checkpoint_v2(handle, "main", mode, &frames, &moved)
-        return (Int(frames), Int(moved))
+    /// Moves what readers allow from the WAL into the file, and empties the WAL if nobody reads. Waits for no reader: the
+    /// daemon stops within two seconds, whatever others do.
+    func checkpoint() {
+        sqlite3_busy_timeout(handle, 0)
+        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        sqlite3_busy_timeout(handle, Self.patience)
     }
 
     /// Gives the page cache's unused memory back.

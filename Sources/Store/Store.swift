@@ -111,7 +111,7 @@ public actor Store {
             log(.warning, .store, "closing \(path): \(error.message); the next start will check the file")
         }
         statements = nil  // before the connection, which they use
-        _ = connection.checkpoint(truncate: true)
+        connection.checkpoint()
         self.connection = nil
         lock = nil
     }

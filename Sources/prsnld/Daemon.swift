@@ -28,6 +28,8 @@ struct Daemon {
             setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
         // The engine starts before the control socket is made: the first rows need not wait for that.
         let engine = Task { [engine = parts.engine] in await engine.run() }
+        let check = Task { [parts] in await parts.checkAfterUncleanStop(log: log) }
+        defer { check.cancel() }
         let control: ControlServer
         do throws(UserFacingError) {
             control = try daemon.makeControlServer()

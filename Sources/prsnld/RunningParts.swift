@@ -48,6 +48,24 @@ struct RunningParts: Sendable {
         }
     }
 
+    /// After a kill or a power cut, looks in the background whether the file is sound.
+    func checkAfterUncleanStop(log: LogHandler) async {
+        guard store.wasStoppedUncleanly else { return }
+        do {
+            let damage = try await IntegrityCheck().damage(path: store.path)
+            guard !damage.isEmpty else {
+                return log(.info, .store, "the file was not closed properly the last time; it is sound")
+            }
+            let error = UserFacingError(
+                .databaseDamaged, "The database \(store.path) is damaged: \(damage.joined(separator: "; ")).")
+            log(.error, .store, error.description)
+            try await store.recordError(
+                code: error.code, endpoint: "database", message: error.message, at: time.now())
+        } catch {
+            log(.warning, .store, "the file could not be checked: \(error.message)")
+        }
+    }
+
     /// After this, nothing of the daemon touches the network or the file.
     func stop() async {
         client.shutdown()

@@ -1,0 +1,19 @@
+public import PRSNLCore
+
+/// Reads a whole file to see whether it is sound: minutes for a large one, so on a thread of its own, over a connection of
+/// its own, beside the writer.
+public actor IntegrityCheck {
+    private nonisolated let executor = SerialThreadExecutor(name: "check")
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    public init() {}
+
+    deinit {
+        executor.stop()
+    }
+
+    /// What SQLite's `quick_check` finds; empty when all is well.
+    public func damage(path: String) throws(UserFacingError) -> [String] {
+        try StoreReader(path: path).damage()
+    }
+}
