@@ -274,9 +274,11 @@ public final class SyncEngine: Sendable {
 
     private func settle(_ memory: inout Memory, changes: Puller.Changes) async throws {
         await remember(&memory)
-        try await store.noteSuccess()
         // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
         if !changes.isEmpty { try await saveNewAsOf(&memory) }
+        // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
+        // that the next quiet poll writes.
+        try await store.noteSuccess()
         await store.releaseMemory()
     }
 
