@@ -99,4 +99,12 @@ extension DevServer {
 
     /// Login tokens given out so far are now expired: answered as the test user.
     public func expireTokens() { shared.state.withLock { $0.expireTokens() } }
+
+    /// Login tokens given out so far are from now on taken for this account's: the client has not noticed that it reads
+    /// somebody else's items.
+    public func reassignTokens(to account: DevAccount) {
+        shared.state.withLock { state in
+            for token in state.accessTokens.keys { state.accessTokens[token]?.account = account }
+        }
+    }
 }

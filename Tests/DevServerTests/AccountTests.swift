@@ -36,6 +36,15 @@ import Testing
         #expect(try client.get("/api/auth/me", headers: bearer(token)).text == #"{"detail":"Token has expired"}"#)
     }
 
+    @Test func aTokenCanBecomeSomebodyElses() throws {
+        let server = try server()
+        let token = server.issueToken()
+        server.reassignTokens(to: .other)
+        #expect(try RawClient(server).page("", headers: bearer(token)).ids.count == 2)
+        let me = try server.get("/api/auth/me", headers: bearer(token))
+        #expect(try member("id", of: me.body) == DevAccount.other.id)
+    }
+
     @Test func tokensExpireByTheServersClock() throws {
         let clock = Clock(time: 1_800_000_000_000_000)
         var configuration = DevServer.Configuration()

@@ -1,0 +1,116 @@
+import CLinux
+import DevServer
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+@Suite struct ExecutableTests {
+    /// A running prsnl-devserver.
+    private struct Running {
+        let process: ChildProcess
+        let port: UInt16
+
+        init(_ arguments: [String]) async throws {
+            process = try ChildProcess(try BuiltProducts.executable("prsnl-devserver"), arguments)
+            let line = try await process.waitForLine(containing: "listening on http://127.0.0.1:")
+            port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) })
+        }
+
+        func client() throws -> RawClient { try RawClient(port: port) }
+    }
+
+    @Test func servesItsOwnListUntilItIsTold() async throws {
+        let running = try await Running(["--items", "250", "--ties", "3", "--seed", "4", "--others", "5"])
+        let expected = DevItem.generate(count: 250, seed: 4, tieGroup: 3)
+        let client = try running.client()
+        let lines = try client.get("/__dev/items.tsv").text.split(separator: "\n")
+        #expect(Set(lines.map { $0.prefix(36) }.map(String.init)) == Set(expected.map(\.id)))
+        #expect(try client.get("/__dev/items").text.split(separator: "\n").count == 250)
+        #expect(try client.page("?limit=100").ids.count == 100)
+        #expect(try member("endpoints", "GET /api/timeline", of: client.get("/__dev/requests").body) == "1")
+        #expect(try await running.process.terminate() == .status(0))
+        #expect(running.process.stderr.isEmpty)
+    }
+
+    @Test func dumpsWhatItWouldServe() async throws {
+        let arguments = ["--items", "50", "--seed", "9", "--dump"]
+        let result = try await ChildProcess.run(try BuiltProducts.executable("prsnl-devserver"), arguments)
+        #expect(result.exit == .status(0))
+        let first = DevItem.generate(count: 50, seed: 9)[0]
+        #expect(result.stdout.hasPrefix("\(first.id)\t\(first.createdAt)\t\(first.updatedAt)\n"))
+        #expect(result.stdout.split(separator: "\n").count == 50)
+    }
+
+    @Test func writesCredentialsThatItAccepts() async throws {
+        let folder = TemporaryDirectory()
+        let (token, key, ready) = (folder.file("token"), folder.file("key"), folder.file("ready"))
+        let cursor = try await Running(
+            ["--items", "3", "--others", "2", "--token", token, "--ready-file", ready])
+        let header = "Bearer " + (try TestFile.text(token).split(separator: "\n")[0])
+        #expect(try cursor.client().page("", headers: ["Authorization": header]).ids.count == 3)
+        #expect(try cursor.client().page("").ids.count == 7)
+        try await eventually("the ready file") { TestFile.exists(ready) }
+        #expect(try TestFile.text(ready) == "http://127.0.0.1:\(cursor.port)\n")
+        var status = stat()
+        #expect(stat(token, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+
+        let page = try await Running(["--items", "3", "--dialect=P", "--api-key", "k-1", "--api-key-file", key])
+        #expect(try TestFile.text(key) == "k-1\n")
+        #expect(try page.client().page("", headers: ["X-API-Key": "k-1"]).total == 3)
+    }
+
+    @Test func shellScriptsChangeItemsAndScriptFaults() async throws {
+        let running = try await Running(["--items", "30", "--log"])
+        let client = try running.client()
+        let before = try client.page("?limit=100").ids
+
+        let added = try client.request("POST", "/__dev/add?count=2")
+        #expect(try client.page("?limit=100").ids.count == 32)
+        let newest = try #require(try member("ids", "1", of: added.body))
+        #expect(try client.page("?limit=1").ids == [newest])
+        let late = try client.request("POST", "/__dev/add?at=2024-01-01T00:00:00Z")
+        #expect(try client.page("?limit=100").ids.last == member("ids", "0", of: late.body))
+
+        _ = try client.request("POST", "/__dev/edit?id=\(before[4])&title=New+title")
+        #expect(try client.page("?limit=7").titles.last == "New title")
+        _ = try client.request("POST", "/__dev/delete?index=2&count=3")
+        #expect(try client.page("?limit=100").ids[2] == before[3])
+        _ = try client.request("POST", "/__dev/hide?id=\(before[3])")
+        #expect(try client.page("?limit=100").ids[2] == before[4])
+        #expect(try client.request("POST", "/__dev/edit?id=nobody").status == 404)
+
+        _ = try client.request("POST", "/__dev/fault?kind=status&status=502&times=2&skip=1")
+        #expect(try (0..<4).map { _ in try client.get("/api/timeline").status } == [200, 502, 502, 200])
+        _ = try client.request("POST", "/__dev/fault?kind=portal&times=0&path=/api/*")
+        #expect(try client.get("/api/health").text.contains("<html>"))
+        _ = try client.request("POST", "/__dev/clear-faults")
+        #expect(try client.get("/api/health").text.contains("healthy"))
+        #expect(try client.request("POST", "/__dev/fault?kind=nonsense").status == 400)
+
+        let line = try await running.process.waitForErrorLine(containing: "-> 502")
+        #expect(line == "GET /api/timeline -> 502 (none) [answer]")
+    }
+
+    @Test func badArgumentsAreUsageErrors() async throws {
+        let binary = try BuiltProducts.executable("prsnl-devserver")
+        for arguments in [["--nope"], ["--items"], ["--items", "many"], ["--dialect", "X"], ["--port", "70000"]] {
+            let result = try await ChildProcess.run(binary, arguments)
+            #expect(result.exit == .status(2), "\(arguments)")
+            #expect(result.stderr.contains("--help"))
+            #expect(result.stdout.isEmpty)
+        }
+        let help = try await ChildProcess.run(binary, ["--help"])
+        #expect(help.exit == .status(0))
+        #expect(help.stdout.contains("--dialect"))
+    }
+
+    @Test func aPortThatIsTakenIsSaidPlainly() async throws {
+        let server = try DevServer.start()
+        let result = try await ChildProcess.run(
+            try BuiltProducts.executable("prsnl-devserver"), ["--port", "\(server.port)"])
+        #expect(result.exit == .status(1))
+        #expect(result.stderr.contains("127.0.0.1:\(server.port)"))
+    }
+}
