@@ -1,0 +1,86 @@
+import PRSNLCore
+import Testing
+
+@testable import Control
+
+@Suite struct CommandLineTests {
+    private func failure(_ arguments: [String], _ table: CommandTable = .prsnlctl) -> UserFacingError? {
+        do throws(UserFacingError) {
+            _ = try ParsedArguments(arguments, table: table)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func optionsMayStandAnywhereAndInBothForms() throws {
+        let parsed = try ParsedArguments(
+            ["--config", "a", "sync", "--wait", "--socket=b=c", "--full"], table: .prsnlctl)
+        #expect(parsed.command?.name == "sync")
+        #expect(parsed.value("--config") == "a")
+        #expect(parsed.value("--socket") == "b=c")
+        #expect(parsed.has("--wait") && parsed.has("--full") && !parsed.has("--json"))
+        #expect(try ParsedArguments(["--wait", "sync"], table: .prsnlctl).has("--wait"))
+        #expect(try ParsedArguments(["-h"], table: .prsnlctl).has("--help"))
+        #expect(try ParsedArguments(["--once", "--config=x"], table: .prsnld).has("--once"))
+    }
+
+    @Test(arguments: [
+        ([], "a command is missing"), (["stauts"], "did you mean status?"),
+        (["--jsno", "status"], "did you mean --json?"),
+        (["status", "--wait"], "--wait is not an option of status"), (["status", "sync"], "one argument too many"),
+        (["--config"], "the value is missing"), (["--config=", "status"], "the value is missing"),
+        (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
+        (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),
+    ])
+    func aWrongCommandLineSaysWhatIsWrong(arguments: [String], part: String) {
+        let error = failure(arguments)
+        #expect(error?.code == .usage)
+        #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func theErrorNamesTheHelpOfTheCommand() {
+        #expect(failure(["status", "--wait"])?.nextCommand == "prsnlctl status --help")
+        #expect(failure(["now"], .prsnld)?.nextCommand == "prsnld --help")
+    }
+
+    @Test func helpNamesEveryOptionIn80Columns() {
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            let helps = [table.help()] + table.commands.map { table.help(for: $0) }
+            for help in helps {
+                for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+                for option in table.options { #expect(help.contains("  \(option.usage)  ")) }
+            }
+            for command in table.commands {
+                for option in command.options { #expect(table.help(for: command).contains("  \(option.usage)  ")) }
+            }
+        }
+    }
+
+    @Test func theLocaleDecidesAboutUTF8() {
+        #expect(TextStyle.isUTF8(["LANG": "de_DE.UTF-8"]))
+        #expect(TextStyle.isUTF8(["LANG": "C", "LC_ALL": "C.utf8"]))
+        #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_ALL": "C"]))
+        #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_CTYPE": "POSIX", "LC_ALL": ""]))
+        #expect(!TextStyle.isUTF8([:]))
+    }
+
+    @Test func wideAndJoinedCharactersAreCountedAsTheyAreShown() {
+        #expect(TextLayout.width("abc") == 3)
+        #expect(TextLayout.width("漢字") == 4)
+        #expect(TextLayout.width("e\u{301}") == 1)
+        #expect(TextLayout.wrap("a 漢字漢字 b", width: 8) == ["a", "漢字漢字", "b"])
+    }
+
+    @Test(arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")])
+    func countsHaveThousandsSeparators(number: Int, text: String) {
+        #expect(Figures.count(number) == text)
+    }
+
+    @Test(arguments: [
+        (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5,120.0 GiB"),
+    ])
+    func sizesHaveAUnit(bytes: Int64, text: String) {
+        #expect(Figures.size(bytes) == text)
+    }
+}

@@ -1,0 +1,373 @@
+import CLinux
+import Glibc
+import PRSNLCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Control
+
+@Suite struct ControlServerTests {
+    let folder = TemporaryDirectory()
+    var path: String { folder.file("run/control.sock") }
+
+    private func start(
+        _ limits: ControlServer.Limits = .init(), _ handler: @escaping ControlServer.Handler = Self.answer
+    ) throws -> ControlServer {
+        try ControlServer(path: path, limits: limits, handler: handler)
+    }
+
+    private static let answer: ControlServer.Handler = { request, conversation in
+        switch request {
+        case .status: conversation.send(.status(Samples.full))
+        case .history: conversation.send(.history(Samples.history))
+        case .sync(_, let wait, _):
+            if wait { for _ in 0..<3 { conversation.send(.progress(Samples.pull)) } }
+            conversation.send(.sync(.started))
+        }
+    }
+
+    private func ask(_ request: ControlRequest) throws -> ControlReply {
+        var client = try ControlClient(path: path)
+        try client.send(request)
+        return try client.receive(timeout: .seconds(60))
+    }
+
+    private func code(_ body: () throws -> Void) -> ErrorCode? {
+        do {
+            try body()
+            return nil
+        } catch let error as UserFacingError {
+            return error.code
+        } catch {
+            Issue.record(error)
+            return nil
+        }
+    }
+
+    @Test func requestsAreAnsweredInOrderOverOneConnection() async throws {
+        try await onThread {
+            let server = try start()
+            defer { server.stop() }
+            var client = try ControlClient(path: path)
+            try client.send(.sync(full: false, wait: true, acceptDeletions: false))
+            try client.send(.status)
+            try client.send(.history)
+            for _ in 0..<3 { #expect(try client.receive() == .progress(Samples.pull)) }
+            #expect(try client.receive() == .sync(.started))
+            #expect(try client.receive() == .status(Samples.full))
+            #expect(try client.receive() == .history(Samples.history))
+        }
+    }
+
+    @Test func theSocketIsForTheUserAndTheGroupAndGoesWithTheServer() async throws {
+        try await onThread {
+            let server = try start()
+            var information = stat()
+            #expect(lstat(path, &information) == 0)
+            #expect(information.st_mode & 0o7777 == 0o660)
+            #expect(information.st_mode & S_IFMT == S_IFSOCK)
+            server.stop()
+            #expect(!TestFile.exists(path))
+            #expect(code { _ = try ask(.status) } == .daemonNotRunning)
+        }
+    }
+
+    @Test(arguments: [
+        "garbage", "{}", "[]", "null", "{\"command\":\"reboot\"}", "{\"command\":7}",
+        "{\"command\":\"sync\",\"full\":\"yes\"}",
+        "\u{0}\u{1}\u{FFFD}", "{\"command\":\"status\"", String(repeating: "[", count: 60_000),
+    ])
+    func garbageGetsAnErrorAndTheConnectionGoesOn(garbage: String) async throws {
+        try await onThread {
+            let server = try start()
+            defer { server.stop() }
+            let client = try RawClient(path)
+            client.send(garbage + "\n")
+            guard case .error(let error) = try client.reply() else {
+                Issue.record("no error")
+                return
+            }
+            #expect(error.code == "control_protocol")
+            client.send("\r\n  \n{\"command\":\"status\"}\r\n")
+            #expect(try client.reply() == .status(Samples.full))
+            #expect(try ask(.status) == .status(Samples.full))
+        }
+    }
+
+    @Test func aRequestThatIsTooLongEndsItsConnectionOnly() async throws {
+        try await onThread {
+            var limits = ControlServer.Limits()
+            limits.requestSize = 1_000
+            let server = try start(limits)
+            defer { server.stop() }
+            let bystander = try RawClient(path)
+            for hasEnd in [true, false] {
+                let client = try RawClient(path)
+                client.send(Array(repeating: UInt8(ascii: "x"), count: 1_001) + (hasEnd ? [UInt8(ascii: "\n")] : []))
+                guard case .error(let error) = try client.reply() else {
+                    Issue.record("no error")
+                    return
+                }
+                #expect(error.code == "control_protocol")
+                #expect(try client.line() == nil)
+            }
+            bystander.send("{\"command\":\"status\"}\n")
+            #expect(try bystander.reply() == .status(Samples.full))
+            let exact = try RawClient(path)
+            exact.send("{\"command\":\"status\"}" + String(repeating: " ", count: 980) + "\n")
+            #expect(try exact.reply() == .status(Samples.full))
+        }
+    }
+
+    @Test func aClientTooManyIsToldSo() async throws {
+        try await onThread {
+            var limits = ControlServer.Limits()
+            limits.clients = 3
+            let server = try start(limits)
+            defer { server.stop() }
+            var clients = try (0..<3).map { _ in try RawClient(path) }
+            for client in clients {
+                client.send("{\"command\":\"status\"}\n")
+                #expect(try client.reply() == .status(Samples.full))
+            }
+            let fourth = try RawClient(path)
+            guard case .error(let error) = try fourth.reply() else {
+                Issue.record("no error")
+                return
+            }
+            #expect(error.code == "daemon_busy")
+            #expect(try fourth.line() == nil)
+            clients.removeAll()
+            // The server notices in its own time that they have left.
+            let clock = ContinuousClock()
+            let end = clock.now + generousDeadline
+            while clock.now < end {
+                if case .status = try ask(.status) { return }
+            }
+            Issue.record("no place became free")
+        }
+    }
+
+    @Test func anIdleClientIsDisconnectedAndABusyOneIsNot() async throws {
+        var limits = ControlServer.Limits()
+        limits.idleTime = .milliseconds(50)
+        let (release, continuation) = AsyncStream<Void>.makeStream()
+        let server = try start(limits) { _, conversation in
+            for await _ in release {}
+            conversation.send(.sync(.started))
+        }
+        defer { server.stop() }
+        let busy = try RawClient(path)
+        busy.send("{\"command\":\"sync\"}\n")
+        let idle = try RawClient(path)
+        // Which takes as long as a busy client may have been idle.
+        #expect(try await onThread { try idle.line() } == nil)
+        continuation.finish()
+        #expect(try await onThread { try busy.reply() } == .sync(.started))
+    }
+
+    @Test func aClientThatClosesItsSendingSideStillGetsItsAnswer() async throws {
+        try await onThread {
+            let server = try start()
+            defer { server.stop() }
+            let client = try RawClient(path)
+            client.send("{\"command\":\"status\"}\n{\"command\":\"history\"}")
+            client.endOfInput()
+            #expect(try client.reply() == .status(Samples.full))
+            #expect(try client.reply() == .history(Samples.history))
+            #expect(try client.line() == nil)
+        }
+    }
+
+    @Test func aClientThatLeavesCancelsWhatWasDoneForIt() async throws {
+        let (started, startedContinuation) = AsyncStream<Void>.makeStream()
+        let (cancelled, cancelledContinuation) = AsyncStream<Void>.makeStream()
+        let server = try start { _, _ in
+            await withTaskCancellationHandler {
+                startedContinuation.finish()
+                for await _ in cancelled {}
+            } onCancel: {
+                cancelledContinuation.finish()
+            }
+        }
+        defer { server.stop() }
+        do {
+            let client = try RawClient(path)
+            client.send("{\"command\":\"status\"}\n")
+            for await _ in started {}
+        }
+        for await _ in cancelled {}
+    }
+
+    @Test func aRequestWhoseSenderLeavesAtOnceIsStillTaken() async throws {
+        let (taken, continuation) = AsyncStream<ControlRequest>.makeStream()
+        let server = try start { request, _ in continuation.yield(request) }
+        defer { server.stop() }
+        do {
+            let client = try RawClient(path)
+            client.send("{\"command\":\"sync\",\"full\":true}\n")
+        }
+        var iterator = taken.makeAsyncIterator()
+        #expect(await iterator.next() == .sync(full: true, wait: false, acceptDeletions: false))
+    }
+
+    @Test func aClientThatReadsNothingIsDroppedAndHurtsNobody() async throws {
+        let (ended, continuation) = AsyncStream<Void>.makeStream()
+        let server = try start { request, conversation in
+            guard case .sync = request else { return Self.answerStatus(conversation) }
+            await withTaskCancellationHandler {
+                while !Task.isCancelled {
+                    conversation.send(.status(Samples.full))
+                    await Task.yield()
+                }
+            } onCancel: {
+                continuation.finish()
+            }
+        }
+        defer { server.stop() }
+        let lazy = try RawClient(path)
+        lazy.send("{\"command\":\"sync\"}\n")
+        for await _ in ended {}
+        #expect(try await onThread { try ask(.status) } == .status(Samples.full))
+    }
+
+    private static func answerStatus(_ conversation: ControlConversation) { conversation.send(.status(Samples.full)) }
+
+    @Test func manyClientsAtOnceAllGetTheirAnswers() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<16 {
+                group.addTask {
+                    try await onThread {
+                        for _ in 0..<20 {
+                            var client = try ControlClient(path: path)
+                            try client.send(.status)
+                            guard try client.receive(timeout: .seconds(60)) == .status(Samples.full) else { return 0 }
+                        }
+                        return 20
+                    }
+                }
+            }
+            var answered = 0
+            for try await count in group { answered += count }
+            #expect(answered == 320)
+        }
+    }
+
+    @Test func theSocketOfADeadDaemonIsReplaced() async throws {
+        try await onThread {
+            #expect(Folder.make(folder.file("run")) == nil)
+            // What a killed daemon leaves behind: a bound socket that nobody holds open.
+            let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            let address = try #require(SocketAddress(path: path))
+            #expect(address.with { bind(dead, $0, $1) } == 0)
+            close(dead)
+            #expect(TestFile.exists(path))
+            let server = try start()
+            defer { server.stop() }
+            #expect(try ask(.status) == .status(Samples.full))
+        }
+    }
+
+    @Test func theSocketOfALiveDaemonIsLeftAlone() async throws {
+        try await onThread {
+            let server = try start()
+            defer { server.stop() }
+            #expect(code { _ = try start() } == .controlSocketTaken)
+            #expect(try ask(.status) == .status(Samples.full))
+        }
+    }
+
+    @Test func ofManyThatStartAtOnceOneGetsTheSocket() async throws {
+        #expect(Folder.make(folder.file("run")) == nil)
+        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let address = try #require(SocketAddress(path: path))
+        #expect(address.with { bind(dead, $0, $1) } == 0)
+        close(dead)
+        let path = path
+        let servers = try await withThrowingTaskGroup(of: ControlServer?.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    do throws(UserFacingError) {
+                        return try ControlServer(path: path, handler: Self.answer)
+                    } catch {
+                        #expect(error.code == .controlSocketTaken)
+                        return nil
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }.compactMap(\.self)
+        }
+        #expect(servers.count == 1)
+        #expect(try await onThread { try ask(.status) } == .status(Samples.full))
+        servers.forEach { $0.stop() }
+    }
+
+    @Test func whatIsNoSocketIsLeftAlone() async throws {
+        try await onThread {
+            #expect(Folder.make(folder.file("run")) == nil)
+            try TestFile.write("precious", to: path)
+            #expect(code { _ = try start() } == .controlSocketFailed)
+            #expect(try TestFile.text(path) == "precious")
+            #expect(code { _ = try ask(.status) } == .daemonNotRunning)
+        }
+    }
+
+    @Test func aStoppedServerLeavesTheSocketOfItsSuccessor() async throws {
+        try await onThread {
+            let first = try start()
+            #expect(rename(path, folder.file("run/moved")) == 0)
+            let second = try start()
+            first.stop()
+            #expect(try ask(.status) == .status(Samples.full))
+            second.stop()
+        }
+    }
+
+    @Test func aPathThatIsTooLongIsRefusedOnBothSides() async throws {
+        try await onThread {
+            let long = folder.file(String(repeating: "x", count: 120))
+            #expect(code { _ = try ControlServer(path: long, handler: Self.answer) } == .controlSocketFailed)
+            #expect(code { _ = try ControlClient(path: long) } == .usage)
+        }
+    }
+
+    @Test func stoppingEndsWaitingClients() async throws {
+        try await onThread {
+            let server = try start { _, _ in
+                do { try await Task.sleep(for: .seconds(3_600)) } catch { return }
+            }
+            let client = try RawClient(path)
+            client.send("{\"command\":\"status\"}\n")
+            server.stop()
+            #expect(try client.line() == nil)
+        }
+    }
+
+    @Test func anAnswerThatIsNotOursIsNamedSo() async throws {
+        try await onThread {
+            #expect(Folder.make(folder.file("run")) == nil)
+            let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(listener) }
+            let address = try #require(SocketAddress(path: path))
+            #expect(address.with { bind(listener, $0, $1) } == 0 && listen(listener, 5) == 0)
+            var client = try ControlClient(path: path)
+            let accepted = accept(listener, nil, nil)
+            #expect(write(accepted, "HTTP/1.1 400 Bad\n", 17) == 17)
+            var caught: ErrorCode?
+            do throws(UserFacingError) { _ = try client.receive() } catch { caught = error.code }
+            #expect(caught == .controlProtocol)
+            // Silence is "busy", a closed connection is "not running".
+            do throws(UserFacingError) { _ = try client.receive(timeout: .milliseconds(1)) } catch {
+                caught = error.code
+            }
+            #expect(caught == .daemonBusy)
+            close(accepted)
+            do throws(UserFacingError) { _ = try client.receive() } catch { caught = error.code }
+            #expect(caught == .daemonNotRunning)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Configuration
+import Control
+import PRSNLCore
+import Testing
+
+/// docs/configuration.md and docs/cli.md are held to the tables in the code.
+@Suite struct DocumentationTests {
+    private func tableRows(_ text: String, under heading: String) -> [String] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let start = lines.firstIndex(where: { $0 == heading }) else { return [] }
+        return lines[(start + 1)...].drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }.dropFirst(2)
+            .map(String.init)
+    }
+
+    @Test func configurationDocumentsEveryKeyAndNoOther() throws {
+        let text = try RepositoryFile.text("docs/configuration.md")
+        #expect(tableRows(text, under: "## Keys") == ConfigurationKey.all.map(\.documentationRow))
+    }
+
+    @Test func theKeyFilesErrorsAreThoseOfTheCode() throws {
+        let rows = tableRows(try RepositoryFile.text("docs/configuration.md"), under: "## The key file")
+        let codes: [ErrorCode] = [.keyFileUnreadable, .keyFileExposed, .keyFileInvalid]
+        #expect(rows.map { $0.split(separator: "`")[1] } == codes.map { Substring($0.rawValue) })
+    }
+
+    @Test func cliDocumentsEveryCommandAndOption() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            #expect(tableRows(text, under: "## \(table.program)") == table.options.map(\.documentationRow))
+            for command in table.commands {
+                let heading = "### \(table.program) \(command.name)"
+                #expect(tableRows(text, under: heading) == command.options.map(\.documentationRow))
+                #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
+            }
+        }
+        let documented = text.split(separator: "\n").filter { $0.hasPrefix("### prsnlctl ") }.map(String.init)
+        #expect(documented == CommandTable.prsnlctl.commands.map { "### prsnlctl \($0.name)" })
+    }
+
+    @Test func cliDocumentsEveryExitCode() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            let rows = table.exitCodes.map { CommandTable.documentationRow($0.code, $0.meaning) }
+            #expect(text.contains("| exit code | meaning |\n| --- | --- |\n" + rows.joined(separator: "\n") + "\n\n"))
+        }
+        #expect(Set(CommandTable.prsnlctl.exitCodes.map(\.code)) == Set(ExitCode.allCases))
+    }
+
+    @Test func cliDocumentsEveryMemberOfTheJSON() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        let samples: [(heading: String, json: String, skipped: Set<String>)] = [
+            (
+                "### status", try JSONOutput.pretty(Samples.full),
+                // Documented once for all objects, and under "Errors" for all errors.
+                ["schema_version", "daemon", "server", "copy", "file"]
+            ),
+            ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
+            ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
+            ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
+        ]
+        for (heading, json, skipped) in samples {
+            let paths = try JSONPaths.of(json)
+            let documented = Set(
+                tableRows(text, under: heading).flatMap { row in
+                    row.split(separator: "|")[0].split(separator: "`").filter { $0.first?.isLetter == true }.map(
+                        String.init)
+                })
+            let expected = paths.subtracting(skipped).filter { path in
+                !["daemon.problem.", "problem.", "copy.gaps[]."].contains { path.hasPrefix($0) }
+            }
+            #expect(expected.subtracting(documented).isEmpty, "\(heading): not documented")
+            #expect(documented.subtracting(paths).isEmpty, "\(heading): documented but not there")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Control
+import PRSNLCore
+import Store
+
+/// Representative states, with fixed times.
+enum Samples {
+    static func time(_ text: String) -> Timestamp {
+        guard let time = Timestamp(text) else { preconditionFailure("not a time: \(text)") }
+        return time
+    }
+
+    static let now = time("2026-11-21T04:06:14.5Z")
+    static let path = "/var/lib/prsnld/prsnl.sqlite"
+
+    static let problem = UserFacingError(
+        .unauthorized, "Invalid or expired API key. Please check your settings.",
+        consequence: "The copy stays as it is.", nextCommand: "prsnld --check-config")
+
+    /// A file that was just made.
+    static var fresh: CopySummary {
+        var summary = CopySummary()
+        summary.databaseSize = 53_248
+        summary.schemaVersion = 1
+        return summary
+    }
+
+    static var complete: CopySummary {
+        var summary = fresh
+        summary.serverURL = "https://prsnl.example.org"
+        summary.dialect = .cursor
+        summary.accountID = "59ec0d4e-0000-4000-8000-000000000001"
+        summary.accountName = "Ada Lovelace"
+        summary.isComplete = true
+        summary.newAsOf = time("2026-11-21T04:04:00Z")
+        summary.editsAsOf = time("2026-11-20T23:00:00Z")
+        summary.live = 1_234_567
+        summary.deleted = 12
+        summary.databaseSize = 912_345_678
+        summary.walSize = 4_194_304
+        return summary
+    }
+
+    static var withGaps: CopySummary {
+        var summary = complete
+        summary.isComplete = false
+        summary.gaps = [
+            .init(from: time("2026-01-01T00:00:00Z"), to: time("2026-02-01T12:30:00Z")),
+            .init(from: .earliest, to: time("2025-06-01T00:00:24.000025Z")),
+        ]
+        summary.possiblyMoreAt = [time("2025-08-01T00:00:00.000001Z")]
+        summary.rejected = 2
+        summary.suspects = 1
+        summary.editsAsOf = nil
+        return summary
+    }
+
+    static var held: CopySummary {
+        var summary = complete
+        summary.deletionsHeld = 4_321
+        return summary
+    }
+
+    static var withError: CopySummary {
+        var summary = complete
+        summary.lastError = .init(
+            code: "connect_failed", endpoint: "GET /api/timeline",
+            message: "Network error: could not connect to the server.", first: time("2026-11-21T01:00:00Z"),
+            last: time("2026-11-21T04:05:44Z"), count: 37, isOver: false)
+        return summary
+    }
+
+    static var facts: DaemonFacts {
+        var facts = DaemonFacts(pid: 4_242, since: time("2026-11-20T22:00:00Z"))
+        facts.activity = "idle"
+        facts.nextPullAt = time("2026-11-21T04:09:00Z")
+        facts.newAsOf = time("2026-11-21T04:06:00Z")
+        return facts
+    }
+
+    static var pull: PullProgress {
+        var pull = PullProgress(kind: .backfill, startedAt: time("2026-11-21T04:05:00Z"))
+        pull.pages = 123
+        pull.items = 12_300
+        pull.expectedItems = 50_000
+        pull.position = time("2025-06-01T00:00:24Z")
+        pull.rate = 1_230.4
+        return pull
+    }
+
+    static func report(_ summary: CopySummary, _ facts: DaemonFacts? = facts) -> StatusReport {
+        StatusReport(summary: summary, path: path, daemon: facts, now: now)
+    }
+
+    /// Every member has a value.
+    static var full: StatusReport {
+        var facts = facts
+        facts.problem = problem
+        facts.pull = pull
+        var summary = withGaps
+        summary.lastError = withError.lastError
+        return report(summary, facts)
+    }
+
+    static let failedSync = SyncReport(isComplete: false, added: 1_500, changed: 0, deleted: 2, problem: problem)
+
+    static var history: HistoryReport {
+        var backfill = PullRecord(kind: .backfill, startedAt: time("2026-11-20T22:00:00Z"))
+        backfill.id = 1
+        backfill.endedAt = time("2026-11-20T22:05:30Z")
+        backfill.outcome = .complete
+        backfill.requests = 12_346
+        backfill.pages = 12_346
+        backfill.added = 1_234_567
+        backfill.rejected = 2
+        var sweep = PullRecord(kind: .sweep, startedAt: time("2026-11-21T03:00:00Z"))
+        sweep.id = 2
+        sweep.outcome = .failed
+        sweep.errorCode = "connect_failed"
+        sweep.suspects = 1
+        return HistoryReport([sweep, backfill], source: .file)
+    }
+}
