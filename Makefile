@@ -19,7 +19,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 RELEASE := .build/release
 SWIFT_BUILD := $(SWIFT) build
-RELEASE_FLAGS := -c release --static-swift-stdlib
+# lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld
 # Where `make check` leaves what the tests said.
 TEST_LOG := .build/test.log
 
