@@ -94,6 +94,7 @@ bench: setup-bench setup-tour build
 # Each sanitizer needs a build of its own.
 SANITIZERS := $(if $(ONLY),$(ONLY),thread address)
 .PHONY: sanitize
+sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/Tests/Tour/tsan.supp'
 sanitize: setup-build setup-test
 	@for sanitizer in $(SANITIZERS); do \
 	    echo "== $$sanitizer sanitizer"; \
