@@ -19,7 +19,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 RELEASE := .build/release
 SWIFT_BUILD := $(SWIFT) build
-RELEASE_FLAGS := -c release --static-swift-stdlib
+# lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld
 # Where `make check` leaves what the tests said.
 TEST_LOG := .build/test.log
 
@@ -93,6 +94,7 @@ bench: setup-bench setup-tour build
 # Each sanitizer needs a build of its own.
 SANITIZERS := $(if $(ONLY),$(ONLY),thread address)
 .PHONY: sanitize
+sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/Tests/Tour/tsan.supp'
 sanitize: setup-build setup-test
 	@for sanitizer in $(SANITIZERS); do \
 	    echo "== $$sanitizer sanitizer"; \
