@@ -46,7 +46,8 @@ extension ServerState {
             + "\"name\":\(JSONText.string(account.name)),\"is_verified\":true}"
         response.set(
             200,
-            #"{"access_token":"\#(tokens.access)","refresh_token":"\#(tokens.refresh)","token_type":"bearer","user":\#(user)}"#
+            #"{"access_token":"\#(tokens.access)","refresh_token":"\#(tokens.refresh)","token_type":"bearer","#
+                + #""user":\#(user)}"#
         )
     }
 
@@ -65,7 +66,8 @@ extension ServerState {
         // The token's own `exp` says 30 minutes: this figure is wrong on the real server too.
         response.set(
             200,
-            #"{"access_token":"\#(tokens.access)","refresh_token":"\#(tokens.refresh)","token_type":"bearer","expires_in":3600}"#
+            #"{"access_token":"\#(tokens.access)","refresh_token":"\#(tokens.refresh)","token_type":"bearer","#
+                + #""expires_in":3600}"#
         )
     }
 

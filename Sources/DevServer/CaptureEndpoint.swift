@@ -59,7 +59,8 @@ extension ServerState {
         guard capturesInWindow > limit else { return false }
         response.set(
             429,
-            #"{"error":"rate_limit_exceeded","message":"Rate limit exceeded: \#(limit) per 1 minute","retry_after":null}"#
+            #"{"error":"rate_limit_exceeded","message":"Rate limit exceeded: \#(limit) per 1 minute","#
+                + #""retry_after":null}"#
         )
         response.headers.append(("retry-after", "60"))
         return true

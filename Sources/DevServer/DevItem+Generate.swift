@@ -6,7 +6,8 @@ extension DevItem {
 
     /// Realistic items, about 800 bytes of JSON each, newest first; the same for the same arguments.
     ///
-    /// One time in eight has no fraction of a second; times lie about 20 s apart. Any field that may be null sometimes is.
+    /// One time in eight has no fraction of a second; times lie about 20 s apart. Any field that may be null
+    /// sometimes is.
     ///
     /// - Parameters:
     ///   - tieGroup: so many items share each createdAt; the newest group may be smaller.

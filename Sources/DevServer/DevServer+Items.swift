@@ -26,7 +26,8 @@ extension DevServer {
 
     public func add(_ items: [DevItem]) { shared.state.withLock { $0.items.add(contentsOf: items) } }
 
-    /// Adds generated items with the server's time, one microsecond apart, as if they had just been captured and processed.
+    /// Adds generated items with the server's time, one microsecond apart, as if they had just been captured and
+    /// processed.
     ///
     /// - Returns: them, newest first.
     @discardableResult
@@ -79,8 +80,8 @@ extension DevServer {
         }
     }
 
-    /// Renders all items now (up to 200,000) rather than when they are first asked for, so that the first client to read
-    /// them is served as fast as the second.
+    /// Renders all items now (up to 200,000) rather than when they are first asked for, so that the first client to
+    /// read them is served as fast as the second.
     public func prepareAnswers() {
         shared.state.withLock { state in
             let style = ItemStyle(dialect: state.items.dialect, saysItemType: state.quirks.saysItemType)

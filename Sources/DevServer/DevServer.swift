@@ -42,7 +42,8 @@ public final class DevServer: Sendable {
     /// "http://127.0.0.1:PORT", with the path prefix.
     public var url: String { "http://127.0.0.1:\(port)\(configuration.pathPrefix)" }
 
-    /// Closes every connection and the port, and waits for the thread. The data can still be read. Not from within a fault.
+    /// Closes every connection and the port, and waits for the thread. The data can still be read. Not from within a
+    /// fault.
     public func stop() {
         shared.send(.stop)
         thread.join()

@@ -69,7 +69,8 @@ extension Fault.RetryAfter {
         }
         response.set(
             429,
-            #"{"error":"rate_limit_exceeded","message":"Rate limit exceeded: 30 per 1 minute","retry_after":\#(inBody)}"#
+            #"{"error":"rate_limit_exceeded","message":"Rate limit exceeded: 30 per 1 minute","#
+                + #""retry_after":\#(inBody)}"#
         )
     }
 }

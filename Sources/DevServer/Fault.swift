@@ -10,14 +10,15 @@ public enum Fault: Sendable {
     case hold
     /// Nothing happens for so long; then the request is served as usual.
     case delay(Duration)
-    /// Runs on the server's thread before the request is served as usual; may change the server's data, must not stop it.
+    /// Runs on the server's thread before the request is served as usual; may change the server's data, must not stop
+    /// it.
     case perform(@Sendable () -> Void)
     /// The connection is closed, nothing is applied.
     case closeBeforeAnswering
     /// The request is applied and the connection closed without an answer.
     case closeAfterApplying
-    /// This request is answered and its connection kept alive; the next request on it is applied and the connection then
-    /// closed without an answer.
+    /// This request is answered and its connection kept alive; the next request on it is applied and the connection
+    /// then closed without an answer.
     case dieKeptAlive
     /// The request is applied, and then answered so.
     case answerAfterApplying(status: Int, headers: [String: String] = [:], body: String = "")
@@ -35,7 +36,8 @@ public enum Fault: Sendable {
     case redirect(to: String, status: Int = 302)
     /// 429 as the real server words it.
     case rateLimit(RetryAfter)
-    /// 200 and a body of about so many bytes that is one well-formed but unending page; gzip makes it small on the wire.
+    /// 200 and a body of about so many bytes that is one well-formed but unending page; gzip makes it small on the
+    /// wire.
     case huge(bytes: Int, gzip: Bool)
     /// The right answer, `bytes` at a time.
     case drip(bytes: Int, every: Duration)

@@ -1,5 +1,6 @@
-/// A gzip stream (RFC 1952) that is small and unpacks to much: one DEFLATE block with the fixed codes of RFC 1951 section
-/// 3.2.6, in which 13 bits stand for 258 spaces. Its checksum is left at zero, because no client should get that far.
+/// A gzip stream (RFC 1952) that is small and unpacks to much: one DEFLATE block with the fixed codes of RFC 1951
+/// section 3.2.6, in which 13 bits stand for 258 spaces. Its checksum is left at zero, because no client should get
+/// that far.
 struct GzipOfSpaces {
     private var bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
     private var pending: UInt32 = 0

@@ -1,7 +1,7 @@
 import PRSNLCore
 
-/// The body of a write on dialects C and P, read and checked field by field as the real server does: the first thing wrong
-/// is answered.
+/// The body of a write on dialects C and P, read and checked field by field as the real server does: the first thing
+/// wrong is answered.
 struct MainBody {
     let members: [String: JSONValue]
 

@@ -69,8 +69,8 @@ extension ServerState {
         for entry in unsettled { settle(entry) }
     }
 
-    /// A link gets a scraped title, the type `link`, and loses its content; a note's title becomes its first line or the
-    /// first 80 characters, and its content is trimmed. Every seventh capture fails instead.
+    /// A link gets a scraped title, the type `link`, and loses its content; a note's title becomes its first line or
+    /// the first 80 characters, and its content is trimmed. Every seventh capture fails instead.
     private mutating func settle(_ entry: Unsettled) {
         unsettled.removeAll { $0.id == entry.id }
         let now = now
@@ -120,7 +120,8 @@ extension String {
         String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
     }
 
-    /// The title that the real server gives a note: its first line where that has 10 to 100 characters, else the first 80.
+    /// The title that the real server gives a note: its first line where that has 10 to 100 characters, else the
+    /// first 80.
     var derivedTitle: String {
         let text = trimmed
         let line = text.prefix { !$0.isNewline }

@@ -44,9 +44,11 @@ struct Arguments {
           POST /__dev/settle             finish what was captured
           POST /__dev/expire-tokens      let all login tokens expire
           POST /__dev/clear-cache        deleted items are not found by id any more
-          POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal, garbage,
-                                         empty, close, close-after, die, truncate&bytes=N, delay&ms=N, redirect&to=URL;
-                                         path=PATH (default /api/timeline), times=N (default 1; 0: all), skip=N
+          POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal,
+                                         garbage, empty, empty-object, close, close-after, die, stall,
+                                         truncate&bytes=N, delay&ms=N, redirect&to=URL;
+                                         path=PATH (default /api/timeline; PREFIX* too), times=N (default
+                                         1; 0: all), skip=N
           POST /__dev/clear-faults       end them
 
         """

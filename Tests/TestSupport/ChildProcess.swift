@@ -4,8 +4,8 @@ import Synchronization
 
 /// A running binary, killed and reaped when the last reference goes.
 ///
-/// Its output goes into unlinked files rather than pipes: a child never blocks because a test does not read, and no thread
-/// is needed to read along.
+/// Its output goes into unlinked files rather than pipes: a child never blocks because a test does not read, and no
+/// thread is needed to read along.
 public final class ChildProcess: Sendable {
     /// How a process ended.
     public enum Exit: Sendable, Equatable {
