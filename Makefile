@@ -78,11 +78,12 @@ lint: setup-build
 format: setup-build
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
 
-# The tests start the binaries of the same debug build, which `swift build --build-tests` makes too.
+# The tests start the binaries of the same debug build, which `swift build --build-tests` makes too. One at a time: each
+# keeps real servers, clients and processes busy, and hundreds at once starve each other's deadlines on a small machine.
 .PHONY: test
 test: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	$(SWIFT) test --skip-build --disable-xctest $(if $(FILTER),--filter "$(FILTER)") 2>&1 | tee $(TEST_LOG)
+	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter "$(FILTER)") 2>&1 | tee $(TEST_LOG)
 
 .PHONY: check
 check: lint build test demo
@@ -98,7 +99,7 @@ sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/Tests/Tour/tsan.supp'
 sanitize: setup-build setup-test
 	@for sanitizer in $(SANITIZERS); do \
 	    echo "== $$sanitizer sanitizer"; \
-	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest \
+	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest --no-parallel \
 	        $(if $(FILTER),--filter "$(FILTER)"); \
 	done
 
