@@ -121,8 +121,8 @@ extension CopySummary {
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty
         lastError = try Self.lastError(connection)
-        databaseSize = Int64(FileIdentity.size(path: path))
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
+        databaseSize = Int64(FileIdentity.size(path: path)) + walSize
         schemaVersion = Int(try connection.integer("PRAGMA user_version"))
     }
 

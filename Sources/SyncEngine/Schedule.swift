@@ -53,7 +53,8 @@ struct Schedule: Sendable, Equatable {
     /// The most urgent work and when it is due; in the past means now.
     func next(now: Timestamp) -> (work: Work, at: Timestamp) {
         let pollAt = lastPull?.advanced(by: pollInterval(now: now)) ?? now
-        var best: (work: Work, at: Timestamp) = (.pull, max(pollAt, head.notBefore))
+        // A poll that failed is made up for when its backoff is over, not with the next one.
+        var best: (work: Work, at: Timestamp) = (.pull, head.failures > 0 ? head.notBefore : pollAt)
         func consider(_ work: Work, _ at: Timestamp) {
             let at = max(at, deep.notBefore)
             if at < best.at, best.at > now { best = (work, at) }

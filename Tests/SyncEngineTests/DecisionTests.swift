@@ -106,6 +106,14 @@ import Testing
         #expect(schedule.next(now: at(11)) == (.pull, at(300)))
     }
 
+    @Test func aPollThatFailedIsMadeUpForAfterItsBackoff() {
+        var schedule = pulled(0)
+        schedule.head.fail(at: at(300), policy: RetryPolicy(), verdict: .retry(after: nil), draw: 0.5)
+        #expect(schedule.next(now: at(301)) == (.pull, at(302)))
+        schedule.headSucceeded(startedAt: at(302), foundNews: false)
+        #expect(schedule.next(now: at(303)) == (.pull, at(602)))
+    }
+
     @Test func aClockSetBackDoesNotPutThePullOffForYears() {
         let schedule = pulled(1_000_000_000)
         #expect(schedule.next(now: at(0)).at <= at(86_400))
