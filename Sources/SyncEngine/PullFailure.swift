@@ -16,6 +16,8 @@ struct PullFailure: Error, Sendable {
     var verdict: Verdict
     /// "GET /api/timeline", or "database".
     var endpoint: String
+    /// What was committed before it.
+    var changes = Puller.Changes()
 
     init(_ error: UserFacingError, verdict: Verdict, endpoint: String = "GET /api/timeline") {
         self.error = error

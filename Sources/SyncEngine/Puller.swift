@@ -215,7 +215,9 @@ struct Puller: Sendable {
                 // The first failure is the cause; this one is its consequence on the same file.
                 log(.warning, .store, "the history could not be written: \(second.error.message)")
             }
-            throw error
+            var failure = error
+            failure.changes.add(record)
+            throw failure
         }
     }
 

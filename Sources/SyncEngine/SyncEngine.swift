@@ -99,6 +99,7 @@ public final class SyncEngine: Sendable {
     public func runOnce(full: Bool = false) async -> SyncResult {
         var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
+        memory.isOnce = true
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)
         if result.problem == nil {
@@ -121,8 +122,12 @@ public final class SyncEngine: Sendable {
         /// be read.
         var surplus = 0
         var held = 0
+        /// Whether there is no next time.
+        var isOnce = false
         /// Whether what is being done now is anything but looking at the newest items.
         var isDeep = false
+        /// What failed there and has not succeeded since.
+        var deepProblem: UserFacingError?
     }
 
     private func serve(_ requested: [Requested], _ memory: inout Memory) async {
@@ -166,20 +171,23 @@ public final class SyncEngine: Sendable {
             state.nextPullAt = nil
         }
         var result = SyncResult(isComplete: false)
+        var changes = Puller.Changes()
         do {
             memory.isDeep = false
-            let changes = try await perform(work, &memory, request: request, manners: manners)
-            result.added = changes.added
-            result.changed = changes.changed
-            result.deleted = changes.deleted
+            try await perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
             result.problem = await shortcoming(memory)
-            result.isComplete = result.problem == nil
+            let coverage = await store.coverage
+            result.isComplete = result.problem == nil && coverage.isComplete
         } catch {
             let failure = PullFailure(error)
+            changes += failure.changes
             result.problem = failure.error
             await fail(failure, &memory)
         }
+        result.added = changes.added
+        result.changed = changes.changed
+        result.deleted = changes.deleted
         publish { [newAsOf = memory.newAsOf] state in
             state.problem = result.problem
             state.newAsOf = newAsOf
@@ -188,11 +196,11 @@ public final class SyncEngine: Sendable {
     }
 
     private func perform(
-        _ work: Schedule.Work, _ memory: inout Memory, request: SyncRequest, manners: Puller.Manners
-    ) async throws(PullFailure) -> Puller.Changes {
+        _ work: Schedule.Work, _ memory: inout Memory, _ changes: inout Puller.Changes, request: SyncRequest,
+        manners: Puller.Manners
+    ) async throws(PullFailure) {
         let pageSize = memory.schedule.settings.pageSize
         let dialect = try await puller.identity.establish(pageSize: pageSize)
-        var changes = Puller.Changes()
         var hasSwept = false
         let start = time.now()
         if work == .pull {
@@ -213,7 +221,7 @@ public final class SyncEngine: Sendable {
         if !hasSwept, work == .sweep || request.full {
             if dialect == .cursor {
                 guard let swept = try await puller.sweepCursor(pageSize: pageSize, manners: manners) else {
-                    return changes
+                    return
                 }
                 changes += swept
             } else {
@@ -226,8 +234,10 @@ public final class SyncEngine: Sendable {
             changes += checked.changes
             memory.held = checked.held
         }
-        if !skipsDeep { memory.schedule.deep = Schedule.Backoff() }
-        return changes
+        if !skipsDeep {
+            memory.schedule.deep = Schedule.Backoff()
+            memory.deepProblem = nil
+        }
     }
 
     /// - Returns: Whether the pull was a whole pass.
@@ -312,6 +322,7 @@ public final class SyncEngine: Sendable {
         guard failure.verdict != .cancelled else { return }
         let now = time.now()
         let draw = shared.withLock { Double.random(in: 0...1, using: &$0.random) }
+        if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
         memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
         let wait = memory.schedule[keyPath: backoff].notBefore.duration(since: now).wholeMilliseconds
@@ -330,6 +341,7 @@ public final class SyncEngine: Sendable {
 
     /// Why the copy is not complete although the pull succeeded.
     private func shortcoming(_ memory: Memory) async -> UserFacingError? {
+        if let problem = memory.deepProblem { return problem }
         if memory.held > 0 {
             return UserFacingError(
                 .deletionsHeld,
