@@ -35,17 +35,19 @@ public final class SerialThreadExecutor: SerialExecutor {
 
     public func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
-        let first = state.withLock { state in
+        // Signalled under the lock: the thread closes the descriptor when it ends, and cannot end before it has the lock.
+        state.withLock { state in
             state.jobs.append(unowned)
-            return state.jobs.count == 1
+            if state.jobs.count == 1 { signal() }
         }
-        if first { signal() }
     }
 
     /// Ends the thread after the jobs that are queued. Nothing may be enqueued afterwards.
     public func stop() {
-        state.withLock { $0.stopped = true }
-        signal()
+        state.withLock { state in
+            state.stopped = true
+            signal()
+        }
     }
 
     private func signal() {

@@ -37,6 +37,18 @@ public struct Coverage: Sendable, Equatable {
         merge()
     }
 
+    /// Forgets when stretches were read whose time lies in the future: the clock was set back, and nobody knows when it
+    /// really was. They still count as read; edits and deletions in them are known as of no time until they are read again.
+    ///
+    /// - Returns: Whether there were any.
+    mutating func distrust(readsAfter now: Timestamp) -> Bool {
+        guard intervals.contains(where: { $0.readAt > now }) else { return false }
+        for index in intervals.indices where intervals[index].readAt > now { intervals[index].readAt = .earliest }
+        sweepStart = nil
+        merge()
+        return true
+    }
+
     /// Ends the sweep, finished or given up.
     public mutating func endSweep() {
         sweepStart = nil
@@ -111,8 +123,12 @@ public struct Coverage: Sendable, Equatable {
     /// Whether everything from the bottom of the timeline to `newest` is covered.
     public var isComplete: Bool { !intervals.isEmpty && gaps().isEmpty }
 
-    /// When the oldest read that still counts began: edits and deletions are known as of then. `nil` while there are gaps.
-    public var oldestRead: Timestamp? { isComplete ? intervals.map(\.readAt).min() : nil }
+    /// When the oldest read that still counts began: edits and deletions are known as of then. `nil` while there are gaps,
+    /// or where nobody knows.
+    public var oldestRead: Timestamp? {
+        guard isComplete, let oldest = intervals.map(\.readAt).min(), oldest > .earliest else { return nil }
+        return oldest
+    }
 
     /// The stretches below `newest` that are not covered, newest first. With `sweeping`, those that the sweep under way
     /// has not read.

@@ -29,6 +29,7 @@ enum Schema {
             complete INTEGER NOT NULL DEFAULT 0 CHECK (complete IN (0, 1)),
             sweep_started_at TEXT,
             swept_at TEXT,
+            head_open INTEGER NOT NULL DEFAULT 0 CHECK (head_open IN (0, 1)),
             deletions_held INTEGER NOT NULL DEFAULT 0,
             live INTEGER NOT NULL DEFAULT 0,
             deleted INTEGER NOT NULL DEFAULT 0,
@@ -129,7 +130,9 @@ enum Schema {
             WHERE item.deleted_at IS NULL;
 
         CREATE VIEW sync_state AS
-            SELECT server_url, dialect, account_id, account_name, complete, new_as_of, edits_as_of, live, deleted,
+            SELECT server_url, dialect, account_id, account_name,
+                complete = 1 AND NOT EXISTS (SELECT 1 FROM crowded_instant) AS complete,
+                new_as_of, edits_as_of, live, deleted,
                 (SELECT count(*) FROM item WHERE missing_since IS NOT NULL) AS suspects,
                 deletions_held,
                 (SELECT count(*) FROM rejected_item) AS rejected,

@@ -6,8 +6,8 @@ final class Statements {
     let updateItem: Statement
     let sameItem: Statement
     let reviveItem: Statement
-    let itemsBetween: Statement
-    let suspectItem: Statement
+    let absentItem: Statement
+    let suspectItems: Statement
     let deletedItem: Statement
 
     init(_ connection: Connection) throws(SQLiteFailure) {
@@ -42,13 +42,19 @@ final class Statements {
             WHERE id = ?1 AND (deleted_at IS NOT NULL OR missing_since IS NOT NULL)
             """)
         deletedItem = try connection.prepare("SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NOT NULL")
-        itemsBetween = try connection.prepare(
+        absentItem = try connection.prepare(
             """
-            SELECT id FROM item
+            SELECT 1 FROM item
             WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL
+                AND id NOT IN (SELECT value FROM json_each(?3))
+            LIMIT 1
             """)
-        suspectItem = try connection.prepare(
-            "UPDATE item SET missing_since = ?2 WHERE id = ?1 AND missing_since IS NULL AND deleted_at IS NULL")
+        suspectItems = try connection.prepare(
+            """
+            UPDATE item SET missing_since = ?4
+            WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL
+                AND id NOT IN (SELECT value FROM json_each(?3))
+            """)
     }
 }
 

@@ -10,18 +10,21 @@ extension Store {
         try write { connection throws(SQLiteFailure) in
             try Self.save(next, connection)
             try connection.prepare("UPDATE copy SET swept_at = ?").bind(end).run()
+            try forgetUnseenRejected(connection)
         }
         coverage = next
         coverageIsNewer = false
+        rejectedSeen = nil
     }
 
     /// Marks the beginning of a sweep in the coverage; the file hears of it with the next write.
     public func beginSweep(at start: Timestamp) {
         coverage.beginSweep(at: start)
         coverageIsNewer = true
+        rejectedSeen = []
     }
 
-    /// Gives up a sweep that cannot be finished, for instance because the server is another one now.
+    /// Gives up a sweep, because another one is to begin.
     public func abandonSweep() {
         guard coverage.sweepStart != nil else { return }
         coverage.endSweep()
@@ -32,16 +35,16 @@ extension Store {
     ///
     /// - Parameter foundBefore: One that was found when it was asked for is asked for again only if that was before this
     ///   time: servers cache single items for half an hour.
-    public func suspects(foundBefore: Timestamp) throws(UserFacingError) -> [String] {
+    public func suspects(foundBefore: Timestamp, limit: Int = 1_000) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
                 SELECT item.id FROM item, copy
                 WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
                     AND (found_at IS NULL OR found_at <= ?)
-                ORDER BY item.created_at DESC
+                ORDER BY item.created_at DESC LIMIT ?
                 """
-            ).bind(foundBefore)
+            ).bind(foundBefore).bind(limit)
             var ids: [String] = []
             while try rows.step() {
                 if let id = rows.text(0) { ids.append(id) }
@@ -50,11 +53,30 @@ extension Store {
         }
     }
 
-    /// When the earliest suspect was found that waits to be asked for again.
-    public func oldestFoundSuspect() throws(UserFacingError) -> Timestamp? {
+    /// How many suspects `suspects` would name without a limit.
+    public func suspectCount(foundBefore: Timestamp) throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in
-            try connection.text("SELECT min(found_at) FROM item WHERE missing_since IS NOT NULL")
-                .flatMap { Timestamp($0) }
+            let row = try connection.prepare(
+                """
+                SELECT count(*) FROM item, copy
+                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
+                    AND (found_at IS NULL OR found_at <= ?)
+                """
+            ).bind(foundBefore)
+            return try row.step() ? row.int(0) : 0
+        }
+    }
+
+    /// Since when a suspect waits to be asked for: `earliest` for one that never was, else when it was last found. `nil`
+    /// where there is none, or where their number is held back.
+    public func suspectsWaitSince() throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            try connection.text(
+                """
+                SELECT min(coalesce(found_at, '\(Timestamp.earliest)')) FROM item, copy
+                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND copy.deletions_held = 0
+                """
+            ).flatMap { Timestamp($0) }
         }
     }
 
@@ -116,6 +138,13 @@ extension Store {
         guard known != Int64(count) else { return }
         try write { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE copy SET deletions_held = ?").bind(count).run()
+        }
+    }
+
+    /// Deletions that wait for a person's word.
+    public func deletionsHeld() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT deletions_held FROM copy"))
         }
     }
 

@@ -18,7 +18,10 @@ extension Store {
                 for rejected in page.rejected {
                     guard try Self.isKnown(rejected, connection) else { return .news }
                 }
-                if try !absentIDs(from: page, statements).isEmpty { return .news }
+                if let statement = statements.absentItem.binding(absenceOf: page) {
+                    defer { statement.reset() }
+                    if try statement.step() { return .news }
+                }
                 if let interval = page.coverage, !covered.covers(interval) { return .news }
                 if try !Self.isKnown(page.crowded, provenIn: page.proven, connection) { return .news }
             }
@@ -29,6 +32,7 @@ extension Store {
     /// Takes note of pages that only repeat what the copy holds: their coverage becomes newer, in memory. The file hears
     /// of it with the next write, or with `saveCoverage`.
     public func noteUnchanged(_ pages: [PageChange]) {
+        noteRejected(pages)
         for interval in pages.compactMap(\.coverage) {
             let before = coverage
             coverage.insert(interval)
@@ -65,7 +69,13 @@ extension Store {
         }
         coverage = next
         coverageIsNewer = false
+        noteRejected(pages)
         return (counts, record)
+    }
+
+    /// Call when the clock may have been set back: see `Coverage.distrust`.
+    public func distrust(readsAfter now: Timestamp) {
+        if coverage.distrust(readsAfter: now) { coverageIsNewer = true }
     }
 
     /// Writes the coverage if only memory knows it.
@@ -81,9 +91,8 @@ extension Store {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
         // Before the page's own items are there: in a backfill there is then nothing to compare with.
-        for id in try absentIDs(from: page, statements) {
-            statements.suspectItem.reset()
-            counts.suspects += try statements.suspectItem.bind(id).bind(now).run()
+        if let statement = statements.suspectItems.binding(absenceOf: page) {
+            counts.suspects += try statement.bind(now).run()
         }
         for item in page.items {
             if try statements.insertItem.bind(item).run() == 1 {
@@ -107,33 +116,19 @@ extension Store {
         return counts
     }
 
-    /// Ids that the copy has within what the page proves, and the page lacks. None where an element of the page has no
-    /// readable id: it could be any of them.
-    private func absentIDs(from page: PageChange, _ statements: Statements) throws(SQLiteFailure) -> [String] {
-        guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return [] }
-        let between = statements.itemsBetween.reset().bind(proven.lowerBound).bind(proven.upperBound)
-        defer { between.reset() }
-        var present: Set<String> = []
-        var absent: [String] = []
-        while try between.step() {
-            guard let id = between.text(0) else { continue }
-            if present.isEmpty { present = Set(page.items.map(\.id)).union(page.rejected.compactMap(\.id)) }
-            if !present.contains(id) { absent.append(id) }
-        }
-        return absent
-    }
-
     // MARK: Rejected items
 
+    /// By its id where there is one: the rest of its text may vary from answer to answer.
     private static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
-        try connection.prepare("SELECT 1 FROM rejected_item WHERE raw = ?").bind(rejected.raw).step()
+        try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
+            .bind(rejected.id).bind(rejected.raw).step()
     }
 
     private static func keep(
         _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> Int {
         var kept = 0
-        for item in rejected {
+        for item in rejected where try !isKnown(item, connection) {
             kept += try connection.prepare(
                 """
                 INSERT INTO rejected_item (raw, item_id, reason, first_seen) VALUES (?, ?, ?, ?)
@@ -151,21 +146,21 @@ extension Store {
         return kept
     }
 
-    /// Forgets rejected items that a whole sweep did not see again.
-    public func forgetRejected(except seen: Set<String>) throws(UserFacingError) {
-        let gone = try read { connection throws(SQLiteFailure) in
-            let all = try connection.prepare("SELECT raw FROM rejected_item")
-            var gone: [String] = []
-            while try all.step() {
-                if let raw = all.text(0), !seen.contains(raw) { gone.append(raw) }
-            }
-            return gone
+    private func noteRejected(_ pages: [PageChange]) {
+        for item in pages.lazy.flatMap(\.rejected) { rejectedSeen?.insert(item.id ?? item.raw) }
+    }
+
+    /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
+    func forgetUnseenRejected(_ connection: Connection) throws(SQLiteFailure) {
+        guard let seen = rejectedSeen else { return }
+        let all = try connection.prepare("SELECT raw, item_id FROM rejected_item")
+        var gone: [String] = []
+        while try all.step() {
+            guard let raw = all.text(0) else { continue }
+            if !seen.contains(all.text(1) ?? raw) { gone.append(raw) }
         }
-        guard !gone.isEmpty else { return }
-        try write { connection throws(SQLiteFailure) in
-            for raw in gone {
-                try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
-            }
+        for raw in gone {
+            try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
         }
     }
 
@@ -241,5 +236,20 @@ struct CounterDeltas {
         guard live != 0 || deleted != 0 else { return }
         try connection.prepare("UPDATE copy SET live = live + ?, deleted = deleted + ?")
             .bind(live).bind(deleted).run()
+    }
+}
+
+extension Statement {
+    /// Binds what tells which items a page lacks: the stretch that it proves, and the ids that it has. `nil` where nothing
+    /// can be said: the page proves nothing, or has an element without a readable id, which could be any of them.
+    fileprivate func binding(absenceOf page: PageChange) -> Statement? {
+        guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }
+        var present: [UInt8] = [UInt8(ascii: "[")]
+        for id in page.items.lazy.map(\.id) + page.rejected.compactMap(\.id) {
+            if present.count > 1 { present.append(UInt8(ascii: ",")) }
+            JSONText.appendString(id, to: &present)
+        }
+        present.append(UInt8(ascii: "]"))
+        return reset().bind(proven.lowerBound).bind(proven.upperBound).bind(String(decoding: present, as: UTF8.self))
     }
 }

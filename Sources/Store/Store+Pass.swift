@@ -4,6 +4,7 @@ public import PRSNLCore
 // temporary table, outside the file and outside memory, and compared at the end.
 extension Store {
     public func beginPass() throws(UserFacingError) {
+        rejectedSeen = []
         try read { connection throws(SQLiteFailure) in
             try connection.execute("CREATE TEMP TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
             try connection.execute("DELETE FROM temp.seen")
@@ -51,12 +52,28 @@ extension Store {
                 """
             ).bind(end).run()
             try Self.save(next, connection)
-            try connection.prepare("UPDATE copy SET swept_at = ?").bind(end).run()
+            try connection.prepare("UPDATE copy SET swept_at = ?, head_open = 0").bind(end).run()
+            try forgetUnseenRejected(connection)
             record = try Self.save(record, connection)
         }
         coverage = next
         coverageIsNewer = false
+        rejectedSeen = nil
         return record
+    }
+
+    /// Whether a look at the newest pages was begun and did not reach what was known: what lies between is only found by
+    /// a pass.
+    public func headIsOpen() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT head_open FROM copy") == 1
+        }
+    }
+
+    public func setHeadOpen(_ isOpen: Bool) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
+        }
     }
 
     /// A pass that found everything as it was: the coverage is newer, in memory.

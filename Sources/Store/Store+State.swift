@@ -39,10 +39,10 @@ extension Store {
     }
 
     /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping; in
-    /// between the engine keeps it in memory, so that a poll without news writes nothing.
+    /// between the engine keeps it in memory, so that a poll without news writes nothing. It may go back with the clock.
     public func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET new_as_of = ?1 WHERE new_as_of IS NULL OR new_as_of < ?1")
+            try connection.prepare("UPDATE copy SET new_as_of = ?1 WHERE new_as_of IS NOT ?1")
                 .bind(time).run()
         }
     }
@@ -85,11 +85,18 @@ extension Store {
     /// Marks all errors as over: a pull has succeeded since.
     public func noteSuccess() throws(UserFacingError) {
         let standing = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE over = 0)")
+            try connection.integer(
+                """
+                SELECT EXISTS (SELECT 1 FROM recurring_error
+                    WHERE over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)')
+                """)
         }
         guard standing == 1 else { return }
         try write { connection throws(SQLiteFailure) in
-            try connection.execute("UPDATE recurring_error SET over = 1 WHERE over = 0")
+            // A damaged file does not heal by a pull.
+            try connection.execute(
+                "UPDATE recurring_error SET over = 1 WHERE over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'"
+            )
         }
     }
 

@@ -20,6 +20,10 @@ public actor Store {
     var markedOpen = false
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
     public nonisolated let wasStoppedUncleanly: Bool
+    /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
+    var rejectedSeen: Set<String>?
+    /// Why nothing more is written: the file was found damaged.
+    private var refusal: UserFacingError?
     /// Whether memory knows of newer reads than the file does.
     var coverageIsNewer = false
     /// Whether a reader that keeps the WAL from being emptied was reported.
@@ -103,7 +107,8 @@ public actor Store {
     public func close() {
         guard let connection else { return }
         do {
-            if markedOpen {
+            // A damaged file is to be checked again at the next start.
+            if markedOpen, refusal == nil {
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
                 markedOpen = false
             }
@@ -121,6 +126,11 @@ public actor Store {
         connection?.releaseMemory()
     }
 
+    /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
+    public func refuseWrites(_ error: UserFacingError) {
+        refusal = error
+    }
+
     // MARK: Writing
 
     /// Runs `body` in one transaction, unless the file at `path` is no longer the open one.
@@ -129,6 +139,7 @@ public actor Store {
         _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
+        if let refusal { throw refusal }
         try identity.check(path: path)
         do {
             let result = try connection.transaction { () throws(SQLiteFailure) in

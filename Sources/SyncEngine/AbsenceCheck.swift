@@ -25,17 +25,19 @@ struct AbsenceCheck {
     ) async throws(PullFailure) -> (record: PullRecord, held: Int) {
         var record = record
         do {
-            let suspects = try await store.suspects(foundBefore: time.now().advanced(by: .zero - Self.cacheTime))
-            let limit = Self.believable(live: try await store.liveCount())
-            if suspects.count > limit, !accepted {
-                try await store.setDeletionsHeld(suspects.count)
-                return (record, suspects.count)
+            let cutoff = time.now().advanced(by: .zero - Self.cacheTime)
+            let count = try await store.suspectCount(foundBefore: cutoff)
+            if count > Self.believable(live: try await store.liveCount()), !accepted {
+                try await store.setDeletionsHeld(count)
+                return (record, count)
+            }
+            // Those that were found leave the list by that, those that are gone by being buried.
+            while case let suspects = try await store.suspects(foundBefore: cutoff, limit: Self.batch),
+                !suspects.isEmpty
+            {
+                record = try await decide(suspects, record: record)
             }
             try await store.setDeletionsHeld(0)
-            for start in stride(from: 0, to: suspects.count, by: Self.batch) {
-                record = try await decide(
-                    Array(suspects[start..<min(start + Self.batch, suspects.count)]), record: record)
-            }
             try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
         } catch {
             throw PullFailure(error)

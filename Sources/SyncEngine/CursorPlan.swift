@@ -32,6 +32,8 @@ struct CursorPlan: Sendable, Equatable {
     /// The newest instant that the copy covers already: a page from the top proves up to there too, also where the
     /// server has nothing so new any more.
     private let knownNewest: Timestamp
+    /// What lies above this can still be added to.
+    private let newestPossible: Timestamp
     private let limit: Int
     private(set) var request: Request
 
@@ -39,9 +41,11 @@ struct CursorPlan: Sendable, Equatable {
     ///   - top: The newest instant to read, or `nil` for whatever is newest.
     ///   - bottom: The oldest.
     init(
-        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, limit: Int, knownNewest: Timestamp = .earliest
+        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, limit: Int, knownNewest: Timestamp = .earliest,
+        newestPossible: Timestamp = .latest
     ) {
         self.bottom = bottom
+        self.newestPossible = newestPossible
         self.knownNewest = knownNewest
         self.readAt = readAt
         self.limit = min(max(limit, 1), Self.largestPage)
@@ -55,7 +59,10 @@ struct CursorPlan: Sendable, Equatable {
     mutating func take(_ page: TimelinePage) throws(PullFailure) -> (change: PageChange, next: Step) {
         try check(page)
         let top = request.before?.previous ?? .latest
-        let newest = request.before == nil ? max(page.items.first?.createdAt ?? .earliest, knownNewest) : top
+        // Not beyond the time of reading: an item dated tomorrow does not mean that today has been read.
+        let newest =
+            request.before == nil
+            ? min(max(page.items.first?.createdAt ?? .earliest, knownNewest), newestPossible) : top
         guard let last = page.nextCursor else {
             let change = PageChange(
                 items: page.items, rejected: page.rejected, proven: .earliest...top,

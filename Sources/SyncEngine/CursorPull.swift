@@ -26,7 +26,8 @@ struct CursorPull {
         pace: (Duration) async throws -> Void = { _ in }, givesWay: () -> Bool = { false }
     ) async throws(PullFailure) -> End {
         var plan = CursorPlan(
-            top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest)
+            top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest,
+            newestPossible: max(time.now(), knownNewest))
         do {
             var step = CursorPlan.Step.request(plan.request)
             while true {
@@ -38,11 +39,11 @@ struct CursorPull {
                     onPage(page.items.count, page.items.last?.createdAt)
                     step = next
                     if next != .finished {
+                        try await pace(took)
                         if givesWay() {
                             try await committer.flush()
                             return .gaveWay
                         }
-                        try await pace(took)
                     }
                 case .crowded(let instant):
                     let change = try await explore(instant, readAt: readAt)

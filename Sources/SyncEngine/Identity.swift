@@ -78,9 +78,16 @@ struct Identity: Sendable {
         }
     }
 
-    /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to.
+    /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a
+    ///   list of items alone does not say whether it is the last page.
     func check(_ page: TimelinePage, is dialect: Dialect) throws(PullFailure) {
-        guard let other = page.dialect, other != dialect else { return }
+        guard let other = page.dialect else {
+            throw PullFailure(
+                UserFacingError(
+                    .unexpectedShape, "The server's page does not say how it goes on.",
+                    consequence: "Nothing of that page was written."), verdict: .retry(after: nil))
+        }
+        guard other != dialect else { return }
         throw PullFailure(
             UserFacingError(
                 .serverChanged,

@@ -1,6 +1,7 @@
 import PRSNLClient
 import PRSNLCore
 import Store
+import Synchronization
 
 /// Reads dialects P and E, whose pages shift while one reads them: a whole pass counts only when its pages fit together.
 struct PassPull {
@@ -11,6 +12,7 @@ struct PassPull {
     let dialect: Dialect
     let committer: PageCommitter
     let requests: RequestCounter
+    let size: PassPageSize
     let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
 
     /// Passes in a row that may be spoilt by changes before the pull gives up for now.
@@ -18,7 +20,7 @@ struct PassPull {
     /// Below this many items, the small server is asked for all at once: one answer cannot shift.
     static let allAtOnce = 2_000
 
-    private var largestPage: Int { dialect == .express ? 1_000 : 100 }
+    private var largestPage: Int { min(size.limit, dialect == .express ? 1_000 : 100) }
 
     /// Reads everything, until a pass holds.
     ///
@@ -30,7 +32,7 @@ struct PassPull {
             for _ in 0..<Self.mostPasses {
                 let start = time.now()
                 try await store.beginPass()
-                let total = try await onePass(pace: pace)
+                let total = try await onePassWithPagesThatFit(pace: pace)
                 try await committer.flush()
                 if let total { return (try await finish(startedAt: start), total) }
             }
@@ -60,15 +62,25 @@ struct PassPull {
 
     // MARK: One pass
 
+    /// The small server sends whole texts; a page of them may be larger than an answer may be.
+    private func onePassWithPagesThatFit(pace: (Duration) async throws -> Void) async throws -> Int? {
+        while true {
+            do {
+                return try await onePass(pace: pace)
+            } catch let error as APIError {
+                guard case .networkError(.answerTooLarge) = error.kind, size.reduce(below: largestPage) else {
+                    throw error
+                }
+                try await store.beginPass()
+            }
+        }
+    }
+
     /// - Returns: How many items there are, where the pages fit together.
     private func onePass(pace: (Duration) async throws -> Void) async throws -> Int? {
         let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage))
-        guard let total = first.page.total else {
-            throw PullFailure(
-                UserFacingError(.dialectUnknown, "The server's page does not say how many items there are."),
-                verdict: .retry(after: nil))
-        }
-        if dialect == .express, total > largestPage, total < Self.allAtOnce {
+        guard let total = first.page.total else { throw Self.noTotal }
+        if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {
             let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce))
             try await take(all)
             return all.page.count == all.page.total ? all.page.total : nil
@@ -114,36 +126,53 @@ struct PassPull {
 
     /// What a look at the newest pages found.
     struct Head: Sendable {
-        /// The list is surely as long as the copy: no pass is needed for that.
-        var isWhole = false
-        var total: Int?
+        /// The server says that its list is as it was.
+        var isUnchanged = false
+        var total = 0
         var etag: String?
     }
 
     /// Reads from the top until a page brings nothing new.
+    ///
+    /// Until then the file says that the head is open: a next look would find the first page known and stop there, so one
+    /// that was interrupted must be followed by a pass.
     ///
     /// - Parameter etag: Of the last such answer; the server then says in one short answer that nothing has changed.
     func head(etag: String?, pageSize: Int) async throws(PullFailure) -> Head {
         do {
             let limit = min(pageSize, largestPage)
             var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), etag: etag)
-            if page.page.notModified { return Head(isWhole: true, etag: etag) }
-            let head = Head(total: page.page.total, etag: page.page.etag)
+            if page.page.notModified { return Head(isUnchanged: true, etag: etag) }
+            guard let total = page.page.total else { throw Self.noTotal }
+            let head = Head(total: total, etag: page.page.etag)
+            var isOpen = false
             while true {
                 let change = PageChange(items: page.page.items, rejected: page.page.rejected)
-                let isKnown = try await store.novelty(of: [change]) != .news
+                let end = page.number.start + page.page.count
+                let isLast =
+                    try await store.novelty(of: [change]) != .news || page.page.count == 0
+                    || end >= page.page.total ?? 0
+                if !isLast, !isOpen {
+                    try await store.setHeadOpen(true)
+                    isOpen = true
+                }
                 try await committer.add(change, fetchTook: page.took)
                 onPage(page.page.items.count, page.page.total)
-                let end = page.number.start + page.page.count
-                if isKnown || page.page.count == 0 || end >= page.page.total ?? 0 { break }
+                if isLast { break }
                 page = try await fetch(OverlappingPages.following(end, largest: largestPage))
             }
             try await committer.flush()
+            if isOpen { try await store.setHeadOpen(false) }
             return head
         } catch {
+            await committer.abandon()
             throw PullFailure(error)
         }
     }
+
+    private static let noTotal = PullFailure(
+        UserFacingError(.unexpectedShape, "The server's page does not say how many items there are."),
+        verdict: .retry(after: nil))
 
     // MARK: Requests
 
@@ -179,5 +208,23 @@ struct PassPull {
             TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
         if !page.notModified { try identity.check(page, is: dialect) }
         return Fetched(number: number, page: page, took: time.uptime() - start)
+    }
+}
+
+/// How many items a page of P and E may have: fewer, once a page was too large to be read.
+final class PassPageSize: Sendable {
+    private static let largest = 1_000
+    /// Below this, pages cannot be made to overlap any more.
+    private static let smallest = 50
+
+    private let value = Atomic(PassPageSize.largest)
+    var limit: Int { value.load(ordering: .relaxed) }
+    var isReduced: Bool { limit < Self.largest }
+
+    /// - Returns: False where they are as small as they can be.
+    func reduce(below current: Int) -> Bool {
+        guard current > Self.smallest else { return false }
+        value.store(max(current / 2, Self.smallest), ordering: .relaxed)
+        return true
     }
 }

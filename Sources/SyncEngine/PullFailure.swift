@@ -49,6 +49,18 @@ struct PullFailure: Error, Sendable {
         }
     }
 
+    /// Whether every other request would fail in the same way, so that there is no use in trying something else meanwhile.
+    var concernsEverything: Bool {
+        if case .retry(after: .some) = verdict { return true }
+        switch error.code {
+        case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .portal, .unauthorized, .forbidden, .needsLogin,
+            .accountChanged, .serverChanged, .databaseReplaced, .databaseDamaged, .databaseReadOnly, .diskFull:
+            return true
+        default:
+            return false
+        }
+    }
+
     static let cancelled = PullFailure(
         UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),
         verdict: .cancelled)

@@ -10,8 +10,9 @@ struct Puller: Sendable {
     let time: TimeSource
     let log: LogHandler
     let progress: @Sendable (EngineState.Progress?) -> Void
+    let pageSize = PassPageSize()
 
-    /// The head is read this far below the newest covered instant: items that were hidden, or arrived late.
+    /// The head is read down to this long before the last look: items that were hidden then, or arrived late.
     static let overlap: Duration = .seconds(15 * 60)
     /// Items that the server works on for longer than this are left to the sweep.
     static let pendingLimit: Duration = .seconds(86_400)
@@ -50,12 +51,14 @@ struct Puller: Sendable {
     // MARK: Dialect C
 
     /// The newest items, down to what is known.
-    func head(pageSize: Int) async throws(PullFailure) -> Changes {
+    ///
+    /// - Parameter lastHead: When the head was last read; `nil` where nobody knows.
+    func head(pageSize: Int, lastHead: Timestamp?) async throws(PullFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
-        let bottom = isFirst ? .earliest : try await headBottom(coverage, now: start)
+        let bottom = isFirst ? .earliest : try await headBottom(coverage, lastHead: lastHead, now: start)
         changes.add(
             try await record(isFirst ? .backfill : .head) { committer, requests throws(PullFailure) in
                 _ = try await cursorPull(committer, requests).run(
@@ -94,8 +97,13 @@ struct Puller: Sendable {
         return gap
     }
 
-    private func headBottom(_ coverage: Coverage, now: Timestamp) async throws(PullFailure) -> Timestamp {
-        let overlapped = (coverage.newest ?? .earliest).advanced(by: .zero - Self.overlap)
+    /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
+    /// and again. Whatever the clocks say, a gap that is left above the bottom is a gap in the coverage, and is filled.
+    private func headBottom(
+        _ coverage: Coverage, lastHead: Timestamp?, now: Timestamp
+    ) async throws(PullFailure) -> Timestamp {
+        let newest = coverage.newest ?? .earliest
+        let overlapped = min(newest.next, min(lastHead ?? newest, now).advanced(by: .zero - Self.overlap))
         do {
             let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
             return min(overlapped, pending ?? .latest)
@@ -106,8 +114,10 @@ struct Puller: Sendable {
 
     /// The whole line again, or what a sweep that was interrupted has left.
     ///
+    /// - Parameter anew: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, manners: Manners) async throws(PullFailure) -> Changes? {
+    func sweepCursor(pageSize: Int, manners: Manners, anew: Bool) async throws(PullFailure) -> Changes? {
+        if anew { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
         var changes = Changes()
@@ -173,7 +183,7 @@ struct Puller: Sendable {
         let meter = ProgressMeter(kind: committer.record.kind, time: time, report: progress)
         return PassPull(
             client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
-            requests: requests, onPage: { meter.page($0, nil, expected: $1) })
+            requests: requests, size: pageSize, onPage: { meter.page($0, nil, expected: $1) })
     }
 
     // MARK: Absence

@@ -27,7 +27,13 @@ struct Schedule: Sendable, Equatable {
     var isSweeping = false
     var hasGaps = false
     var live = 0
-    var oldestFound: Timestamp?
+    /// Whether the copy has no gaps.
+    var isComplete = false
+    /// Since when a suspect waits to be asked for; `earliest` for one that never was.
+    var suspectsWaitSince: Timestamp?
+    var lastCheck: Timestamp?
+    /// The server, or the way to it, gives nothing to anybody before this.
+    var closedUntil = Timestamp.earliest
     /// Failures of pulls of the newest items.
     var head = Backoff()
     /// Failures of everything else: one bad row far down on the server must not keep new items away.
@@ -52,25 +58,45 @@ struct Schedule: Sendable, Equatable {
 
     /// The most urgent work and when it is due; in the past means now.
     func next(now: Timestamp) -> (work: Work, at: Timestamp) {
-        let pollAt = lastPull?.advanced(by: pollInterval(now: now)) ?? now
-        // A poll that failed is made up for when its backoff is over, not with the next one.
-        var best: (work: Work, at: Timestamp) = (.pull, head.failures > 0 ? head.notBefore : pollAt)
+        var best: (work: Work, at: Timestamp) = (.pull, pullAt(now: now))
         func consider(_ work: Work, _ at: Timestamp) {
             let at = max(at, deep.notBefore)
             if at < best.at, best.at > now { best = (work, at) }
         }
         if hasGaps { consider(.fill, now) }
-        if let oldestFound { consider(.check, oldestFound.advanced(by: AbsenceCheck.cacheTime)) }
-        if isSweeping {
+        if let since = suspectsWaitSince {
+            let due = since == .earliest ? now : since.advanced(by: AbsenceCheck.cacheTime)
+            consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due))
+        }
+        if isSweeping || isComplete && editsAsOf == nil {
             consider(.sweep, now)
         } else if let editsAsOf {
             consider(.sweep, editsAsOf.advanced(by: sweepInterval))
         }
-        // A clock that was set back must not put the next pull off for years.
-        let latest = now.advanced(by: max(sweepInterval, pollInterval(now: now), .seconds(3_600)))
-        best.at = min(best.at, latest)
+        best.at = max(best.at, closedUntil)
         return best
     }
+
+    /// When the newest items are looked at next. A poll that failed is made up for when its backoff is over.
+    func pullAt(now: Timestamp) -> Timestamp {
+        max(closedUntil, head.failures > 0 ? head.notBefore : lastPull?.advanced(by: pollInterval(now: now)) ?? now)
+    }
+
+    /// Forgets times that lie further in the future than they can have been set to: the clock was set back.
+    mutating func distrustClock(now: Timestamp) {
+        let limit = now.advanced(by: Self.clockTolerance)
+        if let last = lastPull, last > limit { lastPull = nil }
+        if let last = lastNews, last > limit { lastNews = nil }
+        if let last = lastCheck, last > limit { lastCheck = nil }
+        let longest = now.advanced(by: RetryPolicy().cap + Self.clockTolerance)
+        if head.notBefore > longest { head.notBefore = now }
+        if deep.notBefore > longest { deep.notBefore = now }
+        if closedUntil > longest { closedUntil = now }
+    }
+
+    /// Small steps of the clock, as time servers make them, are no reason to doubt anything.
+    static let clockTolerance: Duration = .seconds(60)
+    private static let betweenChecks: Duration = .seconds(60)
 
     /// Whether something failed and is yet to be tried again.
     func isWaiting(now: Timestamp) -> Bool { head.failures > 0 || deep.notBefore > now }

@@ -75,6 +75,7 @@ public final class SyncEngine: Sendable {
         await remember(&memory)
         while !Task.isCancelled {
             memory.schedule.settings = shared.withLock { $0.settings }
+            await distrustClock(&memory)
             let requested = takeRequests()
             let now = time.now()
             let next = memory.schedule.next(now: now)
@@ -100,6 +101,7 @@ public final class SyncEngine: Sendable {
         var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         memory.isOnce = true
+        await distrustClock(&memory)
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)
         if result.problem == nil {
@@ -118,8 +120,9 @@ public final class SyncEngine: Sendable {
         var newAsOf: Timestamp?
         var savedNewAsOf: Timestamp?
         var etag: String?
-        /// Items on the server less those in the copy, after the last pass: what P and E never list, or what could not
-        /// be read.
+        /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
+        var listTotal: Int?
+        /// Those less the ones in the copy: items that are hidden, or could not be read.
         var surplus = 0
         var held = 0
         /// Whether there is no next time.
@@ -137,6 +140,7 @@ public final class SyncEngine: Sendable {
         // Somebody who asks has perhaps just mended it.
         memory.schedule.head = Schedule.Backoff()
         memory.schedule.deep = Schedule.Backoff()
+        memory.schedule.closedUntil = .earliest
         let result = await attempt(.pull, &memory, request: request, manners: .none)
         for one in requested { one.answer.resume(returning: result) }
     }
@@ -150,7 +154,7 @@ public final class SyncEngine: Sendable {
 
     /// A sweep in the background leaves the server four fifths of its time, and lets polls and people go first.
     private func manners(_ schedule: Schedule) -> Puller.Manners {
-        let pollAt = (schedule.lastPull ?? time.now()).advanced(by: schedule.pollInterval(now: time.now()))
+        let pollAt = schedule.pullAt(now: time.now())
         return Puller.Manners(
             pace: { [time] took in
                 try await time.sleep(min(max(took * 4, .milliseconds(20)), .seconds(10)))
@@ -205,7 +209,7 @@ public final class SyncEngine: Sendable {
         let start = time.now()
         if work == .pull {
             if dialect == .cursor {
-                changes += try await puller.head(pageSize: pageSize)
+                changes += try await puller.head(pageSize: pageSize, lastHead: memory.newAsOf)
             } else {
                 hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
             }
@@ -220,7 +224,10 @@ public final class SyncEngine: Sendable {
         if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {
             if dialect == .cursor {
-                guard let swept = try await puller.sweepCursor(pageSize: pageSize, manners: manners) else {
+                guard
+                    let swept = try await puller.sweepCursor(
+                        pageSize: pageSize, manners: manners, anew: request.full)
+                else {
                     return
                 }
                 changes += swept
@@ -233,7 +240,9 @@ public final class SyncEngine: Sendable {
             let checked = try await puller.check(accepted: request.acceptDeletions)
             changes += checked.changes
             memory.held = checked.held
+            memory.schedule.lastCheck = time.now()
         }
+        if let total = memory.listTotal { memory.surplus = try await surplus(total) }
         if !skipsDeep {
             memory.schedule.deep = Schedule.Backoff()
             memory.deepProblem = nil
@@ -248,31 +257,43 @@ public final class SyncEngine: Sendable {
             changes += try await pass(dialect, &memory, manners: manners)
             return true
         }
-        let start = time.now()
-        let (found, head) = try await puller.headOfPages(
-            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
-        changes += found
-        memory.etag = head.etag
-        let surplus = try await surplus(head.total)
-        if !head.isWhole, surplus != memory.surplus {
+        // A look that was begun and not finished may have left edits below what it read.
+        if try await isHeadOpen() {
             changes += try await pass(dialect, &memory, manners: manners)
             return true
         }
-        // On E every edit comes to the top and every deletion shows in the total: nothing else can have changed.
-        if dialect == .express { await store.notePassUnchanged(startedAt: start) }
+        let (found, head) = try await puller.headOfPages(
+            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
+        changes += found
+        if head.isUnchanged { return false }
+        if try await surplus(head.total) != memory.surplus {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        memory.etag = head.etag
+        memory.listTotal = head.total
         return false
+    }
+
+    private func isHeadOpen() async throws(PullFailure) -> Bool {
+        do {
+            return try await store.headIsOpen()
+        } catch {
+            throw PullFailure(store: error)
+        }
     }
 
     private func pass(
         _ dialect: Dialect, _ memory: inout Memory, manners: Puller.Manners
     ) async throws(PullFailure) -> Puller.Changes {
+        // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
+        memory.etag = nil
         let pass = try await puller.pass(dialect, manners: manners)
-        memory.surplus = try await surplus(pass.total)
+        memory.listTotal = pass.total
         return pass.changes
     }
 
-    private func surplus(_ total: Int?) async throws(PullFailure) -> Int {
-        guard let total else { return 0 }
+    private func surplus(_ total: Int) async throws(PullFailure) -> Int {
         do {
             return total - (try await store.liveCount())
         } catch {
@@ -288,7 +309,7 @@ public final class SyncEngine: Sendable {
         if !changes.isEmpty { try await saveNewAsOf(&memory) }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.
-        try await store.noteSuccess()
+        if memory.schedule.head.failures == 0, memory.deepProblem == nil { try await store.noteSuccess() }
         await store.releaseMemory()
     }
 
@@ -298,11 +319,13 @@ public final class SyncEngine: Sendable {
         memory.schedule.editsAsOf = coverage.oldestRead
         memory.schedule.isSweeping = coverage.sweepStart != nil
         memory.schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
+        memory.schedule.isComplete = coverage.isComplete
         do {
             memory.schedule.live = try await store.liveCount()
-            memory.schedule.oldestFound = try await store.oldestFoundSuspect()
+            memory.schedule.suspectsWaitSince = try await store.suspectsWaitSince()
             let limit = time.now().advanced(by: .zero - Puller.pendingLimit)
             memory.schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
+            memory.held = try await store.deletionsHeld()
             if memory.newAsOf == nil {
                 memory.newAsOf = try await store.newAsOf()
                 memory.savedNewAsOf = memory.newAsOf
@@ -310,6 +333,16 @@ public final class SyncEngine: Sendable {
         } catch {
             log(.warning, .store, "the schedule could not be read from the file: \(error.message)")
         }
+    }
+
+    /// A clock that was set back makes times of the past look like times to come.
+    private func distrustClock(_ memory: inout Memory) async {
+        let now = time.now()
+        let limit = now.advanced(by: Schedule.clockTolerance)
+        memory.schedule.distrustClock(now: now)
+        if let newAsOf = memory.newAsOf, newAsOf > limit { memory.newAsOf = nil }
+        await store.distrust(readsAfter: limit)
+        memory.schedule.editsAsOf = await store.coverage.oldestRead
     }
 
     private func saveNewAsOf(_ memory: inout Memory) async throws(UserFacingError) {
@@ -325,7 +358,9 @@ public final class SyncEngine: Sendable {
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
         memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
-        let wait = memory.schedule[keyPath: backoff].notBefore.duration(since: now).wholeMilliseconds
+        let notBefore = memory.schedule[keyPath: backoff].notBefore
+        if failure.concernsEverything { memory.schedule.closedUntil = notBefore }
+        let wait = notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .needsPerson ? .error : .warning, .pull,
             "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms"

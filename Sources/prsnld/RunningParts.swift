@@ -61,6 +61,7 @@ struct RunningParts: Sendable {
             log(.error, .store, error.description)
             try await store.recordError(
                 code: error.code, endpoint: "database", message: error.message, at: time.now())
+            await store.refuseWrites(error)
         } catch {
             log(.warning, .store, "the file could not be checked: \(error.message)")
         }

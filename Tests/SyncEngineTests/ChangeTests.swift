@@ -105,6 +105,122 @@ import Testing
         #expect(edits >= fixture.time.now, "edits are as of the sweep's start")
     }
 
+    @Test(arguments: [Dialect.page, .express])
+    func deletionsOnePollApartAreBothFound(_ dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 400))
+        try await fixture.withEngine { engine, _ in
+            #expect(await engine.runOnce().isComplete)
+            let run = Task { await engine.run() }
+            for index in [100, 200, 300] {
+                fixture.server.delete(fixture.server.items()[index].id)
+                #expect(await engine.sync(SyncRequest()).deleted == 1)
+                #expect(await engine.sync(SyncRequest()).deleted == 0)
+            }
+            run.cancel()
+            await run.value
+        }
+        try fixture.expectExact()
+    }
+
+    @Test func aDeletionWhosePassFailedIsNotForgotten() async throws {
+        let fixture = try PullFixture(.express, items: DevItem.generate(count: 3_500))
+        try await fixture.withEngine { engine, _ in
+            #expect(await engine.runOnce().isComplete)
+            let run = Task { await engine.run() }
+            _ = await engine.sync(SyncRequest())
+            fixture.server.delete(fixture.server.items()[3_000].id)
+            let fault = fixture.server.script(
+                .answer(status: 500, body: "{}"), on: .timeline, times: .max, skip: 2)
+            #expect(await engine.sync(SyncRequest()).problem != nil)
+            fault.remove()
+            #expect(await engine.sync(SyncRequest()).deleted == 1)
+            run.cancel()
+            await run.value
+        }
+        try fixture.expectExact()
+    }
+
+    @Test(arguments: [Dialect.page, .express])
+    func aLookThatWasInterruptedLosesNothingBelowIt(_ dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(60))
+        let items = fixture.server.items()
+        for item in items.suffix(250) { fixture.server.edit(item.id) { $0.title = "Edited \(item.id)" } }
+        if dialect == .page { fixture.server.addNew(count: 250) }
+        let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max, skip: 1)
+        #expect(try await fixture.pull().problem?.code == .serverError)
+        fault.remove()
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+    }
+
+    @Test func anItemDatedInTheFutureHidesNoNewItems() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        var future = DevItem.generate(count: 1, seed: 5)[0]
+        future.createdAt = fixture.time.now.advanced(by: .seconds(86_400 * 3_650))
+        fixture.server.add(future)
+        #expect(try await fixture.pull().isComplete)
+        fixture.time.advance(by: .seconds(3_600))
+        fixture.server.addNew(count: 250)
+        #expect(try await fixture.pull().added == 250)
+        try fixture.expectExact()
+    }
+
+    @Test func aBurstOfItemsIsNotReadAgainAtEachPoll() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(3_600))
+        fixture.server.addNew(count: 1_000)
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(3_600))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(3_600))
+        let requests = fixture.server.requestCount
+        #expect(try await fixture.pull().isComplete)
+        #expect(fixture.server.requestCount - requests == 1)
+    }
+
+    @Test func heldDeletionsAreStillHeldAtTheNextStart() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        for item in fixture.server.items().prefix(300) { fixture.server.delete(item.id) }
+        #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
+        let again = try await fixture.pull()
+        #expect(again.problem?.code == .deletionsHeld)
+        #expect(!again.isComplete)
+    }
+
+    @Test func aFullSyncReadsAgainWhatAnInterruptedSweepHadRead() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        try await fixture.pull()
+        let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max, skip: 9)
+        try await fixture.pull(full: true)
+        fault.remove()
+        fixture.time.advance(by: .seconds(60))
+        fixture.server.edit(fixture.server.items()[300].id) { $0.title = "Edited" }
+        #expect(try await fixture.pull(full: true).changed == 1)
+        try fixture.expectExact()
+    }
+
+    @Test func aBrokenItemWhoseTextVariesIsKeptOnceAndForgottenWhenItIsGone() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        var broken = fixture.server.items()[10]
+        for round in 0..<4 {
+            broken.rawJSON = #"{"id":"\#(broken.id)","createdAt":"never","round":\#(round)}"#
+            fixture.server.add(broken)
+            try await fixture.pull(full: true)
+            #expect(try fixture.query("SELECT count(*) FROM rejected_item") == "1")
+        }
+        broken.rawJSON = "42"
+        fixture.server.add(broken)
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT group_concat(raw) FROM rejected_item") == "42")
+        fixture.server.delete(broken.id)
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT count(*) FROM rejected_item") == "0")
+    }
+
     /// Pulls that are interrupted anywhere, while items are added at the top and late ones below: every item is found.
     @Test func itemsThatArriveWhilePullsAreInterruptedAreAllFound() async throws {
         var random = SeededRandom()

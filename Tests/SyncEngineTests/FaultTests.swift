@@ -119,6 +119,27 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 0)
     }
 
+    @Test func aListWithoutAnEnvelopeIsNotTheEndOfTheTimeline() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let json = ["Content-Type": "application/json"]
+        let fault = fixture.server.script(
+            .answer(status: 200, headers: json, body: #"{"items":[]}"#), on: .timeline, times: .max, skip: 5)
+        #expect(try await fixture.pull().problem?.code == .unexpectedShape)
+        #expect(try fixture.query("SELECT complete FROM sync_state") == "0")
+        fault.remove()
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+    }
+
+    @Test func pagesThatAreTooLargeAreAskedForSmaller() async throws {
+        var items = DevItem.generate(count: 900)
+        for index in items.indices { items[index].content = String(repeating: "a long text ", count: 200) }
+        let fixture = try PullFixture(.express, items: items)
+        let result = try await fixture.withEngine(maximumAnswerSize: 1 << 20) { engine, _ in await engine.runOnce() }
+        #expect(result.isComplete, "\(String(describing: result.problem))")
+        try fixture.expectExact()
+    }
+
     @Test func aServerThatIgnoresThePageIsAnErrorAndNoLoop() async throws {
         let fixture = try PullFixture(.page, items: DevItem.generate(count: 700)) { $0.quirks.ignoresPage = true }
         #expect(try await fixture.pull().problem?.code == .pagesIgnored)

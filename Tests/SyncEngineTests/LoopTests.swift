@@ -9,20 +9,11 @@ import Testing
 
 /// The loop over days, in virtual time.
 @Suite struct LoopTests {
-    /// Runs the engine for so long of virtual time.
-    private func run(_ fixture: PullFixture, for duration: Duration) async throws {
-        try await fixture.withEngine { engine, _ in
-            let run = Task { await engine.run() }
-            fixture.time.stop(after: fixture.time.elapsed + duration) { run.cancel() }
-            await run.value
-        }
-    }
-
     @Test func anIdleDayIsAFewHundredRequests() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 3_000))
         try await fixture.pull()
         let before = fixture.server.requestCount
-        try await run(fixture, for: .seconds(86_400))
+        try await fixture.run(for: .seconds(86_400))
         let requests = fixture.server.requestCount - before
         #expect(requests > 90, "it does look")
         #expect(requests <= 12 + 23 * 4 + 40, "polls, and one sweep")
@@ -32,12 +23,12 @@ import Testing
     @Test func aServerThatAnswers500ForEverIsAskedEverLessOften() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 300))
         fixture.server.script(.answer(status: 500, body: "{}"), on: .any, times: .max)
-        try await run(fixture, for: .seconds(86_400))
+        try await fixture.run(for: .seconds(86_400))
         let firstDay = fixture.server.requestCount
         #expect(firstDay >= 20)
         #expect(firstDay <= 200, "capped at an hour, with full jitter")
         fixture.server.removeFaults()
-        try await run(fixture, for: .seconds(7_200))
+        try await fixture.run(for: .seconds(7_200))
         try fixture.expectExact()
     }
 
@@ -46,7 +37,7 @@ import Testing
         try await fixture.pull()
         fixture.server.clearLog()
         fixture.server.script(.answer(status: 503, headers: ["Retry-After": "1800"], body: "{}"), on: .any)
-        try await run(fixture, for: .seconds(3_000))
+        try await fixture.run(for: .seconds(3_000))
         let times = fixture.server.requests().map(\.receivedAt)
         try #require(times.count >= 2)
         #expect(times[1].duration(since: times[0]) >= .seconds(1_800))
@@ -62,10 +53,84 @@ import Testing
         let edited = fixture.server.items()[2_500]
         fixture.server.edit(edited.id) { $0.title = "Edited" }
         fixture.server.addNew(count: 1)
-        try await run(fixture, for: .seconds(12_000))
+        try await fixture.run(for: .seconds(12_000))
         try fixture.expectExact()
         let sweeps = try #require(try fixture.query("SELECT edits_as_of FROM sync_state"))
         #expect(try #require(Timestamp(sweeps)) > DevItem.generationStart.advanced(by: .seconds(400 * 86_400)))
+    }
+
+    @Test func theWaitThatTheServerAsksForHoldsEverythingElseToo() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max, skip: 5)
+        try await fixture.pull()
+        fault.remove()
+        // There is a gap now, which could be filled meanwhile.
+        fixture.server.clearLog()
+        fixture.server.script(.answer(status: 503, headers: ["Retry-After": "1800"], body: "{}"), on: .timeline)
+        try await fixture.run(for: .seconds(3_000))
+        let times = fixture.server.requests(.timeline).map(\.receivedAt)
+        try #require(times.count >= 2)
+        #expect(times[1].duration(since: times[0]) >= .seconds(1_800))
+        try fixture.expectExact()
+    }
+
+    @Test func heldDeletionsDoNotKeepTheLoopBusy() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        let items = fixture.server.items()
+        fixture.server.hide(items[500].id)
+        try await fixture.pull(full: true)
+        for item in items.prefix(300) { fixture.server.delete(item.id) }
+        #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
+        let requests = fixture.server.requestCount
+        try await fixture.run(for: .seconds(4 * 3_600))
+        #expect(fixture.server.requestCount - requests < 60)
+        #expect(try fixture.copy().count == 600)
+        #expect(fixture.time.sleeps.count < 200)
+    }
+
+    @Test func aClockThatIsSetBackStopsNothingAndClaimsNothing() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        fixture.time.advance(by: .seconds(86_400 * 30))
+        try await fixture.pull()
+        fixture.time.advance(by: .zero - .seconds(86_400 * 30))
+        fixture.server.edit(fixture.server.items()[500].id) { $0.title = "Edited" }
+        try await fixture.run(for: .seconds(3_600))
+        try fixture.expectExact()
+        let summary = try StoreReader(path: fixture.path).summary()
+        #expect(try #require(summary.newAsOf) <= fixture.time.now)
+        #expect(try #require(summary.editsAsOf) <= fixture.time.now)
+    }
+
+    @Test func aCheckThatFailedAfterASweepIsMadeUpForSoon() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        fixture.server.delete(fixture.server.items()[300].id)
+        let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .item, times: .max)
+        #expect(try await fixture.pull(full: true).problem?.code == .serverError)
+        fault.remove()
+        try await fixture.run(for: .seconds(600))
+        try fixture.expectExact()
+    }
+
+    @Test func aFailureFarDownStandsWhileNewItemsArrive() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let oldest = fixture.server.items()[700].createdAt
+        let isDeep = RequestMatcher.timeline.and { request in
+            request.parameter("cursor").flatMap { Timestamp($0) }.map { $0 < oldest } ?? false
+        }
+        let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: isDeep, times: .max)
+        try await fixture.run(for: .seconds(1_000))
+        fixture.server.addNew(count: 3)
+        try await fixture.run(for: .seconds(4_000))
+        #expect(try fixture.copy().count > 700)
+        #expect(try fixture.query("SELECT title FROM timeline LIMIT 1") == fixture.server.items()[0].title)
+        #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == false)
+        #expect(try StoreReader(path: fixture.path).summary().newAsOf == nil, "there is a gap")
+        fault.remove()
+        try await fixture.run(for: .seconds(7_200))
+        try fixture.expectExact()
+        #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == true)
     }
 
     @Test func stoppingInTheMiddleOfAPullLosesNothingThatWasCommitted() async throws {

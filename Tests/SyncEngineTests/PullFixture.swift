@@ -40,13 +40,14 @@ final class PullFixture: Sendable {
 
     /// Runs `body` with an engine over a store that is opened for it and closed after it.
     func withEngine<Result: Sendable>(
-        credentials: Credentials? = nil, pageSize: Int = 100,
+        credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
         _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
         let used = credentials ?? self.credentials
-        let client = try PRSNLClient(
-            configuration: ClientConfiguration(serverURL: server.url, credentials: used), time: time.source, seed: 7)
+        var configuration = ClientConfiguration(serverURL: server.url, credentials: used)
+        configuration.maximumAnswerSize = maximumAnswerSize
+        let client = try PRSNLClient(configuration: configuration, time: time.source, seed: 7)
         var settings = SyncSettings()
         settings.pageSize = pageSize
         let engine = SyncEngine(
@@ -69,6 +70,15 @@ final class PullFixture: Sendable {
     func pull(full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100) async throws -> SyncResult {
         try await withEngine(credentials: credentials, pageSize: pageSize) { engine, _ in
             await engine.runOnce(full: full)
+        }
+    }
+
+    /// Runs the engine's loop for so long of virtual time.
+    func run(for duration: Duration) async throws {
+        try await withEngine { engine, _ in
+            let run = Task { await engine.run() }
+            time.stop(after: time.elapsed + duration) { run.cancel() }
+            await run.value
         }
     }
 
