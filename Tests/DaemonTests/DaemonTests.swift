@@ -138,6 +138,11 @@ import Testing
         #expect(!lines.isEmpty)
         for line in lines { #expect(line.first == "<" && line.dropFirst(2).hasPrefix(">"), "\(line)") }
         #expect(child.stderr.contains("<5>daemon: complete"))
+        let failing = try ChildProcess(
+            "/bin/sh",
+            ["-c", "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$0\" --config /nowhere/p.conf", binary])
+        #expect(try await failing.waitForExit() == .status(1))
+        #expect(failing.stderr.hasPrefix("<3>prsnld: /nowhere/p.conf: cannot be read"), "\(failing.stderr)")
     }
 
     @Test func logLinesHaveTimeLevelAndCategory() async throws {
