@@ -49,6 +49,8 @@ public struct ControlClient: ~Copyable {
             let count = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
             if count > 0 {
                 bytes.removeFirst(count)
+            } else if errno == EPIPE || errno == ECONNRESET {
+                return  // a daemon that refuses says why before it closes: that is there to be received
             } else if errno != EINTR {
                 throw gone()
             }

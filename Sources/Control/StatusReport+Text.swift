@@ -130,6 +130,6 @@ extension StatusReport: Report {
     }
 
     private var fileText: String {
-        Figures.size(file.size) + (file.walSize > 0 ? ", of which \(Figures.size(file.walSize)) write-ahead log" : "")
+        Figures.size(file.size) + (file.walSize > 0 ? " and \(Figures.size(file.walSize)) of write-ahead log" : "")
     }
 }

@@ -258,7 +258,9 @@ final class EventLoop {
             taken.waiting = .nothing
             taken.lastActive = now
             serve(request, admission, on: &taken)
-            keep(taken, isAlive: advance(&taken))
+            // In two steps: as one expression, `taken` would be copied before it is advanced, and answer twice.
+            let isAlive = advance(&taken)
+            keep(taken, isAlive: isAlive)
         }
     }
 }

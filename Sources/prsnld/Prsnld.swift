@@ -42,8 +42,15 @@ enum Prsnld {
     }
 
     private static func report(_ error: UserFacingError, _ environment: ProcessEnvironment) -> ExitCode {
-        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        StandardStream.error.write(FailureReport(error).text(program: "prsnld", style))
+        var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        if Logger.Form(environment: environment.variables) == .journal {
+            // Each line is an entry of its own there, so that none should be broken.
+            style.width = .max
+            let lines = FailureReport(error).text(program: "prsnld", style).split(separator: "\n")
+            StandardStream.error.write(lines.map { "<\(LogLevel.error.rawValue)>\($0)\n" }.joined())
+        } else {
+            StandardStream.error.write(FailureReport(error).text(program: "prsnld", style))
+        }
         return error.code == .usage ? .usage : .error
     }
 

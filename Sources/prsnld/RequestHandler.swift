@@ -3,16 +3,30 @@ import Glibc
 import PRSNLCore
 import Store
 import SyncEngine
+import Synchronization
 
 /// Answers the control socket.
-struct RequestHandler: Sendable {
+final class RequestHandler: Sendable {
     let engine: SyncEngine
     let database: String
     let startedAt: Timestamp
     let time: TimeSource
 
+    /// Pulls that were asked for and have not ended.
+    private let asked = Mutex(0)
+
+    /// Whoever asks faster than the daemon pulls is told so, rather than remembered.
+    private static let mostAsked = 100
+
     /// Between two looks at the progress of a pull that somebody waits for.
     private static let progressInterval: Duration = .milliseconds(200)
+
+    init(engine: SyncEngine, database: String, startedAt: Timestamp, time: TimeSource) {
+        self.engine = engine
+        self.database = database
+        self.startedAt = startedAt
+        self.time = time
+    }
 
     func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
         do throws(UserFacingError) {
@@ -22,7 +36,7 @@ struct RequestHandler: Sendable {
                 let records = try StoreReader(path: database).history()
                 conversation.send(.history(HistoryReport(records, source: .daemon)))
             case .sync(let full, let wait, let acceptDeletions):
-                await sync(
+                try await sync(
                     SyncRequest(full: full, acceptDeletions: acceptDeletions), waiting: wait, conversation)
             }
         } catch {
@@ -37,11 +51,25 @@ struct RequestHandler: Sendable {
     }
 
     /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
-    private func sync(_ request: SyncRequest, waiting: Bool, _ conversation: ControlConversation) async {
-        let pull = Task { [engine] in await engine.sync(request) }
+    private func sync(
+        _ request: SyncRequest, waiting: Bool, _ conversation: ControlConversation
+    ) async throws(UserFacingError) {
+        let isTaken = asked.withLock { asked in
+            guard asked < Self.mostAsked else { return false }
+            asked += 1
+            return true
+        }
+        guard isTaken else {
+            throw UserFacingError(.daemonBusy, "\(Self.mostAsked) pulls have been asked for and not yet ended.")
+        }
+        let pull = Task {
+            let result = await engine.sync(request)
+            asked.withLock { $0 -= 1 }
+            return result
+        }
         guard waiting else { return conversation.send(.sync(.started)) }
         let result = await withTaskGroup(of: Void.self) { group in
-            group.addTask { await showProgress(conversation) }
+            group.addTask { await self.showProgress(conversation) }
             let result = await pull.value
             group.cancelAll()
             return result

@@ -32,7 +32,7 @@ import Testing
                 Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
                 Items        1,234,567 live, 12 deleted
                 File         /var/lib/prsnld/prsnl.sqlite
-                             870.1 MiB, of which 4.0 MiB write-ahead log
+                             870.1 MiB and 4.0 MiB of write-ahead log
 
                 """)
     }

@@ -1,0 +1,102 @@
+import Control
+import DevServer
+import TestSupport
+import Testing
+
+/// The binaries as a person types them, without a daemon running.
+@Suite struct CommandLineTests {
+    @Test(arguments: ["prsnld", "prsnlctl"])
+    func versionAndHelpGoToStdout(program: String) async throws {
+        let path = try BuiltProducts.executable(program)
+        let version = try await ChildProcess.run(path, ["--version"])
+        #expect(version.exit == .status(0))
+        #expect(version.stdout == "\(program) \(ProductVersion.current)\n")
+        let help = try await ChildProcess.run(path, ["--help"])
+        #expect(help.exit == .status(0))
+        #expect(help.stdout.hasPrefix("usage: \(program) "))
+        #expect(help.stderr.isEmpty)
+    }
+
+    @Test(arguments: ["prsnld", "prsnlctl"])
+    func aWrongOptionIsAUsageError(program: String) async throws {
+        let ended = try await ChildProcess.run(try BuiltProducts.executable(program), ["--confgi", "x"])
+        #expect(ended.exit == .status(2))
+        #expect(ended.stderr.contains("--confgi is not an option; did you mean --config?"))
+        #expect(ended.stdout.isEmpty)
+    }
+
+    @Test func checkConfigPrintsWhatHolds() async throws {
+        let fixture = try DaemonFixture()
+        try fixture.configure("poll_interval = 90s")
+        let ended = try await fixture.run(["--check-config"], environment: ["PRSNL_PAGE_SIZE": "20"])
+        #expect(ended.exit == .status(0))
+        #expect(ended.stdout.contains("poll_interval        1m30s  [\(fixture.configuration):5]\n"))
+        #expect(ended.stdout.contains("page_size            20  [environment variable PRSNL_PAGE_SIZE]\n"))
+        #expect(ended.stdout.contains("connect_timeout      10s  [default]\n"))
+        #expect(ended.stdout.contains("api_key_file holds a login token\n"))
+        #expect(fixture.server.requestCount == 0)
+        #expect(!TestFile.exists(fixture.database))
+    }
+
+    @Test func everyProblemOfTheConfigurationIsPrinted() async throws {
+        let fixture = try DaemonFixture()
+        try fixture.configure("pol_interval = 5m\npage_size = 0")
+        for arguments in [["--check-config"], ["--once"], []] {
+            let ended = try await fixture.run(arguments)
+            #expect(ended.exit == .status(1))
+            #expect(ended.stderr.contains("prsnld.conf:5: pol_interval is not a known key"))
+            #expect(ended.stderr.contains("prsnld.conf:6: page_size is out of range"))
+        }
+        #expect(!TestFile.exists(fixture.database))
+    }
+
+    @Test func aKeyThatOthersCanReadStopsEverything() async throws {
+        let fixture = try DaemonFixture()
+        try TestFile.write("not-a-real-key", to: fixture.folder.file("key"), mode: 0o644)
+        for arguments in [["--check-config"], ["--once"], []] {
+            let ended = try await fixture.run(arguments)
+            #expect(ended.exit == .status(1))
+            #expect(ended.stderr.contains("can be read or changed by others"))
+            #expect(ended.stderr.contains("  next: chmod 600 \(fixture.folder.file("key"))\n"))
+            #expect(!ended.stderr.contains("not-a-real-key"))
+        }
+        #expect(fixture.server.requestCount == 0)
+    }
+
+    @Test func withoutAServerThereIsNothingToDo() async throws {
+        let fixture = try DaemonFixture()
+        try TestFile.write("database = \(fixture.database)\n", to: fixture.configuration)
+        let ended = try await fixture.run()
+        #expect(ended.exit == .status(1))
+        #expect(ended.stderr.contains("No server is configured."))
+    }
+
+    @Test func syncNeedsTheDaemon() async throws {
+        let fixture = try DaemonFixture()
+        let text = try await fixture.control("sync")
+        #expect(text.exit == .status(3))
+        #expect(text.stderr.contains("No daemon listens at"))
+        #expect(text.stdout.isEmpty)
+        let json = try await fixture.control("sync", "--json")
+        #expect(json.exit == .status(3))
+        #expect(try fixture.decode(FailureReport.self, json).error.code == "daemon_not_running")
+        #expect(json.stderr.isEmpty)
+    }
+
+    @Test func aWrongCommandIsJSONToo() async throws {
+        let fixture = try DaemonFixture()
+        let ended = try await fixture.control("stauts", "--json")
+        #expect(ended.exit == .status(2))
+        let report = try fixture.decode(FailureReport.self, ended)
+        #expect(report.error.code == "usage")
+        #expect(report.error.nextCommand == "prsnlctl --help")
+    }
+
+    @Test func withoutACopyStatusSaysHowToMakeOne() async throws {
+        let fixture = try DaemonFixture()
+        let ended = try await fixture.control("status")
+        #expect(ended.exit == .status(1))
+        #expect(ended.stderr.contains("There is no copy yet at \(fixture.database)"))
+        #expect(ended.stderr.contains("prsnld --once"))
+    }
+}

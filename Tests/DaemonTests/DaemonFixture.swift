@@ -1,0 +1,97 @@
+import Control
+import DevServer
+import PRSNLCore
+import TestSupport
+import Testing
+
+/// A server, a folder, and the two binaries with a configuration between them.
+final class DaemonFixture: Sendable {
+    typealias Ended = (exit: ChildProcess.Exit, stdout: String, stderr: String)
+
+    let server: DevServer
+    let folder = TemporaryDirectory("daemon")
+    var database: String { folder.file("state/prsnl.sqlite") }
+    var configuration: String { folder.file("prsnld.conf") }
+    var socket: String { folder.file("control.sock") }
+
+    init(items: [DevItem] = DevItem.generate(count: 250), dialect: Dialect = .cursor) throws {
+        server = try DevServer.start(.init(dialect: dialect), items: items)
+        try TestFile.write(server.issueToken() + "\n", to: folder.file("key"))
+        try configure()
+    }
+
+    deinit { server.stop() }
+
+    /// Writes the configuration, with more lines at its end.
+    func configure(_ lines: String = "") throws {
+        try TestFile.write(
+            """
+            server_url = \(server.url)
+            api_key_file = \(folder.file("key"))
+            database = \(database)
+            control_socket = \(socket)
+            \(lines)
+
+            """, to: configuration)
+    }
+
+    /// Nothing of the machine's own settings.
+    private func environment(_ more: [String: String]) -> [String: String] {
+        ["HOME": folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"].merging(more) { $1 }
+    }
+
+    func start(_ arguments: [String] = [], environment more: [String: String] = [:]) throws -> ChildProcess {
+        try ChildProcess(
+            BuiltProducts.executable("prsnld"), ["--config", configuration] + arguments, environment: environment(more),
+            directory: folder.path)
+    }
+
+    /// Starts the daemon and waits until it answers on its socket.
+    func startReady(environment more: [String: String] = [:]) async throws -> ChildProcess {
+        let daemon = try start(environment: more)
+        try await eventually("the control socket") { () throws -> Bool in
+            if let exit = daemon.pollExit() {
+                throw WaitedInVain("prsnld ended (\(exit)): \(daemon.stderr)")
+            }
+            return TestFile.exists(socket)
+        }
+        return daemon
+    }
+
+    func run(_ arguments: [String] = [], environment more: [String: String] = [:]) async throws -> Ended {
+        let child = try start(arguments, environment: more)
+        return (try await child.waitForExit(), child.stdout, child.stderr)
+    }
+
+    func startControl(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(
+            BuiltProducts.executable("prsnlctl"), ["--config", configuration] + arguments,
+            environment: environment([:]), directory: folder.path)
+    }
+
+    func control(_ arguments: String...) async throws -> Ended {
+        let child = try startControl(arguments)
+        return (try await child.waitForExit(), child.stdout, child.stderr)
+    }
+
+    func status() async throws -> StatusReport {
+        try decode(StatusReport.self, try await control("status", "--json"))
+    }
+
+    /// Waits until the daemon says that the copy is complete.
+    @discardableResult
+    func waitUntilComplete() async throws -> StatusReport {
+        try await eventually("a complete copy") {
+            let report = try await status()
+            return report.copy.complete && report.source == .daemon ? report : nil
+        }
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, _ ended: Ended) throws -> Value {
+        do {
+            return try JSONOutput.decode(type, from: Array(ended.stdout.utf8))
+        } catch {
+            throw WaitedInVain("not the JSON of \(type): \(ended)")
+        }
+    }
+}

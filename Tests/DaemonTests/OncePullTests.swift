@@ -1,0 +1,88 @@
+import Control
+import DevServer
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+/// `prsnld --once` and what the file says afterwards.
+@Suite struct OncePullTests {
+    @Test(arguments: Dialect.allCases)
+    func aCompleteCopyEndsWithZeroAndTheFileSaysSo(dialect: Dialect) async throws {
+        let fixture = try DaemonFixture(dialect: dialect)
+        if dialect != .cursor { try TestFile.write(DevAccount.owner.apiKey, to: fixture.folder.file("key")) }
+        let ended = try await fixture.run(["--once"])
+        #expect(ended.exit == .status(0), "\(ended.stderr)")
+        #expect(ended.stderr.contains("complete: 250 added, 0 changed, 0 deleted"))
+
+        let text = try await fixture.control("status")
+        #expect(text.exit == .status(0))
+        #expect(text.stdout.hasPrefix("Daemon       does not answer; this is what the file says\n"))
+        #expect(text.stdout.contains("Copy         complete\n"))
+        #expect(text.stdout.contains("Items        250 live\n"))
+        let report = try await fixture.status()
+        #expect(report.source == .file)
+        #expect(report.daemon == nil)
+        #expect(report.copy.complete)
+        #expect(report.copy.live == 250)
+        #expect(report.server.url == fixture.server.url)
+        #expect(report.server.dialect == dialect.rawValue)
+        #expect(report.file.path == fixture.database)
+
+        let history = try fixture.decode(HistoryReport.self, try await fixture.control("history", "--json"))
+        #expect(history.source == .file)
+        #expect(history.pulls.map(\.added).reduce(0, +) == 250)
+    }
+
+    @Test func whatTheServerCannotShowEndsWithFourAndIsNamed() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 400, tieGroup: 150))
+        let ended = try await fixture.run(["--once"])
+        #expect(ended.exit == .status(4), "\(ended.stderr)")
+        let text = try await fixture.control("status")
+        #expect(text.exit == .status(4))
+        #expect(text.stdout.contains("possibly more at 2025-01-01T00:"))
+        let report = try await fixture.status()
+        #expect(report.attention == [.copyIncomplete])
+        #expect(!report.copy.possiblyMoreAt.isEmpty)
+    }
+
+    @Test func aServerThatIsDownEndsWithOneAndAReason() async throws {
+        let fixture = try DaemonFixture()
+        fixture.server.refuseConnections()
+        let ended = try await fixture.run(["--once"], environment: ["PRSNL_CONNECT_TIMEOUT": "1s"])
+        #expect(ended.exit == .status(1))
+        #expect(ended.stderr.contains("could not connect"))
+        let report = try await fixture.status()
+        #expect(report.lastError?.code == "connect_failed")
+        #expect(!report.copy.complete)
+    }
+
+    @Test func anAPIKeyForAServerThatWantsALoginWritesNothing() async throws {
+        let fixture = try DaemonFixture()
+        try TestFile.write("not-a-real-key", to: fixture.folder.file("key"))
+        let ended = try await fixture.run(["--once"])
+        #expect(ended.exit == .status(1))
+        #expect(try await fixture.status().copy.live == 0)
+        #expect(try await fixture.status().lastError?.code == "needs_login")
+        #expect(!ended.stderr.contains("not-a-real-key"))
+    }
+
+    @Test func aStoppedPullEndsInTimeAndGoesOnNextTime() async throws {
+        let fixture = try DaemonFixture()
+        let hold = fixture.server.script(.hold, on: .timeline, skip: 2)
+        let first = try fixture.start(["--once"])
+        try await fixture.server.waitForRequest(.timeline, count: 3)
+        #expect(try await first.terminate() == .status(1))
+        hold.remove()
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        #expect(try await fixture.status().copy.live == 250)
+    }
+
+    @Test func withoutAKeyThereIsAWarning() async throws {
+        let fixture = try DaemonFixture()
+        try TestFile.write(
+            "server_url = \(fixture.server.url)\ndatabase = \(fixture.database)\n", to: fixture.configuration)
+        let ended = try await fixture.run(["--once"])
+        #expect(ended.stderr.contains("warning config  no api_key_file"))
+    }
+}
