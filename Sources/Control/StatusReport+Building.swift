@@ -52,7 +52,7 @@ extension StatusReport.Copy {
         }
         possiblyMoreAt = summary.possiblyMoreAt
         // The file's time is only written when something else is; the engine's counts from the last look.
-        newAsOf = [summary.newAsOf, engineTime].compactMap(\.self).max()
+        newAsOf = engineTime ?? summary.newAsOf
         editsAsOf = summary.editsAsOf
     }
 }
