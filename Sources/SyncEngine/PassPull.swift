@@ -55,6 +55,7 @@ struct PassPull {
         let covered = await store.coverage.isComplete
         if unseen == 0, covered, !committer.foundNews {
             await store.notePassUnchanged(startedAt: start)
+            try await store.saveCoverage()
             return committer.record
         }
         return try await store.finishPass(startedAt: start, at: time.now(), record: committer.record)

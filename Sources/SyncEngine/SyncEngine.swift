@@ -71,7 +71,7 @@ public final class SyncEngine: Sendable {
 
     /// Pulls on schedule until the task is cancelled. Being offline is never a reason to return.
     public func run() async {
-        var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
+        var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         while !Task.isCancelled {
             memory.schedule.settings = shared.withLock { $0.settings }
@@ -98,7 +98,7 @@ public final class SyncEngine: Sendable {
     ///
     /// - Parameter full: Also reads what is known already, as a sweep does.
     public func runOnce(full: Bool = false) async -> SyncResult {
-        var memory = Memory(schedule: Schedule(settings: shared.withLock { $0.settings }))
+        var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         memory.isOnce = true
         await distrustClock(&memory)
@@ -114,26 +114,7 @@ public final class SyncEngine: Sendable {
         return result
     }
 
-    /// What the loop knows besides the file.
-    private struct Memory {
-        var schedule: Schedule
-        var newAsOf: Timestamp?
-        var savedNewAsOf: Timestamp?
-        var etag: String?
-        /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
-        var listTotal: Int?
-        /// Those less the ones in the copy: items that are hidden, or could not be read.
-        var surplus = 0
-        var held = 0
-        /// Whether there is no next time.
-        var isOnce = false
-        /// Whether what is being done now is anything but looking at the newest items.
-        var isDeep = false
-        /// What failed there and has not succeeded since.
-        var deepProblem: UserFacingError?
-    }
-
-    private func serve(_ requested: [Requested], _ memory: inout Memory) async {
+    private func serve(_ requested: [Requested], _ memory: inout EngineMemory) async {
         let request = SyncRequest(
             full: requested.contains { $0.request.full },
             acceptDeletions: requested.contains { $0.request.acceptDeletions })
@@ -168,7 +149,7 @@ public final class SyncEngine: Sendable {
     // MARK: One piece of work
 
     private func attempt(
-        _ work: Schedule.Work, _ memory: inout Memory, request: SyncRequest, manners: Puller.Manners
+        _ work: Schedule.Work, _ memory: inout EngineMemory, request: SyncRequest, manners: Puller.Manners
     ) async -> SyncResult {
         publish { state in
             state.activity = .pulling
@@ -178,7 +159,8 @@ public final class SyncEngine: Sendable {
         var changes = Puller.Changes()
         do {
             memory.isDeep = false
-            try await perform(work, &memory, &changes, request: request, manners: manners)
+            try await PullWork(puller: puller, store: store, time: time)
+                .perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
             result.problem = await shortcoming(memory)
             let coverage = await store.coverage
@@ -199,111 +181,9 @@ public final class SyncEngine: Sendable {
         return result
     }
 
-    private func perform(
-        _ work: Schedule.Work, _ memory: inout Memory, _ changes: inout Puller.Changes, request: SyncRequest,
-        manners: Puller.Manners
-    ) async throws(PullFailure) {
-        let pageSize = memory.schedule.settings.pageSize
-        let dialect = try await puller.identity.establish(pageSize: pageSize)
-        var hasSwept = false
-        let start = time.now()
-        if work == .pull {
-            if dialect == .cursor {
-                changes += try await puller.head(pageSize: pageSize, lastHead: memory.newAsOf)
-            } else {
-                hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
-            }
-            memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
-        }
-        memory.isDeep = true
-        // A head pull leaves what has failed lately alone.
-        let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
-        if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
-            changes += try await puller.fillGaps(pageSize: pageSize)
-        }
-        if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
-        if !hasSwept, work == .sweep || request.full {
-            if dialect == .cursor {
-                guard
-                    let swept = try await puller.sweepCursor(
-                        pageSize: pageSize, manners: manners, anew: request.full)
-                else {
-                    return
-                }
-                changes += swept
-            } else {
-                changes += try await pass(dialect, &memory, manners: manners)
-            }
-            hasSwept = true
-        }
-        if hasSwept || work == .check || request.acceptDeletions {
-            let checked = try await puller.check(accepted: request.acceptDeletions)
-            changes += checked.changes
-            memory.held = checked.held
-            memory.schedule.lastCheck = time.now()
-        }
-        if let total = memory.listTotal { memory.surplus = try await surplus(total) }
-        if !skipsDeep {
-            memory.schedule.deep = Schedule.Backoff()
-            memory.deepProblem = nil
-        }
-    }
-
-    /// - Returns: Whether the pull was a whole pass.
-    private func pullPages(
-        _ dialect: Dialect, _ memory: inout Memory, _ changes: inout Puller.Changes, manners: Puller.Manners
-    ) async throws(PullFailure) -> Bool {
-        guard await store.coverage.isComplete else {
-            changes += try await pass(dialect, &memory, manners: manners)
-            return true
-        }
-        // A look that was begun and not finished may have left edits below what it read.
-        if try await isHeadOpen() {
-            changes += try await pass(dialect, &memory, manners: manners)
-            return true
-        }
-        let (found, head) = try await puller.headOfPages(
-            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
-        changes += found
-        if head.isUnchanged { return false }
-        if try await surplus(head.total) != memory.surplus {
-            changes += try await pass(dialect, &memory, manners: manners)
-            return true
-        }
-        memory.etag = head.etag
-        memory.listTotal = head.total
-        return false
-    }
-
-    private func isHeadOpen() async throws(PullFailure) -> Bool {
-        do {
-            return try await store.headIsOpen()
-        } catch {
-            throw PullFailure(store: error)
-        }
-    }
-
-    private func pass(
-        _ dialect: Dialect, _ memory: inout Memory, manners: Puller.Manners
-    ) async throws(PullFailure) -> Puller.Changes {
-        // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
-        memory.etag = nil
-        let pass = try await puller.pass(dialect, manners: manners)
-        memory.listTotal = pass.total
-        return pass.changes
-    }
-
-    private func surplus(_ total: Int) async throws(PullFailure) -> Int {
-        do {
-            return total - (try await store.liveCount())
-        } catch {
-            throw PullFailure(store: error)
-        }
-    }
-
     // MARK: Afterwards
 
-    private func settle(_ memory: inout Memory, changes: Puller.Changes) async throws {
+    private func settle(_ memory: inout EngineMemory, changes: Puller.Changes) async throws {
         await remember(&memory)
         // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
         if !changes.isEmpty { try await saveNewAsOf(&memory) }
@@ -314,7 +194,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// Brings what the schedule knows up to date with the file.
-    private func remember(_ memory: inout Memory) async {
+    private func remember(_ memory: inout EngineMemory) async {
         let coverage = await store.coverage
         memory.schedule.editsAsOf = coverage.oldestRead
         memory.schedule.isSweeping = coverage.sweepStart != nil
@@ -336,7 +216,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// A clock that was set back makes times of the past look like times to come.
-    private func distrustClock(_ memory: inout Memory) async {
+    private func distrustClock(_ memory: inout EngineMemory) async {
         let now = time.now()
         let limit = now.advanced(by: Schedule.clockTolerance)
         memory.schedule.distrustClock(now: now)
@@ -345,13 +225,13 @@ public final class SyncEngine: Sendable {
         memory.schedule.editsAsOf = await store.coverage.oldestRead
     }
 
-    private func saveNewAsOf(_ memory: inout Memory) async throws(UserFacingError) {
+    private func saveNewAsOf(_ memory: inout EngineMemory) async throws(UserFacingError) {
         guard let newAsOf = memory.newAsOf, newAsOf != memory.savedNewAsOf else { return }
         try await store.saveNewAsOf(newAsOf)
         memory.savedNewAsOf = newAsOf
     }
 
-    private func fail(_ failure: PullFailure, _ memory: inout Memory) async {
+    private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         let now = time.now()
         let draw = shared.withLock { Double.random(in: 0...1, using: &$0.random) }
@@ -375,7 +255,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// Why the copy is not complete although the pull succeeded.
-    private func shortcoming(_ memory: Memory) async -> UserFacingError? {
+    private func shortcoming(_ memory: EngineMemory) async -> UserFacingError? {
         if let problem = memory.deepProblem { return problem }
         if memory.held > 0 {
             return UserFacingError(
@@ -397,7 +277,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// Writes what only memory knows, and answers whoever still waits.
-    private func stop(_ memory: Memory) async {
+    private func stop(_ memory: EngineMemory) async {
         var memory = memory
         do {
             try await saveNewAsOf(&memory)

@@ -1,0 +1,134 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// What the loop knows besides the file.
+struct EngineMemory {
+    var schedule: Schedule
+    var newAsOf: Timestamp?
+    var savedNewAsOf: Timestamp?
+    var etag: String?
+    /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
+    var listTotal: Int?
+    /// Those less the ones in the copy: items that are hidden, or could not be read.
+    var surplus = 0
+    var held = 0
+    /// Whether there is no next time.
+    var isOnce = false
+    /// Whether what is being done now is anything but looking at the newest items.
+    var isDeep = false
+    /// What failed there and has not succeeded since.
+    var deepProblem: UserFacingError?
+}
+
+/// Does one piece of the schedule's work: says, dialect by dialect, which pulls it takes.
+struct PullWork {
+    let puller: Puller
+    let store: Store
+    let time: TimeSource
+
+    func perform(
+        _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
+        manners: Puller.Manners
+    ) async throws(PullFailure) {
+        let pageSize = memory.schedule.settings.pageSize
+        let dialect = try await puller.identity.establish(pageSize: pageSize)
+        var hasSwept = false
+        let start = time.now()
+        if work == .pull {
+            if dialect == .cursor {
+                // The file's T1 stands still while there are gaps, which the head must not try to read through.
+                let saved = await store.coverage.isComplete ? memory.newAsOf : nil
+                let lastHead = memory.schedule.lastPull ?? saved
+                changes += try await puller.head(pageSize: pageSize, lastHead: lastHead)
+            } else {
+                hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
+            }
+            memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
+        }
+        memory.isDeep = true
+        // A head pull leaves what has failed lately alone.
+        let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
+        if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
+            changes += try await puller.fillGaps(pageSize: pageSize)
+        }
+        if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
+        if !hasSwept, work == .sweep || request.full {
+            if dialect == .cursor {
+                guard
+                    let swept = try await puller.sweepCursor(
+                        pageSize: pageSize, manners: manners, anew: request.full)
+                else {
+                    return
+                }
+                changes += swept
+            } else {
+                changes += try await pass(dialect, &memory, manners: manners)
+            }
+            hasSwept = true
+        }
+        if hasSwept || work == .check || request.acceptDeletions {
+            let checked = try await puller.check(accepted: request.acceptDeletions)
+            changes += checked.changes
+            memory.held = checked.held
+            memory.schedule.lastCheck = time.now()
+        }
+        if let total = memory.listTotal { memory.surplus = try await surplus(total) }
+        if !skipsDeep {
+            memory.schedule.deep = Schedule.Backoff()
+            memory.deepProblem = nil
+        }
+    }
+
+    /// - Returns: Whether the pull was a whole pass.
+    private func pullPages(
+        _ dialect: Dialect, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, manners: Puller.Manners
+    ) async throws(PullFailure) -> Bool {
+        guard await store.coverage.isComplete else {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        // A look that was begun and not finished may have left edits below what it read.
+        if try await isHeadOpen() {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        let (found, head) = try await puller.headOfPages(
+            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
+        changes += found
+        if head.isUnchanged { return false }
+        if try await surplus(head.total) != memory.surplus {
+            changes += try await pass(dialect, &memory, manners: manners)
+            return true
+        }
+        memory.etag = head.etag
+        memory.listTotal = head.total
+        return false
+    }
+
+    private func isHeadOpen() async throws(PullFailure) -> Bool {
+        do {
+            return try await store.headIsOpen()
+        } catch {
+            throw PullFailure(store: error)
+        }
+    }
+
+    private func pass(
+        _ dialect: Dialect, _ memory: inout EngineMemory, manners: Puller.Manners
+    ) async throws(PullFailure) -> Puller.Changes {
+        // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
+        memory.etag = nil
+        let pass = try await puller.pass(dialect, manners: manners)
+        memory.listTotal = pass.total
+        return pass.changes
+    }
+
+    private func surplus(_ total: Int) async throws(PullFailure) -> Int {
+        do {
+            return total - (try await store.liveCount())
+        } catch {
+            throw PullFailure(store: error)
+        }
+    }
+}
