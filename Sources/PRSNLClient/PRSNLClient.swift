@@ -6,7 +6,7 @@ public final class PRSNLClient: Sendable {
     let configuration: ClientConfiguration
     let server: ServerURL
     let time: TimeSource
-    let random: SeededRandom
+    let random: SeededGenerator
     let loop: CurlLoop
     let usage: (@Sendable (RequestUsage) -> Void)?
     let log: LogHandler
@@ -33,7 +33,7 @@ public final class PRSNLClient: Sendable {
         self.time = time
         self.usage = usage
         self.log = log
-        random = SeededRandom(seed: seed)
+        random = SeededGenerator(seed: seed)
         var options = CurlOptions(configuration)
         options.trace = WireTrace.sink(log)
         loop = CurlLoop(options: options)

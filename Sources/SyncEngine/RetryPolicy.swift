@@ -26,20 +26,3 @@ struct RetryPolicy: Sendable {
         }
     }
 }
-
-/// A small generator of random numbers with a seed (SplitMix64), so that a run can be repeated.
-struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64?) {
-        state = seed ?? UInt64.random(in: .min ... .max)
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}

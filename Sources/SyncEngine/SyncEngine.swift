@@ -10,7 +10,6 @@ public final class SyncEngine: Sendable {
         var settings: SyncSettings
         var state = EngineState()
         var requests: [Requested] = []
-        var random: SeededGenerator
     }
 
     private struct Requested {
@@ -23,6 +22,7 @@ public final class SyncEngine: Sendable {
     private let log: LogHandler
     private let puller: Puller
     private let shared: Mutex<Shared>
+    private let random: SeededGenerator
     private let wakeup = Wakeup()
     private let policy = RetryPolicy()
 
@@ -35,7 +35,8 @@ public final class SyncEngine: Sendable {
         self.time = time
         self.log = log
         let board = ProgressBoard()
-        shared = Mutex(Shared(settings: settings, random: SeededGenerator(seed: seed)))
+        shared = Mutex(Shared(settings: settings))
+        random = SeededGenerator(seed: seed)
         self.board = board
         puller = Puller(
             store: store, client: client,
@@ -234,7 +235,7 @@ public final class SyncEngine: Sendable {
     private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         let now = time.now()
-        let draw = shared.withLock { Double.random(in: 0...1, using: &$0.random) }
+        let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
         memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
