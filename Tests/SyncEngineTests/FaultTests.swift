@@ -29,7 +29,14 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         FaultCase("422", .answer(status: 422, body: #"{"detail":[]}"#), .invalidInput),
         FaultCase("418", .answer(status: 418, body: ""), .unexpectedStatus),
         FaultCase("429", .rateLimit(.seconds(120)), .rateLimited),
+        FaultCase("429 until a date", .rateLimit(.date(.seconds(600))), .rateLimited),
+        FaultCase("429 until soon", .rateLimit(.garbage), .rateLimited),
+        FaultCase("429 in the body", .rateLimit(.inBody(300)), .rateLimited),
+        FaultCase("429 without a word", .rateLimit(.none), .rateLimited),
         FaultCase("closed", .closeBeforeAnswering, .cutOff),
+        FaultCase("closed after applying", .closeAfterApplying, .cutOff),
+        FaultCase("500 after applying", .answerAfterApplying(status: 500, body: "{}"), .serverError),
+        FaultCase("huge", .huge(bytes: 40 << 20, gzip: false), .answerTooLarge),
         FaultCase("truncated", .truncate(after: 700), .cutOff),
         FaultCase("garbage", .garbage, .notJSON),
         FaultCase("portal", .portal, .portal),
@@ -83,6 +90,39 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         script.remove()
         #expect(try await fixture.pull(full: true).deleted == 1)
         try fixture.expectExact()
+    }
+
+    @Test(arguments: [
+        FaultCase("drip", .drip(bytes: 8_000, every: .milliseconds(1)), .cancelled),
+        FaultCase("delay", .delay(.milliseconds(5)), .cancelled),
+        FaultCase("kept-alive death", .dieKeptAlive, .cancelled),
+    ])
+    func whatIsOnlySlowOrIsRepeatedIsNoFault(_ fault: FaultCase) async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_000))
+        let script = fixture.server.script(fault.fault, on: .timeline, times: 3, skip: 3)
+        #expect(try await fixture.pull().isComplete)
+        #expect(script.appliedCount == 3)
+        try fixture.expectExact()
+    }
+
+    @Test(
+        arguments: [
+            (.rateLimitExceeded(retryAfter: .seconds(90)), .retry(after: .seconds(90))),
+            (.serviceUnavailable(reason: "x", retryAfter: .seconds(7)), .retry(after: .seconds(7))),
+            (.serviceUnavailable(reason: "x", retryAfter: nil), .retry(after: nil)),
+            (.serverError(message: "x"), .retry(after: nil)), (.conflict(message: "x"), .retry(after: nil)),
+            (.unknown(statusCode: 418, message: "x"), .retry(after: nil)),
+            (.decodingError(.portal), .retry(after: nil)),
+            (.networkError(.connectFailed), .retry(after: nil)), (.networkError(.tlsFailed), .retry(after: nil)),
+            (.networkError(.cancelled), .cancelled), (.networkError(.redirectRefused(to: "x")), .needsPerson),
+            (.unauthorized, .needsPerson), (.forbidden, .needsPerson), (.notFound(resource: "Item"), .needsPerson),
+            (.invalidInput(message: "x"), .needsPerson),
+        ] as [(APIError.Kind, PullFailure.Verdict)])
+    func eachErrorHasItsVerdict(_ kind: APIError.Kind, verdict: PullFailure.Verdict) {
+        let error = APIError(
+            kind: kind, endpoint: "GET /api/timeline", requestID: "fake", mayHaveReachedServer: true)
+        #expect(PullFailure(error).verdict == verdict)
+        #expect(PullFailure(error).error.code == error.userFacing.code)
     }
 
     @Test func aShrunkenListIsNotBelievedWithoutAWord() async throws {
