@@ -24,7 +24,7 @@ public struct CopySummary: Sendable, Equatable {
     /// More deletions at once than are believed: waiting for `sync --accept-deletions`.
     public var deletionsHeld = 0
     public var lastError: RecurringError?
-    /// Bytes of the database and its WAL.
+    /// Bytes of the database, and of its write-ahead log beside it.
     public var databaseSize: Int64 = 0
     public var walSize: Int64 = 0
     public var schemaVersion = 0

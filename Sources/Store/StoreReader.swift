@@ -122,7 +122,7 @@ extension CopySummary {
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
-        databaseSize = Int64(FileIdentity.size(path: path)) + walSize
+        databaseSize = Int64(FileIdentity.size(path: path))
         schemaVersion = Int(try connection.integer("PRAGMA user_version"))
     }
 
