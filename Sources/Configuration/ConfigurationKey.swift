@@ -49,7 +49,7 @@ extension ConfigurationKey {
             show: { $0.serverURL?.text }),
         .path(
             "api_key_file", \.apiKeyFile, default: "none",
-            "File with the API key or the login token; mode 0600 or 0400."),
+            "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
         .path(
             "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
             "The SQLite file of the copy."),
@@ -115,11 +115,11 @@ extension ConfigurationKey {
 extension ConfigurationKey {
     private static func path(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, String?> & Sendable,
-        default defaultText: String, _ summary: String
+        default defaultText: String, _ summary: String, effect: Effect = .restart
     ) -> ConfigurationKey {
         ConfigurationKey(
             name: name, type: "path", defaultText: defaultText, allowed: "a path; `~/` is the home directory",
-            summary: summary, effect: .restart, defaultValue: nil,
+            summary: summary, effect: effect, defaultValue: nil,
             apply: { text, configuration throws(Rejection) in
                 guard !text.utf8.contains(0) else { throw Rejection("contains a NUL byte") }
                 configuration[keyPath: property] = text

@@ -86,7 +86,7 @@ extension ErrorCode {
             true
         case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
             .emptyAnswer, .unexpectedShape, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
-            .databaseBusy, .timelineUnsettled, .crowdedInstant, .daemonNotRunning, .daemonBusy:
+            .databaseBusy, .timelineUnsettled, .crowdedInstant, .itemsRejected, .daemonNotRunning, .daemonBusy:
             false
         }
     }

@@ -51,7 +51,7 @@ extension StatusReport: Report {
         switch (server.accountName, server.accountID) {
         case (let name?, let id?): "\(style.safe(name)) (\(style.safe(id)))"
         case (let only?, nil), (nil, let only?): style.safe(only)
-        case (nil, nil): Figures.notKnown
+        case (nil, nil): server.dialect == Dialect.cursor.rawValue ? "none: everybody's items" : Figures.notKnown
         }
     }
 

@@ -2,8 +2,8 @@ import PRSNLCore
 
 extension APIError {
     /// The contract's table: what an answer means that is neither a success nor a redirect we follow.
-    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp) {
-        let body = ErrorBody(answer.body)
+    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp, hiding secret: String? = nil) {
+        let body = ErrorBody(answer.body, hiding: secret)
         let status = answer.status
         let message = body.message ?? HTTPStatus.phrase(status)
         let wait = RetryAfter.parse(answer.retryAfter, date: answer.date, now: now)

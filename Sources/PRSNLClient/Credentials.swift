@@ -79,3 +79,13 @@ enum Base64URL {
         return count == 6 ? nil : bytes  // a single character over is no byte
     }
 }
+
+extension Credentials {
+    /// The text that must appear in no error and no log line.
+    var secret: String? {
+        switch self {
+        case .none: nil
+        case .apiKey(let text), .loginToken(let text): text
+        }
+    }
+}

@@ -10,7 +10,9 @@ struct ErrorBody: Equatable {
     init() {}
 
     /// Never fails: HTML, an empty body and anything else from a proxy say nothing.
-    init(_ bytes: [UInt8]) {
+    ///
+    /// - Parameter secret: The credential that was sent, which some servers repeat.
+    init(_ bytes: [UInt8], hiding secret: String? = nil) {
         let value: JSONValue
         do {
             value = try JSONValue.parse(bytes)
@@ -21,7 +23,7 @@ struct ErrorBody: Equatable {
         if let detail = value["detail"] { readDetail(detail) }
         if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }
         if let seconds = value["retry_after"]?.text { retryAfter = seconds }
-        message = message.map(Self.presentable)
+        message = message.map { Self.presentable($0, hiding: secret) }
         code = code.flatMap(Self.presentableCode)
     }
 
@@ -81,8 +83,8 @@ struct ErrorBody: Equatable {
 
     /// One line, without control characters, without what the server quotes: that is where it puts titles and input
     /// ("Item: 'My title'"), and its database driver whole rows ("[parameters: …").
-    static func presentable(_ text: String) -> String {
-        var text = text
+    static func presentable(_ text: String, hiding secret: String? = nil) -> String {
+        var text = withoutSecrets(text, secret)
         for mark in ["[SQL", "[parameters"] {
             if let range = text.firstRange(of: mark) { text = String(text[..<range.lowerBound]) }
         }
@@ -91,6 +93,22 @@ struct ErrorBody: Equatable {
         var line = String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
         line = line.split(separator: " ").joined(separator: " ")
         return line.count > longestMessage ? line.prefix(longestMessage) + "…" : line
+    }
+
+    /// Words longer than any that a person writes: a token, whole or a part of it.
+    private static let longestWord = 40
+
+    /// Without the secret itself, without what stands after "Bearer", and without words that could be another secret.
+    private static func withoutSecrets(_ text: String, _ secret: String?) -> String {
+        var text = text
+        if let secret, !secret.isEmpty { text = text.replacing(secret, with: "…") }
+        var hidesNext = false
+        let words = text.split(separator: " ", omittingEmptySubsequences: false).map { word -> Substring in
+            let isHidden = hidesNext || word.count > longestWord
+            hidesNext = word.lowercased().hasSuffix("bearer")
+            return isHidden ? "…" : word
+        }
+        return words.joined(separator: " ")
     }
 
     /// Everything from an opening quotation mark to the last closing one of its kind becomes `…`: a title may itself hold

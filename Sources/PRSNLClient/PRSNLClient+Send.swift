@@ -87,7 +87,9 @@ extension PRSNLClient {
                 }
             default: break
             }
-            throw APIError(answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now())
+            throw APIError(
+                answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
+                hiding: credentials.secret)
         }
     }
 

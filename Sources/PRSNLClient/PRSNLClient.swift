@@ -10,10 +10,11 @@ public final class PRSNLClient: Sendable {
     let loop: CurlLoop
     let usage: (@Sendable (RequestUsage) -> Void)?
     let log: LogHandler
-    private let memory = Mutex(Memory())
+    private let memory: Mutex<Memory>
 
     /// What the client finds out about the server as it talks to it.
     private struct Memory {
+        var credentials: Credentials
         var dialect: Dialect?
         /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
         var keyIsBearer = false
@@ -30,6 +31,7 @@ public final class PRSNLClient: Sendable {
         server = try ServerURL.server(
             configuration.serverURL, allowInsecureHTTP: configuration.allowInsecureHTTP)
         self.configuration = configuration
+        memory = Mutex(Memory(credentials: configuration.credentials))
         self.time = time
         self.usage = usage
         self.log = log
@@ -41,8 +43,16 @@ public final class PRSNLClient: Sendable {
 
     deinit { loop.stop() }
 
-    /// What it was configured with.
-    public var credentials: Credentials { configuration.credentials }
+    /// What it shows to the server.
+    public var credentials: Credentials { memory.withLock(\.credentials) }
+
+    /// Uses other credentials from the next request on: the owner has put a new login into the key file.
+    public func replaceCredentials(_ credentials: Credentials) {
+        memory.withLock { memory in
+            memory.credentials = credentials
+            memory.keyIsBearer = false
+        }
+    }
 
     /// The server's dialect, once a timeline has told it.
     public var dialect: Dialect? { memory.withLock(\.dialect) }
@@ -142,8 +152,8 @@ public final class PRSNLClient: Sendable {
 
     /// The header line that goes with a request, and the one to try where that is answered 401.
     func authorization() -> (line: String?, fallback: String?) {
-        let (dialect, keyIsBearer) = memory.withLock { ($0.dialect, $0.keyIsBearer) }
-        switch configuration.credentials {
+        let (dialect, keyIsBearer, credentials) = memory.withLock { ($0.dialect, $0.keyIsBearer, $0.credentials) }
+        switch credentials {
         case .none: return (nil, nil)
         case .loginToken(let token): return ("Authorization: Bearer \(token)", nil)
         case .apiKey(let key):

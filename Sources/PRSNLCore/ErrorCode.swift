@@ -61,6 +61,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case timelineUnsettled = "timeline_unsettled"
     case deletionsHeld = "deletions_held"
     case crowdedInstant = "crowded_instant"
+    case itemsRejected = "items_rejected"
 
     // The command line and the control socket.
     case usage
@@ -94,9 +95,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .keyFileUnreadable: "Check that api_key_file names a file that the daemon's user can read."
         case .keyFileExposed: "Run `chmod 600` on the key file."
         case .keyFileInvalid: "Put the API key or the login token on a line of its own into the key file, nothing else."
-        case .unauthorized: "Check the key in api_key_file; the copy stays as it is."
+        case .unauthorized: "Check the key in api_key_file, then `systemctl reload prsnld`; the copy stays as it is."
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
-        case .needsLogin: "Put a login token (not an API key) into api_key_file."
+        case .needsLogin: "Put a login token (not an API key) into api_key_file, then run `systemctl reload prsnld`."
         case .notFound: "Check server_url: it must be the address under which /api/health answers."
         case .invalidInput: "The server does not accept this request; check that server_url is a PRSNL server."
         case .conflict: "Look at the item on the server; it was changed in between."
@@ -130,7 +131,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .diskError: "Check the disk with dmesg and smartctl."
         case .storeBug: "Please report this with the log."
         case .accountChanged:
-            "Put a valid login of the copy's account into api_key_file, or use another database."
+            "Put a valid login of the copy's account into api_key_file and reload, or use another database."
         case .serverChanged: "Set server_url back, or set database to another path for this server."
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
@@ -138,6 +139,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
         case .crowdedInstant:
             "Nothing to do here: more items share that time than the server's pages can tell apart."
+        case .itemsRejected:
+            "Look at them with `SELECT reason, raw FROM rejected_item`, and mend them on the server."
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."

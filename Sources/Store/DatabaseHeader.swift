@@ -14,9 +14,9 @@ struct DatabaseHeader {
     /// - Returns: `nil` where there is no file, or an empty one.
     /// - Throws: `not_a_database`, `database_unreadable`.
     static func read(path: String) throws(UserFacingError) -> DatabaseHeader? {
+        guard try FileIdentity.isRegularFile(path: path) else { return nil }
         let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
         if file < 0 {
-            if errno == ENOENT { return nil }
             throw UserFacingError(
                 .databaseUnreadable, "\(path) cannot be opened: \(String(cString: strerror(errno))).")
         }

@@ -131,7 +131,8 @@ enum Schema {
 
         CREATE VIEW sync_state AS
             SELECT server_url, dialect, account_id, account_name,
-                complete = 1 AND NOT EXISTS (SELECT 1 FROM crowded_instant) AS complete,
+                complete = 1 AND NOT EXISTS (SELECT 1 FROM crowded_instant)
+                    AND NOT EXISTS (SELECT 1 FROM rejected_item) AS complete,
                 new_as_of, edits_as_of, live, deleted,
                 (SELECT count(*) FROM item WHERE missing_since IS NOT NULL) AS suspects,
                 deletions_held,

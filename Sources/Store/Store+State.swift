@@ -65,6 +65,13 @@ extension Store {
         }
     }
 
+    /// Items that the server has and that could not be read.
+    public func rejectedCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT count(*) FROM rejected_item"))
+        }
+    }
+
     // MARK: Errors
 
     /// Counts an error with those of the same code at the same endpoint.

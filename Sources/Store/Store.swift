@@ -43,9 +43,12 @@ public actor Store {
         self.log = log
         executor = SerialThreadExecutor(name: "store")
         do {
+            // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.
+            try DatabaseHeader.read(path: path)?.check(path: path)
             let lock = try DatabaseLock(database: path)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
+            if header == nil { try FileIdentity.create(path: path) }
             let opened = try Self.open(path: path, isNew: header == nil)
             self.lock = lock
             connection = opened
@@ -211,9 +214,27 @@ struct FileIdentity {
         }
     }
 
-    static func exists(path: String) -> Bool {
+    /// False where there is nothing.
+    ///
+    /// - Throws: `not_a_database` for a folder, a pipe and the like, which must not be opened: a pipe would wait for ever.
+    static func isRegularFile(path: String) throws(UserFacingError) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0
+        guard stat(path, &status) == 0 else { return false }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw UserFacingError(.notADatabase, "\(path) is not a file.")
+        }
+        return true
+    }
+
+    /// Makes an empty file that others cannot read; SQLite gives its mode to the files beside it.
+    static func create(path: String) throws(UserFacingError) {
+        let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        guard file >= 0 else {
+            throw UserFacingError(
+                errno == EROFS || errno == EACCES ? .databaseReadOnly : .databaseUnreadable,
+                "\(path) cannot be made: \(String(cString: strerror(errno))).")
+        }
+        close(file)
     }
 
     static func size(path: String) -> Int {

@@ -10,7 +10,7 @@ public final class StoreReader {
     ///   `database_damaged`, `database_unreadable`.
     public init(path: String) throws(UserFacingError) {
         self.path = path
-        guard FileIdentity.exists(path: path) else {
+        guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
         do {
@@ -119,7 +119,7 @@ extension CopySummary {
         }
         rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
-        isComplete = coverage.isComplete && possiblyMoreAt.isEmpty
+        isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
         databaseSize = Int64(FileIdentity.size(path: path))

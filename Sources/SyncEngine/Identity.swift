@@ -10,7 +10,7 @@ struct Identity: Sendable {
     let store: Store
     let client: PRSNLClient
     let serverURL: String
-    let credentials: Credentials
+    var credentials: Credentials { client.credentials }
     let log: LogHandler
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.

@@ -16,6 +16,8 @@ struct PullFailure: Error, Sendable {
     var verdict: Verdict
     /// "GET /api/timeline", or "database".
     var endpoint: String
+    /// What happened, without the server's own words: these may hold a title.
+    var logText: String
     /// What was committed before it.
     var changes = Puller.Changes()
 
@@ -23,10 +25,14 @@ struct PullFailure: Error, Sendable {
         self.error = error
         self.verdict = verdict
         self.endpoint = endpoint
+        logText = error.description
     }
 
     init(_ error: APIError) {
         self.init(error.userFacing, verdict: Self.verdict(of: error), endpoint: error.endpoint)
+        if let status = error.status, !(200..<300).contains(status) {
+            logText = "HTTP status \(status). \(error.userFacing.recoverySuggestion)"
+        }
     }
 
     /// From the store: a full disk is emptied, a lock released; the rest needs somebody.

@@ -82,6 +82,13 @@ struct Schedule: Sendable, Equatable {
         max(closedUntil, head.failures > 0 ? head.notBefore : lastPull?.advanced(by: pollInterval(now: now)) ?? now)
     }
 
+    /// Lets everything be tried again at once.
+    mutating func forgetFailures() {
+        head = Backoff()
+        deep = Backoff()
+        closedUntil = .earliest
+    }
+
     /// Forgets times that lie further in the future than they can have been set to: the clock was set back.
     mutating func distrustClock(now: Timestamp) {
         let limit = now.advanced(by: Self.clockTolerance)

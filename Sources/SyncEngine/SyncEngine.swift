@@ -10,6 +10,7 @@ public final class SyncEngine: Sendable {
         var settings: SyncSettings
         var state = EngineState()
         var requests: [Requested] = []
+        var isReloaded = false
     }
 
     private struct Requested {
@@ -27,7 +28,7 @@ public final class SyncEngine: Sendable {
     private let policy = RetryPolicy()
 
     public init(
-        store: Store, client: PRSNLClient, serverURL: String, credentials: Credentials,
+        store: Store, client: PRSNLClient, serverURL: String,
         settings: SyncSettings = SyncSettings(), time: TimeSource = .system, seed: UInt64? = nil,
         log: @escaping LogHandler = { _, _, _ in }
     ) {
@@ -41,7 +42,7 @@ public final class SyncEngine: Sendable {
         puller = Puller(
             store: store, client: client,
             identity: Identity(
-                store: store, client: client, serverURL: serverURL, credentials: credentials, log: log),
+                store: store, client: client, serverURL: serverURL, log: log),
             time: time, log: log, progress: { board.set($0) })
     }
 
@@ -54,9 +55,13 @@ public final class SyncEngine: Sendable {
         return state
     }
 
-    /// Takes effect from the next decision on.
+    /// Takes effect from the next decision on; what has failed is tried again at once, because the owner may just have
+    /// mended it.
     public func apply(_ settings: SyncSettings) {
-        shared.withLock { $0.settings = settings }
+        shared.withLock { shared in
+            shared.settings = settings
+            shared.isReloaded = true
+        }
         wakeup.signal()
     }
 
@@ -75,7 +80,12 @@ public final class SyncEngine: Sendable {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         while !Task.isCancelled {
-            memory.schedule.settings = shared.withLock { $0.settings }
+            let (settings, isReloaded) = shared.withLock { shared in
+                defer { shared.isReloaded = false }
+                return (shared.settings, shared.isReloaded)
+            }
+            memory.schedule.settings = settings
+            if isReloaded { memory.schedule.forgetFailures() }
             await distrustClock(&memory)
             let requested = takeRequests()
             let now = time.now()
@@ -120,9 +130,7 @@ public final class SyncEngine: Sendable {
             full: requested.contains { $0.request.full },
             acceptDeletions: requested.contains { $0.request.acceptDeletions })
         // Somebody who asks has perhaps just mended it.
-        memory.schedule.head = Schedule.Backoff()
-        memory.schedule.deep = Schedule.Backoff()
-        memory.schedule.closedUntil = .earliest
+        memory.schedule.forgetFailures()
         let result = await attempt(.pull, &memory, request: request, manners: .none)
         for one in requested { one.answer.resume(returning: result) }
     }
@@ -244,7 +252,7 @@ public final class SyncEngine: Sendable {
         let wait = notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .needsPerson ? .error : .warning, .pull,
-            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait) ms"
+            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait / 1_000) s"
         )
         do {
             try await store.recordError(
@@ -266,7 +274,7 @@ public final class SyncEngine: Sendable {
         }
         do {
             let crowded = try await store.crowdedInstants()
-            guard let first = crowded.first else { return nil }
+            guard let first = crowded.first else { return try await rejectedItems() }
             return UserFacingError(
                 .crowdedInstant,
                 "The server has possibly more items at \(first)"
@@ -275,6 +283,14 @@ public final class SyncEngine: Sendable {
         } catch {
             return error
         }
+    }
+
+    private func rejectedItems() async throws(UserFacingError) -> UserFacingError? {
+        let count = try await store.rejectedCount()
+        guard count > 0 else { return nil }
+        return UserFacingError(
+            .itemsRejected, "\(count) items of the server could not be read.",
+            consequence: "They are kept as they came, in the table rejected_item; everything else is in the copy.")
     }
 
     /// Writes what only memory knows, and answers whoever still waits.

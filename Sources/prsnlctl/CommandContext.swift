@@ -51,7 +51,10 @@ struct CommandContext {
             try client.send(request)
             return try client.receive()
         } catch {
-            guard error.code == .daemonNotRunning else { throw error }
+            // The file can answer where the daemon does not: also where it serves others, or not this user.
+            guard error.code == .daemonNotRunning || error.code == .controlRefused || error.code == .daemonBusy else {
+                throw error
+            }
             return nil
         }
     }

@@ -106,7 +106,6 @@ struct Daemon {
             return log(.error, .config, "the configuration was not read again; everything stays as it was")
         }
         for warning in new.warnings { log(.warning, .config, warning) }
-        parts.engine.apply(setup.syncSettings(new.configuration))
         logger.setLevel(new.configuration.logLevel)
         var changed: [String] = []
         for key in ConfigurationKey.all {
@@ -114,18 +113,20 @@ struct Daemon {
             guard value != key.value(in: loaded.configuration) else { continue }
             changed.append("\(key.name) = \(value ?? "none")" + (key.effect == .restart ? " (after a restart)" : ""))
         }
-        reportChangedCredentials(new.configuration)
+        replaceChangedCredentials(new.configuration)
+        parts.engine.apply(setup.syncSettings(new.configuration))
         loaded = new
         log(
             .notice, .config,
             "configuration read again: " + (changed.isEmpty ? "nothing changed" : changed.joined(separator: ", ")))
     }
 
-    private func reportChangedCredentials(_ configuration: DaemonConfiguration) {
+    private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
         do throws(UserFacingError) {
-            if try setup.credentials(configuration) != parts.credentials {
-                log(.notice, .config, "the key in api_key_file has changed: it is used after a restart")
-            }
+            let credentials = try setup.credentials(configuration)
+            guard credentials != parts.client.credentials else { return }
+            parts.client.replaceCredentials(credentials)
+            log(.notice, .config, "the key in api_key_file has changed, and is used from now on")
         } catch {
             log(.warning, .config, error.description)
         }

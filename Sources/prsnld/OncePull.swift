@@ -27,7 +27,7 @@ enum OncePull {
         log(
             report.outcome == .failed ? .error : .notice, .daemon,
             "\(report.outcome.rawValue): \(result.added) added, \(result.changed) changed, \(result.deleted) deleted"
-                + (result.problem.map { "; \($0.description)" } ?? ""))
+                + (result.problem.map { "; \($0.code.rawValue)" } ?? ""))
         return report.exitCode
     }
 }

@@ -10,7 +10,6 @@ struct RunningParts: Sendable {
     let store: Store
     let client: PRSNLClient
     let engine: SyncEngine
-    let credentials: Credentials
     let time: TimeSource
 
     /// Opens the file and takes its lock before anything is asked of the server.
@@ -39,9 +38,9 @@ struct RunningParts: Sendable {
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time, log: log)
             let engine = SyncEngine(
-                store: store, client: client, serverURL: server.text, credentials: credentials,
+                store: store, client: client, serverURL: server.text,
                 settings: setup.syncSettings(configuration), time: time, log: log)
-            return RunningParts(store: store, client: client, engine: engine, credentials: credentials, time: time)
+            return RunningParts(store: store, client: client, engine: engine, time: time)
         } catch {
             await store.close()
             throw error

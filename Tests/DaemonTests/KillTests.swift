@@ -14,7 +14,7 @@ import Testing
 
     private let directory = TemporaryDirectory("kill")
 
-    private func start(_ server: DevServer, token: String) throws -> ChildProcess {
+    private func start(_ server: DevServer, token: String, once: Bool = false) throws -> ChildProcess {
         let key = directory.file("key")
         try TestFile.write(token + "\n", to: key)
         try TestFile.write(
@@ -26,7 +26,8 @@ import Testing
             page_size = \(Self.pageSize)
             """, to: directory.file("prsnld.conf"))
         return try ChildProcess(
-            BuiltProducts.executable("prsnld"), ["--config", directory.file("prsnld.conf"), "--once"])
+            BuiltProducts.executable("prsnld"),
+            ["--config", directory.file("prsnld.conf")] + (once ? ["--once"] : []))
     }
 
     @Test func aDaemonThatIsKilledTwoHundredTimesEndsWithAnExactCopy() async throws {
@@ -48,14 +49,16 @@ import Testing
                     kill(pid, SIGKILL)
                 }, on: .any, skip: Int.random(in: 1...10, using: &random))
             victim.withLock { $0 = 0 }
+            server.clearLog()
             let child = try start(server, token: token)
             victim.withLock { $0 = child.processID }
             if try await child.waitForExit() == .signal(SIGKILL) { killed += 1 }
             fault.remove()
+            try await expectLittleWasLost(server)
         }
         print("killed \(killed) times, with \(server.requestCounts()["GET /api/timeline"] ?? 0) pages so far")
         #expect(killed >= Self.kills * 9 / 10)
-        let last = try start(server, token: token)
+        let last = try start(server, token: token, once: true)
         #expect(try await last.waitForExit() == .status(0), "\(last.stderr)")
 
         let pages = server.requestCounts()["GET /api/timeline"] ?? 0
@@ -63,6 +66,19 @@ import Testing
         let needed = items.count / (Self.pageSize - 1) + 2
         #expect(pages <= needed + (Self.kills + 1) * (4 + 16 + 1), "\(pages) pages, \(needed) needed")
         try await expectExact(server)
+    }
+
+    /// What the server had answered and the file does not have: at most an open group of 16 pages and the one in flight.
+    private func expectLittleWasLost(_ server: DevServer) async throws {
+        let asked = server.requests(.timeline).filter { $0.status != nil }
+            .compactMap { $0.parameter("cursor").flatMap { Timestamp($0) } }
+        guard let lowest = asked.min() else { return }
+        let shell = try ChildProcess(
+            "/usr/bin/sqlite3", ["-readonly", directory.file("prsnl.sqlite"), "SELECT min(created_at) FROM item"])
+        #expect(try await shell.waitForExit() == .status(0), "\(shell.stderr)")
+        let reached = Timestamp(shell.stdout.filter { $0 != "\n" }) ?? .latest
+        let lost = server.items().count { lowest <= $0.createdAt && $0.createdAt < reached }
+        #expect(lost <= (16 + 1) * Self.pageSize)
     }
 
     private static func spend(_ turns: Int) {

@@ -94,8 +94,11 @@ struct CredentialsTests {
         #expect(server.requests[0].headers["user-agent"] == "prsnld")
     }
 
-    @Test func noSecretIsInAnErrorOrALogLine() async throws {
-        let server = try ScriptedServer(always: .json(#"{"detail":"bad key 'fake-key-123'"}"#, status: 503))
+    @Test(arguments: [
+        "bad key 'fake-key-123'", "bad key fake-key-123", "bad token Bearer fake-key-123.", "fake-key-123fake-key-123",
+    ])
+    func noSecretIsInAnErrorOrALogLine(_ echo: String) async throws {
+        let server = try ScriptedServer(always: .json(#"{"detail":"\#(echo)"}"#, status: 503))
         let test = try TestClient(server.url, .apiKey("fake-key-123"))
         let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
         #expect(!"\(error) \(error.userFacing) \(test.log.all) \(test.usage.all)".contains("fake-key-123"))

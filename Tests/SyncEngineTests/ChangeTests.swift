@@ -110,7 +110,9 @@ import Testing
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 400))
         try await fixture.withEngine { engine, _ in
             #expect(await engine.runOnce().isComplete)
+            fixture.time.stand()
             let run = Task { await engine.run() }
+            _ = await engine.sync(SyncRequest())
             for index in [100, 200, 300] {
                 fixture.server.delete(fixture.server.items()[index].id)
                 #expect(await engine.sync(SyncRequest()).deleted == 1)
@@ -126,6 +128,7 @@ import Testing
         let fixture = try PullFixture(.express, items: DevItem.generate(count: 3_500))
         try await fixture.withEngine { engine, _ in
             #expect(await engine.runOnce().isComplete)
+            fixture.time.stand()
             let run = Task { await engine.run() }
             _ = await engine.sync(SyncRequest())
             fixture.server.delete(fixture.server.items()[3_000].id)
@@ -227,6 +230,7 @@ import Testing
         for _ in 0..<12 {
             let fixture = try PullFixture(
                 items: DevItem.generate(count: Int.random(in: 300...900, using: &random), seed: random.next()))
+            var late: Set<String> = []
             for _ in 0..<Int.random(in: 3...8, using: &random) {
                 let skip = Int.random(in: 0...9, using: &random)
                 // As often as the client itself tries again, so that the pull fails.
@@ -236,10 +240,16 @@ import Testing
                     full: Int.random(in: 0..<3, using: &random) == 0,
                     pageSize: Int.random(in: 0..<2, using: &random) == 0 ? 100 : 37)
                 fault.remove()
+                try expectCoverageIsTrue(fixture, except: late)
                 fixture.time.advance(by: .seconds(Int.random(in: 1...4_000, using: &random)))
-                change(fixture, &random)
+                late.formUnion(change(fixture, &random))
             }
+            // Without a sweep, which would repair what a wrong coverage has lost: all but the late ones are there.
             fixture.time.advance(by: .seconds(3_600))
+            _ = try await fixture.pull()
+            try expectCoverageIsTrue(fixture, except: late)
+            let copied = Set(try fixture.copy().map { String($0.prefix(36)) })
+            #expect(fixture.server.items().allSatisfy { copied.contains($0.id) || late.contains($0.id) })
             _ = try await fixture.pull(full: true)
             fixture.time.advance(by: .seconds(3_600))
             let result = try await fixture.pull(full: true)
@@ -248,11 +258,29 @@ import Testing
         }
     }
 
-    private func change(_ fixture: PullFixture, _ random: inout SeededRandom) {
+    /// What the file says it holds completely, it holds: every item of the server within it, but those that were put there
+    /// after it was read.
+    private func expectCoverageIsTrue(_ fixture: PullFixture, except late: Set<String>) throws {
+        let copied = Set(try fixture.copy().map { String($0.prefix(36)) })
+        let rows = try fixture.query("SELECT group_concat(from_time || ' ' || to_time) FROM coverage") ?? ""
+        for row in rows.split(separator: ",") {
+            let ends = row.split(separator: " ").compactMap { Timestamp($0) }
+            try #require(ends.count == 2)
+            let lost = fixture.server.items().filter { item in
+                ends[0] <= item.createdAt && item.createdAt <= ends[1] && !copied.contains(item.id)
+                    && !late.contains(item.id)
+            }
+            #expect(lost.isEmpty, "\(row) was read")
+        }
+    }
+
+    /// - Returns: The items that were put below others.
+    private func change(_ fixture: PullFixture, _ random: inout SeededRandom) -> Set<String> {
+        var inserted: Set<String> = []
         let server = fixture.server
         server.addNew(count: Int.random(in: 0...150, using: &random))
         for _ in 0..<Int.random(in: 0...3, using: &random) {
-            guard let item = server.items().randomElement(using: &random) else { return }
+            guard let item = server.items().randomElement(using: &random) else { return inserted }
             switch Int.random(in: 0..<3, using: &random) {
             case 0: server.delete(item.id)
             case 1: server.edit(item.id) { $0.summary = "edited" }
@@ -260,7 +288,9 @@ import Testing
                 var late = DevItem.generate(count: 1, seed: random.next())[0]
                 late.createdAt = item.createdAt.previous
                 server.add(late)
+                inserted.insert(late.id)
             }
         }
+        return inserted
     }
 }

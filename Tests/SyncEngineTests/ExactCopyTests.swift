@@ -108,6 +108,7 @@ import Testing
             let before = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
             let requests = fixture.server.requestCount
             fixture.time.advance(by: .seconds(300))
+            fixture.time.stand()
             let run = Task { await engine.run() }
             let result = await engine.sync(SyncRequest())
             #expect(result.isComplete)

@@ -135,6 +135,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "600")
         #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 300)
         let accepted = try await fixture.withEngine { engine, _ in
+            fixture.time.stand()
             let run = Task { await engine.run() }
             let result = await engine.sync(SyncRequest(acceptDeletions: true))
             run.cancel()

@@ -42,6 +42,30 @@ import Testing
         try fixture.expectExact()
     }
 
+    @Test func aNewLoginIsUsedWithoutARestart() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300) + othersItems(5, owner: .testUser))
+        try await fixture.pull()
+        let store = try Store(path: fixture.path)
+        let old = fixture.credentials
+        fixture.server.expireTokens()
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: old),
+            time: fixture.time.source)
+        let engine = SyncEngine(store: store, client: client, serverURL: fixture.server.url, time: fixture.time.source)
+        fixture.time.stand()
+        let run = Task { await engine.run() }
+        #expect(await engine.sync(SyncRequest()).problem?.code == .accountChanged)
+        fixture.server.addNew(count: 3)
+        client.replaceCredentials(fixture.credentials)
+        engine.apply(SyncSettings())
+        #expect(await engine.sync(SyncRequest()).isComplete)
+        run.cancel()
+        await run.value
+        client.shutdown()
+        await store.close()
+        try fixture.expectExact()
+    }
+
     @Test func anotherAccountsTokenIsRefused() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 300) + othersItems(300, owner: .other))
         try await fixture.pull()

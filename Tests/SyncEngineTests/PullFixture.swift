@@ -51,7 +51,7 @@ final class PullFixture: Sendable {
         var settings = SyncSettings()
         settings.pageSize = pageSize
         let engine = SyncEngine(
-            store: store, client: client, serverURL: server.url, credentials: used, settings: settings,
+            store: store, client: client, serverURL: server.url, settings: settings,
             time: time.source, seed: 7)
         do {
             let result = try await body(engine, store)

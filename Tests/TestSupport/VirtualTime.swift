@@ -24,6 +24,9 @@ public final class VirtualTime: Sendable {
 
     public func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
 
+    /// Lets no time pass by waiting any more: only what is asked for happens.
+    public func stand() { stop(after: elapsed) {} }
+
     /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
     public func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
         onLimit.withLock { $0 = action }
@@ -38,7 +41,9 @@ public final class VirtualTime: Sendable {
                 let isOver = self.state.withLock { state in
                     state.slept.append(duration)
                     state.elapsed += duration
-                    return state.limit.map { state.elapsed >= $0 } ?? false
+                    guard let limit = state.limit, state.elapsed >= limit else { return false }
+                    state.elapsed = limit
+                    return true
                 }
                 guard isOver else { return await Task.yield() }
                 self.onLimit.withLock { $0 }?()

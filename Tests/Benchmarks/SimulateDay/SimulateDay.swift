@@ -22,7 +22,7 @@ enum SimulateDay {
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
         let engine = SyncEngine(
-            store: store, client: client, serverURL: server.url, credentials: credentials, time: time.source)
+            store: store, client: client, serverURL: server.url, time: time.source)
         let first = await engine.runOnce()
         let pulled = server.requestCount
         // Two days, because the sweep falls into the second one; the figure is the second day's.
