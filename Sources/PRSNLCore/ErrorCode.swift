@@ -95,7 +95,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .keyFileUnreadable: "Check that api_key_file names a file that the daemon's user can read."
         case .keyFileExposed: "Run `chmod 600` on the key file."
         case .keyFileInvalid: "Put the API key or the login token on a line of its own into the key file, nothing else."
-        case .unauthorized: "Check the key in api_key_file, then `systemctl reload prsnld`; the copy stays as it is."
+        case .unauthorized: "Check the key in api_key_file, then `systemctl reload prsnld`."
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
         case .needsLogin: "Put a login token (not an API key) into api_key_file, then run `systemctl reload prsnld`."
         case .notFound: "Check server_url: it must be the address under which /api/health answers."
