@@ -252,8 +252,8 @@ public final class SyncEngine: Sendable {
         let wait = notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .needsPerson ? .error : .warning, .pull,
-            "\(failure.endpoint): \(failure.error.description) [\(failure.error.code.rawValue)]; next try in \(wait / 1_000) s"
-        )
+            "\(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
+                + (memory.isOnce ? "" : "; next try in \(wait / 1_000) s"))
         do {
             try await store.recordError(
                 code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now)

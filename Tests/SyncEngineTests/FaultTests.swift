@@ -1,6 +1,7 @@
 import DevServer
 import PRSNLClient
 import PRSNLCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -123,6 +124,26 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
             kind: kind, endpoint: "GET /api/timeline", requestID: "fake", mayHaveReachedServer: true)
         #expect(PullFailure(error).verdict == verdict)
         #expect(PullFailure(error).error.code == error.userFacing.code)
+    }
+
+    @Test func theServersWordsAreInNoLogLine() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 10))
+        fixture.server.script(
+            .answer(status: 500, body: #"{"detail":"Failed at row A Private Title"}"#), on: .any, times: .max)
+        let lines = Mutex<[String]>([])
+        let store = try Store(path: fixture.path)
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source, log: { _, _, line in lines.withLock { $0.append(line) } })
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: fixture.server.url, time: fixture.time.source,
+            log: { _, _, line in lines.withLock { $0.append(line) } })
+        _ = await engine.runOnce()
+        client.shutdown()
+        await store.close()
+        let logged = lines.withLock { $0 }
+        #expect(logged.contains { $0.contains("HTTP status 500") })
+        #expect(!logged.contains { $0.contains("Private") || $0.contains("next try") })
     }
 
     @Test func aShrunkenListIsNotBelievedWithoutAWord() async throws {
