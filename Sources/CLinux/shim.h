@@ -36,7 +36,6 @@ static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original
 }
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
-static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
 // open(2) and fcntl(2) are variadic.
 static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }
@@ -62,6 +61,5 @@ static inline int prsnl_m_mmap_threshold(void) { return M_MMAP_THRESHOLD; }
 // WIFEXITED and friends are macros with arguments: wait(2).
 static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }
 static inline int prsnl_wait_exit_status(int s) { return WEXITSTATUS(s); }
-static inline int prsnl_wait_signaled(int s) { return WIFSIGNALED(s); }
 static inline int prsnl_wait_signal(int s) { return WTERMSIG(s); }
 #endif

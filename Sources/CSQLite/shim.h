@@ -1,11 +1,8 @@
-// What Swift cannot import of sqlite3.h: casts in macros (SQLITE_STATIC, SQLITE_TRANSIENT) and variadic functions.
+// What Swift cannot import of sqlite3.h: casts in macros (SQLITE_TRANSIENT) and variadic functions.
 #ifndef PRSNL_CSQLITE_SHIM_H
 #define PRSNL_CSQLITE_SHIM_H
 #include <sqlite3.h>
 
-static inline int prsnl_bind_text_static(sqlite3_stmt *s, int i, const char *p, int n) {
-    return sqlite3_bind_text(s, i, p, n, SQLITE_STATIC);
-}
 static inline int prsnl_bind_text_copy(sqlite3_stmt *s, int i, const char *p, int n) {
     return sqlite3_bind_text(s, i, p, n, SQLITE_TRANSIENT);
 }

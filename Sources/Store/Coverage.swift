@@ -143,10 +143,6 @@ public struct Coverage: Sendable, Equatable {
         if sweeping, let newest, next <= newest { result.append(next...newest) }
         return result.reversed()
     }
-
-    public func contains(_ instant: Timestamp) -> Bool {
-        intervals.contains { $0.from <= instant && instant <= $0.to }
-    }
 }
 
 extension Coverage {

@@ -2,8 +2,6 @@ public import PRSNLCore
 
 extension Store {
     /// Records that a sweep has come by everything: what it did not see may now be asked for one by one.
-    ///
-    /// - Parameter start: When the sweep began; coverage that it proved is as of then.
     public func finishSweep(at end: Timestamp) throws(UserFacingError) {
         var next = coverage
         next.endSweep()
