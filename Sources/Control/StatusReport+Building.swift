@@ -82,7 +82,8 @@ extension ErrorCode {
             .databaseDamaged, .databaseReplaced, .databaseReadOnly, .databaseUnreadable, .noDatabase, .diskFull,
             .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
             .deletionsHeld, .answerTooLarge, .usage, .controlRefused, .controlProtocol,
-            .controlSocketTaken, .controlSocketFailed:
+            .controlSocketTaken, .controlSocketFailed, .writeInvalid, .itemUnknown, .itemAmbiguous, .entryUnknown,
+            .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:
             true
         case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
             .emptyAnswer, .unexpectedShape, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,

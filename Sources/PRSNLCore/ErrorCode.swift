@@ -63,6 +63,18 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case crowdedInstant = "crowded_instant"
     case itemsRejected = "items_rejected"
 
+    // The outbox.
+    case writeInvalid = "write_invalid"
+    case itemUnknown = "item_unknown"
+    case itemAmbiguous = "item_ambiguous"
+    case entryUnknown = "entry_unknown"
+    case entryNotChangeable = "entry_not_changeable"
+    case notOwner = "not_owner"
+    case editConflict = "edit_conflict"
+    case itemGone = "item_gone"
+    case outcomeUndecidable = "outcome_undecidable"
+    case writeTooOld = "write_too_old"
+
     // The command line and the control socket.
     case usage
     case daemonNotRunning = "daemon_not_running"
@@ -141,6 +153,19 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
             "Nothing to do here: more items share that time than the server's pages can tell apart."
         case .itemsRejected:
             "Look at them with `SELECT reason, raw FROM rejected_item`, and mend them on the server."
+        case .writeInvalid: "Change the value and give the command again."
+        case .itemUnknown: "Look for the id with `SELECT id, title FROM timeline`, or pull first: `prsnlctl sync`."
+        case .itemAmbiguous: "Give more characters of the id."
+        case .entryUnknown: "Look for its number with `prsnlctl queue --all`."
+        case .entryNotChangeable: "Look at it with `prsnlctl queue show`."
+        case .notOwner: "Start the daemon, or give the command as root or as the owner of the file."
+        case .editConflict:
+            "Compare the values with `prsnlctl queue show`; `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop N` "
+                + "gives up."
+        case .itemGone: "Give the write up with `prsnlctl queue drop N`."
+        case .outcomeUndecidable:
+            "Look at the server: if it is there, `prsnlctl queue drop N`; if not, `prsnlctl retry-queue N` sends it again."
+        case .writeTooOld: "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."
