@@ -60,12 +60,13 @@ struct OutboxWriter {
     ) throws(SQLiteFailure) -> Int64 {
         let row = try connection.cached(
             """
-            INSERT INTO outbox (kind, state, item_id, local_id, payload, base, accepted_at, next_attempt_at, reachable_at,
-                idempotency_key, fingerprint)
-            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?)
+            INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
+                reachable_at, idempotency_key, fingerprint)
+            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?)
             RETURNING id
             """
-        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(base?.json).bind(now).bind(dueAt)
+        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
+            .bind(base?.json).bind(now).bind(dueAt)
             .bind(reachable).bind(payload.fingerprint)
         defer { row.reset() }
         guard try row.step() else { throw stale("a new entry") }
@@ -169,6 +170,18 @@ struct OutboxWriter {
 }
 
 extension OutboxEntry.Payload {
+    fileprivate var url: String? {
+        if case .create(let item) = self { item.url } else { nil }
+    }
+
+    fileprivate var title: String? {
+        switch self {
+        case .create(let item): item.title
+        case .edit(let edit): edit.title
+        case .delete: nil
+        }
+    }
+
     /// What a creation could be confused with when its outcome is not known: the same URL, or a note with the same title.
     var fingerprint: String? {
         guard case .create(let item) = self else { return nil }

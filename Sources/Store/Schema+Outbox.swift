@@ -17,6 +17,8 @@ extension Schema {
             item_id TEXT NOT NULL,
             local_id TEXT,
             payload TEXT NOT NULL,
+            url TEXT,
+            title TEXT,
             base TEXT,
             theirs TEXT,
             accepted_at TEXT NOT NULL,
@@ -114,7 +116,7 @@ extension Schema {
             FROM timeline, json_each(timeline.tags) AS tag;
 
         CREATE VIEW pending_write AS
-            SELECT id, kind, state, item_id, json_extract(payload, '$.url') AS url, json_extract(payload, '$.title') AS title, payload,
+            SELECT id, kind, state, item_id, url, title, payload,
                 accepted_at, next_attempt_at, attempts, last_attempt_at, error_code, error_message
             FROM outbox
             WHERE ended_at IS NULL
