@@ -13,7 +13,7 @@ extension Replayer {
                 try await send(task, evidence.value, look, &memory)
             }
         } catch {
-            await look(task, failedWith: PullFailure(error), &memory)
+            await note(PullFailure(error), of: task, &memory)
         }
     }
 
@@ -39,7 +39,7 @@ extension Replayer {
     }
 
     /// A look that failed. The entry stays where it is: the way to the server is what has to change, or its mind.
-    private func look(_ task: OutboxTask, failedWith failure: PullFailure, _ memory: inout Memory) async {
+    private func note(_ failure: PullFailure, of task: OutboxTask, _ memory: inout Memory) async {
         guard failure.verdict != .cancelled else { return }
         guard !failure.concernsEverything, failure.endpoint != "database" else {
             return pause(after: failure, &memory)
@@ -243,7 +243,8 @@ extension Replayer {
     ) async -> Settlement {
         let now = time.now()
         let facing = error.userFacing
-        func settle(_ outcome: Settlement.Outcome, _ error: UserFacingError? = nil, remark: String? = nil) -> Settlement {
+        func settle(_ outcome: Settlement.Outcome, _ error: UserFacingError? = nil, remark: String? = nil) -> Settlement
+        {
             Settlement(
                 entry: task.entry.id, from: .sending, outcome: outcome, attempt: attempt, error: error, remark: remark)
         }
@@ -299,7 +300,8 @@ extension Replayer {
                 try await identity.prove(counting: RequestCounter())
                 return settle(
                     .parked(theirs: nil),
-                    UserFacingError(.itemGone, "The item is no longer on the server.", consequence: "The edit is parked."),
+                    UserFacingError(
+                        .itemGone, "The item is no longer on the server.", consequence: "The edit is parked."),
                     nil)
             }
             return settle(.parked(theirs: nil), error, nil)

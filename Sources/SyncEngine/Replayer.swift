@@ -210,7 +210,8 @@ final class Replayer: Sendable {
         memory.pausedUntil = max(memory.pausedUntil, uptime + wait)
         log(
             .info, .http,
-            "the outbox waits \(wait.wholeMilliseconds) ms: \(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]")
+            "the outbox waits \(wait.wholeMilliseconds) ms: \(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
+        )
     }
 
     /// Writes a settlement. What the server has answered must not be forgotten because a disk is full: until it is
@@ -226,7 +227,9 @@ final class Replayer: Sendable {
                 return next
             } catch {
                 tries += 1
-                log(.error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)")
+                log(
+                    .error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)"
+                )
                 if error.code == .storeBug { return nil }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
                 do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return nil }
