@@ -236,4 +236,12 @@ struct WriteCallTests {
         _ = await apiError { () async throws(APIError) in try await fixture.create(Self.link) }
         #expect(fixture.client.serverClockOffset == ahead, "what is known is kept")
     }
+
+    @Test(arguments: [["Date": "Sun, 06 Nov 1994 08:49:37 GMT", "Age": "1800"], ["Date": "yesterday"], [:]])
+    func aCachedOrUnreadableDateIsNoClock(_ headers: [String: String]) async throws {
+        let server = try ScriptedServer(always: .json(#"{"status":"ok"}"#, headers: headers))
+        let test = try TestClient(server.url)
+        try await test.client.health()
+        #expect(test.client.serverClockOffset == nil)
+    }
 }
