@@ -10,6 +10,7 @@ final class Connection {
 
     let path: String
     private let handle: OpaquePointer
+    private var prepared: [String: Statement] = [:]
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
         self.path = path
@@ -50,6 +51,29 @@ final class Connection {
         let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw failure(code, sql) }
         return Statement(statement, connection: self, sql: sql)
+    }
+
+    /// A statement that is prepared once and then used again: for SQL that runs once per write, and whose text is fixed.
+    func cached(_ sql: String) throws(SQLiteFailure) -> Statement {
+        if let statement = prepared[sql] { return statement.reset() }
+        let statement = try prepare(sql)
+        prepared[sql] = statement
+        return statement
+    }
+
+    /// Before the connection is closed, which waits for its statements.
+    func forgetStatements() {
+        prepared = [:]
+    }
+
+    /// Back to an fsync per checkpoint, not per commit: what is pulled can be pulled again (https://sqlite.org/wal.html).
+    func relax() {
+        sqlite3_exec(handle, "PRAGMA synchronous = NORMAL", nil, nil, nil)
+    }
+
+    func double(_ sql: String) throws(SQLiteFailure) -> Double {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.double(0) : 0
     }
 
     /// The first column of the first row, as an integer; 0 where there is no row.

@@ -23,6 +23,14 @@ public struct CopySummary: Sendable, Equatable {
     public var suspects = 0
     /// More deletions at once than are believed: waiting for `sync --accept-deletions`.
     public var deletionsHeld = 0
+    /// Writes that are not on the server yet, and are to be sent: `queued`, `sending` and `unknown`.
+    public var waiting = 0
+    /// Of these, the ones that may be there already.
+    public var unknown = 0
+    /// Writes that wait for a person.
+    public var parked = 0
+    /// When the oldest waiting write was accepted.
+    public var oldestWaiting: Timestamp?
     public var lastError: RecurringError?
     /// Bytes of the database, and of its write-ahead log beside it.
     public var databaseSize: Int64 = 0

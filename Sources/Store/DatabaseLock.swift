@@ -9,6 +9,32 @@ import PRSNLCore
 final class DatabaseLock {
     private let file: Int32
 
+    /// How long another process is waited for, where it is to be waited for at all: `prsnlctl` holds the lock for as long
+    /// as a batch of writes takes.
+    private static let patience: Duration = .seconds(10)
+    private static let pause: Duration = .milliseconds(20)
+
+    /// - Parameter onWait: Called once with the pid that holds the lock, before it is waited for; `nil` does not wait.
+    /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`.
+    convenience init(database: String, onWait: ((Int32?) -> Void)?) throws(UserFacingError) {
+        let end = ContinuousClock.now + Self.patience
+        var hasTold = false
+        while let onWait, ContinuousClock.now < end, let holder = try Self.otherHolder(database: database) {
+            if !hasTold { onWait(holder) }
+            hasTold = true
+            usleep(UInt32(Self.pause.wholeMicroseconds))
+        }
+        try self.init(database: database)
+    }
+
+    /// The process that holds the lock now; `nil` where none does.
+    private static func otherHolder(database: String) throws(UserFacingError) -> Int32? {
+        let file = prsnl_open(database + ".lock", O_RDWR | O_CLOEXEC, 0)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return holder(file)
+    }
+
     /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`.
     init(database: String) throws(UserFacingError) {
         let path = database + ".lock"

@@ -10,6 +10,9 @@ public struct PageChange: Sendable, Equatable {
     public var coverage: Coverage.Interval?
     /// An instant with at least as many items as fit on a page.
     public var crowded: CrowdedInstant?
+    /// How many writes had been delivered when the page was asked for (`Store.deliveries`): what it says of items that were
+    /// written to since is out of date.
+    public var asOf = Int.max
 
     public init(
         items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,

@@ -10,6 +10,9 @@ struct SQLiteFailure: Error {
 
     var primary: Int32 { code & 0xff }
 
+    /// A move of the outbox found its entry in another state than it must have: a defect of ours, rolled back like the rest.
+    static let staleTransition = SQLITE_ERROR
+
     /// What the failure means for people. `nothing` is what stands after it: that the file is as it was before.
     func userFacing(path: String) -> UserFacingError {
         let cause = "SQLite \(code) while doing \(operation): \(message)"

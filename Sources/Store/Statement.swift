@@ -112,9 +112,18 @@ final class Statement {
         return Int(connection.totalChanges - before)
     }
 
+    /// As `run`, without what triggers and cascades changed: for moves that must change exactly one row.
+    @discardableResult
+    func runDirect() throws(SQLiteFailure) -> Int {
+        defer { reset() }
+        while try step() {}
+        return connection.changes
+    }
+
     // MARK: Columns, from 0
 
     func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
     func int(_ column: Int32) -> Int { Int(sqlite3_column_int64(handle, column)) }
 
     func text(_ column: Int32) -> String? {

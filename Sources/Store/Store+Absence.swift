@@ -91,8 +91,10 @@ extension Store {
     }
 
     /// Turns suspects into tombstones. Only those that are still suspects: one may have come back in the meantime.
+    ///
+    /// - Parameter asOf: `deliveries` when they were asked for.
     public func bury(
-        _ ids: [String], at now: Timestamp, record: PullRecord
+        _ ids: [String], at now: Timestamp, record: PullRecord, asOf: Int = .max
     ) throws(UserFacingError) -> PullRecord {
         var record = record
         try write { connection throws(SQLiteFailure) in
@@ -102,7 +104,8 @@ extension Store {
                 WHERE id = ?1 AND missing_since IS NOT NULL AND deleted_at IS NULL
                 """)
             var deltas = CounterDeltas()
-            for id in ids {
+            let written = meanwhile.writtenSince(asOf)
+            for id in ids where !written.contains(id) {
                 bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
                 deltas.live -= buried

@@ -58,6 +58,7 @@ extension Store {
         var counts = ChangeCounts()
         try write { connection throws(SQLiteFailure) in
             var deltas = CounterDeltas()
+            expectsCreations = try Self.expectsCreations(connection)
             for page in pages {
                 counts += try self.apply(page, now: now, deltas: &deltas, connection)
             }
@@ -94,10 +95,17 @@ extension Store {
         if let statement = statements.suspectItems.binding(absenceOf: page) {
             counts.suspects += try statement.bind(now).run()
         }
-        for item in page.items {
+        let written = meanwhile.writtenSince(page.asOf)
+        for id in written {
+            counts.suspects -= try connection.cached(
+                "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
+            ).bind(id).bind(now).run()
+        }
+        for item in page.items where !written.contains(item.id) {
             if try statements.insertItem.bind(item).run() == 1 {
                 counts.added += 1
                 deltas.live += 1
+                try noteArrival(item, connection)
                 continue
             }
             statements.deletedItem.reset()
@@ -231,11 +239,18 @@ extension Store {
 struct CounterDeltas {
     var live = 0
     var deleted = 0
+    var waiting = 0
+    var unknown = 0
+    var parked = 0
 
     func save(_ connection: Connection) throws(SQLiteFailure) {
-        guard live != 0 || deleted != 0 else { return }
-        try connection.prepare("UPDATE copy SET live = live + ?, deleted = deleted + ?")
-            .bind(live).bind(deleted).run()
+        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 else { return }
+        try connection.cached(
+            """
+            UPDATE copy SET live = live + ?, deleted = deleted + ?, waiting = waiting + ?, unknown = unknown + ?,
+                parked = parked + ?
+            """
+        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).run()
     }
 }
 

@@ -37,13 +37,17 @@ extension Store {
 
     /// Ends a pass whose pages fit together: what it did not see is suspected, and all of the timeline is covered.
     ///
-    /// - Parameter start: When the pass began.
+    /// - Parameters:
+    ///   - start: When the pass began.
+    ///   - asOf: `deliveries` then.
     public func finishPass(
-        startedAt start: Timestamp, at end: Timestamp, record: PullRecord
+        startedAt start: Timestamp, at end: Timestamp, record: PullRecord, asOf: Int = .max
     ) throws(UserFacingError) -> PullRecord {
         var record = record
         var next = Coverage()
         next.insert(Coverage.Interval(from: .earliest, to: .latest, readAt: start))
+        // What was written while the pass ran may have come too late for its page.
+        try noteSeen(Array(meanwhile.writtenSince(asOf)))
         try write { connection throws(SQLiteFailure) in
             record.suspects += try connection.prepare(
                 """

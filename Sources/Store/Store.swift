@@ -20,6 +20,8 @@ public actor Store {
     var markedOpen = false
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
     public nonisolated let wasStoppedUncleanly: Bool
+    /// Whether the file was checked since.
+    private var isSound = false
     /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
     var rejectedSeen: Set<String>?
     /// Why nothing more is written: the file was found damaged.
@@ -33,19 +35,36 @@ public actor Store {
     public internal(set) var coverage: Coverage
     /// Server, dialect and account that the file is bound to.
     public internal(set) var binding: Binding
+    /// Time during which the server could be reached: what the file has, and what it does not have yet.
+    var savedReachable: Double
+    var unsavedReachable: Double = 0
+    /// Writes that are delivered while pages are under way, and creations that a page may bring.
+    var meanwhile: WritesMeanwhile
+    /// Whether a page may bring an item that was created here.
+    var expectsCreations = false
 
     /// Opens or creates the file and takes the lock beside it (`<path>.lock`).
     ///
+    /// - Parameter waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
-    public init(path: String, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
+    public init(
+        path: String, waitsForLock: Bool = false, log: @escaping LogHandler = { _, _, _ in }
+    ) throws(UserFacingError) {
         self.path = path
         self.log = log
         executor = SerialThreadExecutor(name: "store")
         do {
             // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.
             try DatabaseHeader.read(path: path)?.check(path: path)
-            let lock = try DatabaseLock(database: path)
+            let lock = try DatabaseLock(
+                database: path,
+                onWait: waitsForLock
+                    ? { holder in
+                        log(
+                            .notice, .store,
+                            "waiting for process \(holder.map(String.init) ?? "unknown"), which works on \(path)")
+                    } : nil)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
             if header == nil { try FileIdentity.create(path: path) }
@@ -58,6 +77,9 @@ public actor Store {
             statements = try Statements(opened)
             coverage = try Self.readCoverage(opened)
             binding = try Self.readBinding(opened)
+            try Self.doubtWhatWasBeingSent(opened)
+            meanwhile = try WritesMeanwhile(opened)
+            savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
         } catch let error as SQLiteFailure {
             executor.stop()
             throw error.userFacing(path: path)
@@ -74,6 +96,22 @@ public actor Store {
         executor.stop()
     }
 
+    /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
+    private static func doubtWhatWasBeingSent(_ connection: Connection) throws(SQLiteFailure) {
+        try connection.execute("PRAGMA synchronous = FULL")
+        defer { connection.relax() }
+        try connection.transaction { () throws(SQLiteFailure) in
+            let doubted = try connection.prepare(
+                """
+                UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
+                WHERE state = 'sending'
+                """
+            ).runDirect()
+            guard doubted > 0 else { return }
+            try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
+        }
+    }
+
     private static func open(path: String, isNew: Bool) throws -> Connection {
         let connection = try Connection(path: path, mode: .readWrite)
         if isNew {
@@ -88,8 +126,7 @@ public actor Store {
                 .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
         }
         connection.keepWriteAheadLog()
-        // What is pulled can be pulled again: an fsync per checkpoint, not per commit (https://sqlite.org/wal.html).
-        try connection.execute("PRAGMA synchronous = NORMAL")
+        connection.relax()
         // The WAL is cut back to this size when it starts over.
         try connection.execute("PRAGMA journal_size_limit = 8388608")
         return connection
@@ -111,7 +148,7 @@ public actor Store {
         guard let connection else { return }
         do {
             // A damaged file is to be checked again at the next start.
-            if markedOpen, refusal == nil {
+            if markedOpen, refusal == nil, !wasStoppedUncleanly || isSound {
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
                 markedOpen = false
             }
@@ -119,6 +156,7 @@ public actor Store {
             log(.warning, .store, "closing \(path): \(error.message); the next start will check the file")
         }
         statements = nil  // before the connection, which they use
+        connection.forgetStatements()
         connection.checkpoint()
         self.connection = nil
         lock = nil
@@ -129,6 +167,11 @@ public actor Store {
         connection?.releaseMemory()
     }
 
+    /// The file was checked, and nothing was found: the next start need not check it again.
+    public func noteSound() {
+        isSound = true
+    }
+
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
     public func refuseWrites(_ error: UserFacingError) {
         refusal = error
@@ -137,14 +180,18 @@ public actor Store {
     // MARK: Writing
 
     /// Runs `body` in one transaction, unless the file at `path` is no longer the open one.
+    ///
+    /// - Parameter durably: Returns after an fsync. Else what was written last may be lost with the power.
     @discardableResult
     func write<Result>(
-        _ body: (Connection) throws(SQLiteFailure) -> Result
+        durably: Bool = false, _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }
         try identity.check(path: path)
         do {
+            if durably { try connection.execute("PRAGMA synchronous = FULL") }
+            defer { if durably { connection.relax() } }
             let result = try connection.transaction { () throws(SQLiteFailure) in
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
                 return try body(connection)
@@ -164,6 +211,11 @@ public actor Store {
         } catch {
             throw error.userFacing(path: path)
         }
+    }
+
+    /// - Throws: `database_replaced`.
+    func checkIdentity() throws(UserFacingError) {
+        try identity.check(path: path)
     }
 
     private func open() throws(UserFacingError) -> Connection {

@@ -4,7 +4,7 @@ public import PRSNLCore
 /// through SQLite, so it is safe in the daemon's own process too.
 public final class StoreReader {
     private let path: String
-    private let connection: Connection
+    let connection: Connection
 
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
@@ -83,7 +83,7 @@ public final class StoreReader {
         }
     }
 
-    private func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+    func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
         do {
             return try body()
         } catch {
@@ -97,7 +97,9 @@ extension CopySummary {
         self.init()
         let row = try connection.prepare(
             """
-            SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted
+            SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
+                waiting, unknown, parked,
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
             FROM copy
             """)
         if try row.step() {
@@ -110,6 +112,10 @@ extension CopySummary {
             deletionsHeld = row.int(6)
             live = row.int(7)
             deleted = row.int(8)
+            waiting = row.int(9)
+            unknown = row.int(10)
+            parked = row.int(11)
+            oldestWaiting = row.timestamp(12)
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }

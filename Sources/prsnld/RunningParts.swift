@@ -29,7 +29,7 @@ struct RunningParts: Sendable {
             throw UserFacingError(
                 .databaseUnreadable, "The folder \(folder) for the database cannot be made: \(reason).")
         }
-        let store = try Store(path: configuration.database, log: log)
+        let store = try Store(path: configuration.database, waitsForLock: true, log: log)
         let time = setup.time
         do throws(UserFacingError) {
             let client = try PRSNLClient(
@@ -53,6 +53,7 @@ struct RunningParts: Sendable {
         do {
             let damage = try await IntegrityCheck().damage(path: store.path)
             guard !damage.isEmpty else {
+                await store.noteSound()
                 return log(.info, .store, "the file was not closed properly the last time; it is sound")
             }
             let error = UserFacingError(

@@ -1,0 +1,89 @@
+import PRSNLCore
+
+/// Finds the item that a person means by the beginning of its id.
+struct ItemPrefix {
+    let connection: Connection
+
+    /// Items that a person would have to choose from, at the most; more are not named.
+    private static let named = 5
+
+    /// - Returns: The whole id of the one live item that begins so.
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    func resolve(_ prefix: String) throws -> String {
+        guard !prefix.isEmpty else { throw UserFacingError(.itemUnknown, "An empty id names no item.") }
+        if try exists(prefix) { return prefix }
+        if let bound = try boundID(of: prefix) { return bound }
+        let found = try candidates(prefix)
+        guard let first = found.first else {
+            throw UserFacingError(
+                .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
+                consequence: "Nothing was queued.")
+        }
+        guard found.count == 1 else {
+            throw UserFacingError(
+                .itemAmbiguous,
+                "\(found.count > Self.named ? "More than \(Self.named)" : "\(found.count)") items have ids that begin "
+                    + "with \(Self.short(prefix)): \(found.prefix(Self.named).joined(separator: ", ")).",
+                consequence: "Nothing was queued.")
+        }
+        return first
+    }
+
+    private static func short(_ text: String) -> String { text.count > 80 ? text.prefix(80) + "…" : text }
+
+    private func exists(_ id: String) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached(
+            """
+            SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NULL
+            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
+            """)
+        defer { row.reset() }
+        return try row.bind(id).step()
+    }
+
+    /// Who kept the local id of an item may go on using it when the server's is known.
+    private func boundID(of local: String) throws(SQLiteFailure) -> String? {
+        guard local.hasPrefix(LocalID.prefix) else { return nil }
+        let row = try connection.prepare(
+            "SELECT item_id FROM outbox WHERE local_id = ? AND state = 'delivered' AND item_id != local_id"
+        ).bind(local)
+        guard try row.step(), let id = row.text(0), try exists(id) else { return nil }
+        return id
+    }
+
+    /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.
+    private func candidates(_ prefix: String) throws(SQLiteFailure) -> [String] {
+        let rows = try connection.prepare(
+            """
+            SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NULL
+            UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
+            ORDER BY id LIMIT \(Self.named + 1)
+            """
+        ).bind(prefix).bind(prefix + "\u{10FFFF}")
+        var found: [String] = []
+        while try rows.step() {
+            if let id = rows.text(0) { found.append(id) }
+        }
+        return found
+    }
+}
+
+/// Ids of items that were made here, until the server gives them its own.
+enum LocalID {
+    static let prefix = "local-"
+
+    /// `local-` and a random UUID (RFC 9562, version 4).
+    static func make() -> String {
+        var bytes = (0..<2).flatMap { _ in withUnsafeBytes(of: UInt64.random(in: .min ... .max), Array.init) }
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Array("0123456789abcdef".utf8)
+        var text = Array(prefix.utf8)
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,59 @@
+import PRSNLCore
+
+extension OutboxEntry {
+    /// The columns that `init(row:)` reads, in its order.
+    static let columns = """
+        id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
+        last_attempt_at, (SELECT reachable_seconds FROM copy) - reachable_at, superseded_by, remark, error_code,
+        error_message, idempotency_key,
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END
+        """
+
+    /// `nil` for a row that this program did not write.
+    init?(row: Statement) {
+        guard let kind = row.text(1).flatMap(Kind.init), let state = row.text(2).flatMap(State.init),
+            let itemID = row.text(3), let payload = row.text(4).flatMap({ Payload(kind: kind, json: $0) }),
+            let acceptedAt = row.timestamp(7), let key = row.text(17)
+        else { return nil }
+        self.init(
+            id: row.int64(0), kind: kind, state: state, itemID: itemID, payload: payload,
+            base: ItemEdit(json: row.text(5)),
+            theirs: ItemEdit(json: row.text(6)), acceptedAt: acceptedAt, endedAt: row.timestamp(8),
+            nextAttemptAt: row.timestamp(9), behind: row.text(18) == nil ? nil : row.int64(18), attempts: row.int(10),
+            lastAttemptAt: row.timestamp(11), reachableAge: .microseconds(Int64(max(0, row.double(12)) * 1e6)),
+            supersededBy: row.text(13) == nil ? nil : row.int64(13), remark: row.text(14), errorCode: row.text(15),
+            errorMessage: row.text(16), idempotencyKey: key)
+    }
+}
+
+extension OutboxTask {
+    static let columns = OutboxEntry.columns + ", failures, maybe_applied, by_hand, evidence"
+
+    init?(row: Statement) {
+        guard let entry = OutboxEntry(row: row) else { return nil }
+        self.init(
+            entry: entry, failures: row.int(19), maybeApplied: row.int(20) == 1,
+            byHand: row.text(21).flatMap(ByHand.init),
+            evidence: row.text(22).flatMap(SendEvidence.init(json:)))
+    }
+}
+
+extension SendEvidence {
+    var json: String {
+        var object = JSONObject()
+        object.add("server_time", serverTime.description)
+        object.add("known_ids", knownIDs)
+        object.add("absent_since", absentSince?.description)
+        return object.text
+    }
+
+    init?(json: String) {
+        guard let members = JSONObject.members(json),
+            let serverTime = members.text["server_time"].flatMap({ Timestamp($0) })
+        else { return nil }
+        self.init(
+            serverTime: serverTime, knownIDs: members.lists["known_ids"] ?? [],
+            absentSince: members.text["absent_since"].flatMap { Timestamp($0) })
+    }
+}

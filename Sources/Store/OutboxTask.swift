@@ -1,0 +1,95 @@
+public import PRSNLCore
+
+/// An entry whose time has come, with what the replayer needs to know beyond what people see.
+public struct OutboxTask: Sendable, Equatable {
+    /// What a person said about a parked entry.
+    public enum ByHand: String, Sendable {
+        /// One more attempt: the first failure parks it again.
+        case retry
+        /// The same, and whatever the server has there is to be replaced.
+        case overwrite
+    }
+
+    public var entry: OutboxEntry
+    /// In a row, for the backoff.
+    public var failures: Int
+    /// Whether an attempt may have been applied, as far as anybody knows.
+    public var maybeApplied: Bool
+    public var byHand: ByHand?
+    /// Of the send whose outcome is looked for.
+    public var evidence: SendEvidence?
+}
+
+/// What was true on the server just before a creation was sent: by this a new item can be told from an old one.
+public struct SendEvidence: Sendable, Equatable {
+    /// The server's clock.
+    public var serverTime: Timestamp
+    /// The ids of the newest items.
+    public var knownIDs: [String]
+    /// When a look first found nothing; one is not enough, because servers show new items late.
+    public var absentSince: Timestamp?
+
+    public init(serverTime: Timestamp, knownIDs: [String], absentSince: Timestamp? = nil) {
+        self.serverTime = serverTime
+        self.knownIDs = knownIDs
+        self.absentSince = absentSince
+    }
+}
+
+/// What a request brought, and what it makes of its entry.
+public struct Settlement: Sendable {
+    public enum Outcome: Sendable {
+        case delivered(Delivery)
+        /// Certainly not applied: to be sent at that time. `isFailure`: the backoff grows.
+        case queued(at: Timestamp, isFailure: Bool)
+        /// To be looked up at that time.
+        case unknown(lookAt: Timestamp, absentSince: Timestamp?)
+        /// `theirs`: in a conflict, what the server has.
+        case parked(theirs: ItemEdit?)
+    }
+
+    /// What the server has now.
+    public struct Delivery: Sendable {
+        /// Of a creation. `nil` where the server has the item and does not say which it is.
+        public var serverID: String?
+        /// The whole item, where the answer had it.
+        public var item: TimelineItem?
+        /// Of an edit: the item's fields, where the answer had them.
+        public var fields: ItemEdit?
+        public var updatedAt: Timestamp?
+        /// An edit that is to follow, because the item was there already and differs.
+        public var followUp: (edit: ItemEdit, base: ItemEdit)?
+
+        public init(serverID: String? = nil) {
+            self.serverID = serverID
+        }
+    }
+
+    public var entry: Int64
+    /// The state that it leaves.
+    public var from: OutboxEntry.State
+    public var outcome: Outcome
+    public var attempt: OutboxAttempt
+    public var error: UserFacingError?
+    /// How it ended, in words.
+    public var remark: String?
+
+    public init(
+        entry: Int64, from: OutboxEntry.State, outcome: Outcome, attempt: OutboxAttempt, error: UserFacingError? = nil,
+        remark: String? = nil
+    ) {
+        self.entry = entry
+        self.from = from
+        self.outcome = outcome
+        self.attempt = attempt
+        self.error = error
+        self.remark = remark
+    }
+}
+
+extension OutboxAttempt {
+    public init(_ purpose: Purpose, startedAt: Timestamp) {
+        self.purpose = purpose
+        self.startedAt = startedAt
+    }
+}

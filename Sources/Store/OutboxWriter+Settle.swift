@@ -1,0 +1,207 @@
+import PRSNLCore
+
+extension OutboxWriter {
+    /// - Returns: The task as it is now; `nil` where the entry is not queued any more.
+    func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
+                evidence = ?3
+            WHERE id = ?1 AND state = 'queued'
+            """
+        ).bind(Int(id)).bind(now).bind(evidence?.json).runDirect()
+        guard changed == 1 else { return nil }
+        try connection.cached(
+            """
+            INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
+            SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2 FROM outbox_attempt WHERE entry_id = ?1
+            """
+        ).bind(Int(id)).bind(now).run()
+        return try task(id)
+    }
+
+    private func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
+        let row = try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
+        defer { row.reset() }
+        return try row.step() ? OutboxTask(row: row) : nil
+    }
+
+    /// Carries out one settlement.
+    ///
+    /// - Returns: The id of the item that the entry is about, as it is afterwards.
+    mutating func settle(
+        _ settlement: Settlement, statements: Statements?, reachable: Double
+    ) throws(SQLiteFailure) -> String? {
+        guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
+            throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)")
+        }
+        try record(settlement.attempt, of: settlement.entry)
+        switch settlement.outcome {
+        case .delivered(let delivery):
+            return try deliver(task, settlement, delivery, statements, reachable: reachable)
+        case .queued(let at, let isFailure):
+            try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
+        case .unknown(let lookAt, let absentSince):
+            // Without a note of what the server had before, nothing can be told from it afterwards.
+            var evidence = task.evidence
+            evidence?.absentSince = absentSince
+            try update(
+                settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
+                evidence: evidence)
+        case .parked(let theirs):
+            try update(
+                settlement, to: .parked, dueAt: nil, failures: 0,
+                maybeApplied: settlement.error?.code == .outcomeUndecidable, theirs: theirs)
+            try refreshLocalEdit(task.entry.itemID)
+        }
+        if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
+            !settlement.outcome.isUnknown
+        {
+            try release(settlement.entry)
+        }
+        return task.entry.itemID
+    }
+
+    private mutating func update(
+        _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
+        maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil
+    ) throws(SQLiteFailure) {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
+                theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11,
+                by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
+            .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.json).bind(settlement.remark)
+            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).runDirect()
+        guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
+        count(from: settlement.from, to: state)
+    }
+
+    /// The attempt that was begun with `sending`, or a new one for a look.
+    private func record(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
+        if attempt.purpose == .look {
+            try connection.cached(
+                """
+                INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
+                SELECT ?1, coalesce(max(number), 0) + 1, 'look', ?2 FROM outbox_attempt WHERE entry_id = ?1
+                """
+            ).bind(Int(id)).bind(attempt.startedAt).run()
+        }
+        try connection.cached(
+            """
+            UPDATE outbox_attempt SET ended_at = ?2, verdict = ?3, error_code = ?4, status = ?5, request_id = ?6
+            WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+            """
+        ).bind(Int(id)).bind(attempt.endedAt ?? now).bind(attempt.verdict).bind(attempt.errorCode)
+            .bind(attempt.status).bind(attempt.requestID).run()
+    }
+
+    // MARK: Delivered
+
+    private mutating func deliver(
+        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery, _ statements: Statements?,
+        reachable: Double
+    ) throws(SQLiteFailure) -> String? {
+        let entry = task.entry
+        let item = delivery.serverID ?? entry.itemID
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = 'delivered', ended_at = ?3, next_attempt_at = NULL, item_id = ?4, remark = ?5,
+                error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).runDirect()
+        guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
+        count(from: settlement.from, to: .delivered)
+        switch entry.kind {
+        case .capture, .note:
+            try bind(entry, to: delivery.serverID)
+            if let made = delivery.item, let statements { try upsert(made, statements) }
+        case .edit: try applyEdit(entry, delivery)
+        case .delete: try bury(item)
+        }
+        if let followUp = delivery.followUp {
+            _ = try insert(
+                .edit, item: item, payload: .edit(followUp.edit), base: followUp.base, dueAt: nil, reachable: reachable)
+        }
+        try refreshLocalEdit(item)
+        try advance(item)
+        return item
+    }
+
+    /// Turns the local id into the server's, for the item and everything that waits behind its creation.
+    private func bind(_ entry: OutboxEntry, to serverID: String?) throws(SQLiteFailure) {
+        try release(entry.id)
+        guard let serverID else {
+            // The server has it and does not say which it is: the next pull brings it, under the server's id.
+            return try removeLocalItem(entry: entry.id)
+        }
+        try connection.cached("UPDATE outbox SET item_id = ?2 WHERE item_id = ?1 AND ended_at IS NULL")
+            .bind(entry.itemID).bind(serverID).run()
+        try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
+        let known = try connection.cached(
+            "SELECT 1 FROM item WHERE id = ?1 UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1"
+        ).bind(serverID)
+        let isKnown = try known.step()
+        known.reset()
+        if isKnown {
+            try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
+        } else {
+            try connection.cached("UPDATE local_item SET id = ?2, delivered_at = ?3 WHERE id = ?1")
+                .bind(entry.itemID).bind(serverID).bind(now).run()
+        }
+    }
+
+    private mutating func upsert(_ item: TimelineItem, _ statements: Statements) throws(SQLiteFailure) {
+        if try statements.insertItem.bind(item).run() == 1 {
+            deltas.live += 1
+        } else {
+            try statements.updateItem.bind(item).run()
+        }
+        try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
+    }
+
+    /// The row gets what the server answered or, where its answer could not be read, what it was sent.
+    private func applyEdit(_ entry: OutboxEntry, _ delivery: Settlement.Delivery) throws(SQLiteFailure) {
+        guard case .edit(let edit) = entry.payload else { return }
+        let fields = edit.overlaid(by: delivery.fields ?? ItemEdit())
+        for table in ["item", "local_item"] {
+            // A new item has no summary yet.
+            let summary =
+                table == "item" ? "summary = coalesce(?3, summary), updated_at = coalesce(?5, updated_at)," : ""
+            try connection.cached(
+                """
+                UPDATE \(table) SET \(summary) title = coalesce(?2, title), tags = coalesce(?4, tags)
+                WHERE id = ?1
+                """
+            ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(TagList.json))
+                .bind(delivery.updatedAt).run()
+        }
+    }
+
+    private mutating func bury(_ item: String) throws(SQLiteFailure) {
+        let buried = try connection.cached(
+            """
+            UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
+            WHERE id = ?1 AND deleted_at IS NULL
+            """
+        ).bind(item).bind(now).runDirect()
+        deltas.live -= buried
+        deltas.deleted += buried
+        try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()
+    }
+
+    /// Shows the items that were held back because they could have been this creation.
+    private func release(_ entry: Int64) throws(SQLiteFailure) {
+        try connection.cached("DELETE FROM held_item WHERE entry_id = ?").bind(Int(entry)).run()
+    }
+}
+
+extension Settlement.Outcome {
+    var isUnknown: Bool {
+        if case .unknown = self { true } else { false }
+    }
+}

@@ -1,0 +1,190 @@
+import PRSNLCore
+
+/// The outbox inside one transaction: the moves of entries, the counters, and what waiting writes make of the items.
+///
+/// Every move names the state that it leaves in its UPDATE; one that changes no row is a defect, and rolls back.
+struct OutboxWriter {
+    let connection: Connection
+    let now: Timestamp
+    var deltas = CounterDeltas()
+
+    init(_ connection: Connection, now: Timestamp) {
+        self.connection = connection
+        self.now = now
+    }
+
+    // MARK: Rows
+
+    /// An entry that waits, or is parked.
+    struct Open {
+        var id: Int64
+        var kind: OutboxEntry.Kind
+        var state: OutboxEntry.State
+        var attempts: Int
+        var maybeApplied: Bool
+        var hasBase: Bool
+        var payload: OutboxEntry.Payload
+        var base: ItemEdit?
+
+        /// Whether the server certainly has nothing of it.
+        var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
+    }
+
+    /// The entries of an item that are not over, in their order.
+    func open(_ item: String) throws(SQLiteFailure) -> [Open] {
+        let rows = try connection.cached(
+            """
+            SELECT id, kind, state, attempts, maybe_applied, payload, base FROM outbox
+            WHERE item_id = ? AND ended_at IS NULL ORDER BY id
+            """
+        ).bind(item)
+        defer { rows.reset() }
+        var open: [Open] = []
+        while try rows.step() {
+            guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
+                let state = rows.text(2).flatMap(OutboxEntry.State.init),
+                let payload = rows.text(5).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) })
+            else { continue }
+            open.append(
+                Open(
+                    id: rows.int64(0), kind: kind, state: state, attempts: rows.int(3), maybeApplied: rows.int(4) == 1,
+                    hasBase: rows.text(6) != nil, payload: payload, base: ItemEdit(json: rows.text(6))))
+        }
+        return open
+    }
+
+    /// - Parameter dueAt: `nil` puts it behind the entry of its item that comes first.
+    mutating func insert(
+        _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
+        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double
+    ) throws(SQLiteFailure) -> Int64 {
+        let row = try connection.cached(
+            """
+            INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
+                reachable_at, idempotency_key, fingerprint)
+            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?)
+            RETURNING id
+            """
+        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
+            .bind(base?.json).bind(now).bind(dueAt)
+            .bind(reachable).bind(payload.fingerprint)
+        defer { row.reset() }
+        guard try row.step() else { throw stale("a new entry") }
+        deltas.waiting += 1
+        return row.int64(0)
+    }
+
+    // MARK: Moves
+
+    /// Ends an entry, or parks it, without more ado.
+    mutating func move(
+        _ id: Int64, from: OutboxEntry.State, to state: OutboxEntry.State, supersededBy: Int64? = nil,
+        remark: String? = nil
+    ) throws(SQLiteFailure) {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = ?3, ended_at = ?4, next_attempt_at = NULL, superseded_by = ?5,
+                remark = coalesce(?6, remark)
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(id)).bind(from.rawValue).bind(state.rawValue).bind(state == .parked ? nil : now)
+            .bind(supersededBy.map(Int.init)).bind(remark).runDirect()
+        guard changed == 1 else { throw stale("#\(id) is not \(from.rawValue)") }
+        count(from: from, to: state)
+    }
+
+    mutating func count(from: OutboxEntry.State, to: OutboxEntry.State) {
+        deltas.waiting += (to.isWaiting ? 1 : 0) - (from.isWaiting ? 1 : 0)
+        deltas.unknown += (to == .unknown ? 1 : 0) - (from == .unknown ? 1 : 0)
+        deltas.parked += (to == .parked ? 1 : 0) - (from == .parked ? 1 : 0)
+    }
+
+    /// Lets the first entry of an item have its turn, if it waited behind another one that is over now.
+    func advance(_ item: String) throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            UPDATE outbox SET next_attempt_at = ?2
+            WHERE id = (SELECT min(id) FROM outbox WHERE item_id = ?1 AND ended_at IS NULL)
+                AND state = 'queued' AND next_attempt_at IS NULL
+            """
+        ).bind(item).bind(now).run()
+    }
+
+    func stale(_ what: String) -> SQLiteFailure {
+        SQLiteFailure(code: SQLiteFailure.staleTransition, message: what, operation: "outbox")
+    }
+
+    // MARK: The items
+
+    /// Works out again what the waiting edits and deletions of an item make of it. Parked ones do not count: the server
+    /// has refused them, and what it has is the truth.
+    func refreshLocalEdit(_ item: String) throws(SQLiteFailure) {
+        var edit = ItemEdit()
+        var isDeleted = false
+        for entry in try open(item) where entry.state.isWaiting {
+            switch entry.payload {
+            case .edit(let later): edit = edit.overlaid(by: later)
+            case .delete: isDeleted = true
+            case .create: break
+            }
+        }
+        guard !edit.isEmpty || isDeleted else {
+            try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(item).run()
+            return
+        }
+        try connection.cached(
+            """
+            INSERT INTO local_edit (item_id, title, summary, tags, is_deleted) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (item_id) DO UPDATE SET title = ?2, summary = ?3, tags = ?4, is_deleted = ?5
+            """
+        ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(TagList.json)).bind(isDeleted ? 1 : 0).run()
+    }
+
+    func insertLocalItem(_ id: String, entry: Int64, _ item: NewItem) throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            INSERT INTO local_item (id, entry_id, created_at, type, title, url, content, tags)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.title).bind(item.url).bind(item.note)
+            .bind(TagList.json(item.tags)).run()
+    }
+
+    func removeLocalItem(entry: Int64) throws(SQLiteFailure) {
+        try connection.prepare("DELETE FROM local_item WHERE entry_id = ?").bind(Int(entry)).run()
+    }
+
+    func isLocal(_ item: String) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached("SELECT 1 FROM local_item WHERE id = ?").bind(item)
+        defer { row.reset() }
+        return try row.step()
+    }
+
+    /// What a person sees of an item's fields: the base of an edit. `nil` where it is not shown.
+    func shownFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
+        let row = try connection.cached("SELECT title, summary, tags FROM timeline WHERE id = ?").bind(item)
+        defer { row.reset() }
+        guard try row.step() else { return nil }
+        return ItemEdit(title: row.text(0), summary: row.text(1), tags: TagList.parse(row.text(2)))
+    }
+}
+
+extension OutboxEntry.Payload {
+    fileprivate var url: String? {
+        if case .create(let item) = self { item.url } else { nil }
+    }
+
+    fileprivate var title: String? {
+        switch self {
+        case .create(let item): item.title
+        case .edit(let edit): edit.title
+        case .delete: nil
+        }
+    }
+
+    /// What a creation could be confused with when its outcome is not known: the same URL, or a note with the same title.
+    var fingerprint: String? {
+        guard case .create(let item) = self else { return nil }
+        return item.url.map { "url:" + $0 } ?? "note:" + NoteTitle.derived(from: item.note ?? "")
+    }
+}

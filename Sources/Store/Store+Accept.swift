@@ -1,0 +1,147 @@
+public import PRSNLCore
+
+extension Store {
+    /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction.
+    ///
+    /// - Throws: Where nothing was accepted at all: `disk_full`, `disk_error`, `database_replaced`, `database_busy`, ….
+    public func accept(
+        _ drafts: [WriteDraft], now: Timestamp
+    ) throws(UserFacingError) -> [Acceptance] {
+        let dialect = binding.dialect
+        let reachable = reachable
+        let results = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, now: now)
+            var results: [Acceptance] = []
+            results.reserveCapacity(drafts.count)
+            for draft in drafts {
+                do {
+                    let draft = try draft.checked(dialect: dialect)
+                    results.append(.accepted(try writer.accept(draft, reachable: reachable)))
+                } catch let failure as SQLiteFailure {
+                    throw failure
+                } catch let error as UserFacingError {
+                    results.append(.refused(error))
+                } catch {
+                    throw SQLiteFailure(code: SQLiteFailure.staleTransition, message: "\(error)", operation: "accept")
+                }
+            }
+            try writer.deltas.save(connection)
+            return results
+        }
+        // The path is looked at once more: what went into a file that is gone by now was not accepted.
+        try checkIdentity()
+        return results
+    }
+}
+
+extension OutboxWriter {
+    /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written; `SQLiteFailure`.
+    mutating func accept(_ draft: WriteDraft, reachable: Double) throws -> AcceptedWrite {
+        switch draft {
+        case .create(let item): return try create(item, reachable: reachable)
+        case .edit(let prefix, let edit):
+            return try self.edit(try ItemPrefix(connection: connection).resolve(prefix), edit, reachable: reachable)
+        case .delete(let prefix):
+            return try delete(try ItemPrefix(connection: connection).resolve(prefix), reachable: reachable)
+        }
+    }
+
+    private mutating func create(_ item: NewItem, reachable: Double) throws(SQLiteFailure) -> AcceptedWrite {
+        let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
+        let id = LocalID.make()
+        let entry = try insert(
+            kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable)
+        try insertLocalItem(id, entry: entry, item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
+    }
+
+    // MARK: Edits
+
+    private mutating func edit(_ item: String, _ edit: ItemEdit, reachable: Double) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let deletion = open.first(where: { $0.kind == .delete }) {
+            throw UserFacingError(
+                .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
+                recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
+        }
+        // An item that never left this machine is simply made differently. The server takes no summary with a new item.
+        if open.count == 1, let creation = open.first, creation.isUnsent,
+            creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
+            case .create(var made) = creation.payload
+        {
+            made.title = edit.title ?? made.title
+            made.tags = edit.tags ?? made.tags
+            return try replace(creation, item: item, by: made, reachable: reachable)
+        }
+        let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
+        var merged = edit
+        // While the item is only here, nobody knows what the server will make of its fields.
+        var base = try isLocal(item) ? nil : try shownFields(item).map { edit.sameFields(of: $0) }
+        if let last, case .edit(let earlier) = last.payload {
+            merged = earlier.overlaid(by: edit)
+            if let older = last.base, let newer = base {
+                base = ItemEdit(
+                    title: earlier.title == nil ? newer.title : older.title,
+                    summary: earlier.summary == nil ? newer.summary : older.summary,
+                    tags: earlier.tags == nil ? newer.tags : older.tags)
+            } else {
+                base = nil
+            }
+        }
+        let before = open.last { $0.id != last?.id }?.id
+        let entry = try insert(
+            .edit, item: item, payload: .edit(merged), base: base, dueAt: before == nil ? now : nil,
+            reachable: reachable)
+        if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
+        try refreshLocalEdit(item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
+            supersedes: last.map { [$0.id] } ?? [], behind: before)
+    }
+
+    private mutating func replace(
+        _ creation: Open, item: String, by made: NewItem, reachable: Double
+    ) throws(SQLiteFailure) -> AcceptedWrite {
+        let entry = try insert(
+            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now, reachable: reachable)
+        try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
+        try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
+            .bind(item).bind(Int(entry)).bind(made.title).bind(TagList.json(made.tags)).run()
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
+            supersedes: [creation.id], behind: nil)
+    }
+
+    // MARK: Deletions
+
+    private mutating func delete(_ item: String, reachable: Double) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
+            return AcceptedWrite(
+                entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true, supersedes: [],
+                behind: nil)
+        }
+        let creation = open.first { $0.kind.isCreation }
+        let neverSent = creation.map { $0.isUnsent } ?? false
+        let superfluous = open.filter { entry in
+            entry.kind.isCreation ? neverSent : entry.state == .queued || entry.state == .parked
+        }
+        let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
+        let entry = try insert(
+            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil, reachable: reachable)
+        for other in superfluous {
+            try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
+        }
+        if neverSent, let creation {
+            try move(
+                entry, from: .queued, to: .superseded,
+                remark: "nothing to send: the item never left this machine")
+            try removeLocalItem(entry: creation.id)
+        }
+        try refreshLocalEdit(item)
+        return AcceptedWrite(
+            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item, wasQueued: false,
+            supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
+    }
+}

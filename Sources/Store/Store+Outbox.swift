@@ -1,0 +1,223 @@
+public import PRSNLCore
+
+// The replayer's side of the outbox: what is due, and the moves of what is being sent.
+extension Store {
+    /// Seconds during which the server could be reached, over the file's life, by memory.
+    var reachable: Double { savedReachable + unsavedReachable }
+
+    /// Adds to the time during which the server could be reached. The file hears of it with the outbox's next move, or
+    /// with `saveReachable`.
+    public func noteReachable(_ duration: Duration) {
+        unsavedReachable += Double(duration.wholeMicroseconds) / 1e6
+    }
+
+    public func saveReachable() throws(UserFacingError) {
+        guard unsavedReachable > 0 else { return }
+        try writeOutbox { _ throws(SQLiteFailure) in }
+    }
+
+    /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`; what can be pulled
+    /// again is written with NORMAL).
+    @discardableResult
+    func writeOutbox<Result>(
+        _ body: (Connection) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let saving = unsavedReachable
+        let result = try write(durably: true) { connection throws(SQLiteFailure) in
+            if saving > 0 {
+                try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
+            }
+            return try body(connection)
+        }
+        savedReachable += saving
+        unsavedReachable -= saving
+        return result
+    }
+
+    // MARK: What is due
+
+    /// The entry that is due longest, lookups of unknown outcomes first: they may let others go on.
+    ///
+    /// A creation that could be confused with one whose outcome is not known is left out.
+    public func dueEntry(
+        now: Timestamp, sending kinds: Set<OutboxEntry.Kind>
+    ) throws(UserFacingError) -> OutboxTask? {
+        try read { connection throws(SQLiteFailure) in
+            let unknown = try Self.due(connection, .unknown, Set(OutboxEntry.Kind.allCases), now: now)
+            if let unknown { return unknown }
+            return try Self.due(connection, .queued, kinds, now: now)
+        }
+    }
+
+    /// When the next entry is due; `nil` where none waits for a time.
+    public func nextDue(sending kinds: Set<OutboxEntry.Kind>) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            let states =
+                OutboxEntry.Kind.allCases.map { (OutboxEntry.State.unknown, $0) }
+                + kinds.map { (OutboxEntry.State.queued, $0) }
+            var first: Timestamp?
+            for (state, kind) in states {
+                let row = try connection.cached(
+                    """
+                    SELECT next_attempt_at FROM outbox
+                    WHERE state = ? AND kind = ? AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1
+                    """
+                ).bind(state.rawValue).bind(kind.rawValue)
+                defer { row.reset() }
+                if try row.step(), let at = row.timestamp(0) { first = min(first ?? at, at) }
+            }
+            return first
+        }
+    }
+
+    private static func due(
+        _ connection: Connection, _ state: OutboxEntry.State, _ kinds: Set<OutboxEntry.Kind>, now: Timestamp
+    ) throws(SQLiteFailure) -> OutboxTask? {
+        var best: OutboxTask?
+        for kind in kinds {
+            let row = try connection.cached(
+                """
+                SELECT \(OutboxTask.columns) FROM outbox
+                WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
+                    AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
+                        WHERE other.state = 'unknown' AND other.fingerprint = outbox.fingerprint))
+                ORDER BY next_attempt_at, id LIMIT 1
+                """
+            ).bind(state.rawValue).bind(kind.rawValue).bind(now)
+            defer { row.reset() }
+            guard try row.step(), let task = OutboxTask(row: row) else { continue }
+            let isEarlier = best.map { best in
+                (task.entry.nextAttemptAt ?? now, task.entry.id) < (best.entry.nextAttemptAt ?? now, best.entry.id)
+            }
+            if isEarlier ?? true { best = task }
+        }
+        return best
+    }
+
+    // MARK: Sending
+
+    /// `queued` to `sending`, on the disk before the first byte goes out.
+    ///
+    /// - Returns: False where the entry is no longer queued: a person was faster.
+    public func beginSending(
+        _ id: Int64, evidence: SendEvidence?, now: Timestamp
+    ) throws(UserFacingError) -> Bool {
+        let entry = try writeOutbox { connection throws(SQLiteFailure) in
+            let writer = OutboxWriter(connection, now: now)
+            return try writer.beginSending(id, evidence: evidence)
+        }
+        if let entry { noteSending(entry) }
+        return entry != nil
+    }
+
+    /// Records what a request brought and, in the same transaction, begins to send the next entry of one of `kinds`: two
+    /// moves for one fsync.
+    ///
+    /// - Returns: The entry that is now `sending`, where one was due.
+    public func settle(
+        _ settlement: Settlement, now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = []
+    ) throws(UserFacingError) -> OutboxTask? {
+        let (next, item) = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, now: now)
+            let item = try writer.settle(settlement, statements: statements, reachable: reachable)
+            var next: OutboxTask?
+            if !kinds.isEmpty, let due = try Self.due(connection, .queued, kinds, now: now) {
+                next = try writer.beginSending(due.entry.id, evidence: nil)
+            }
+            try writer.deltas.save(connection)
+            return (next, item)
+        }
+        noteSettled(settlement, item: item)
+        if let next { noteSending(next) }
+        return next
+    }
+
+    /// Where entries stand: for whoever waits for them. Entries that are gone are left out.
+    public func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
+            var entries: [OutboxEntry] = []
+            for id in ids {
+                row.reset()
+                if try row.bind(Int(id)).step(), let entry = OutboxEntry(row: row) { entries.append(entry) }
+            }
+            row.reset()
+            return entries
+        }
+    }
+
+    /// Which of the ids belong to creations from here already.
+    public func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<String> {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached(
+                "SELECT 1 FROM outbox WHERE item_id = ? AND kind IN ('capture', 'note') AND state = 'delivered' LIMIT 1"
+            )
+            var bound: Set<String> = []
+            for id in ids {
+                row.reset()
+                if try row.bind(id).step() { bound.insert(id) }
+            }
+            row.reset()
+            return bound
+        }
+    }
+
+    /// The item of the copy that has exactly this URL.
+    public func itemID(url: String) throws(UserFacingError) -> String? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare("SELECT id FROM item WHERE url = ? AND deleted_at IS NULL LIMIT 1").bind(
+                url)
+            return try row.step() ? row.text(0) : nil
+        }
+    }
+
+    /// The base of an edit that was made before anybody knew what the server would make of the item.
+    public func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL")
+                .bind(base.json).bind(Int(id)).run()
+        }
+    }
+
+    // MARK: Housekeeping
+
+    /// Delivered creations that no pull has brought although one that began after the delivery has ended: the item may
+    /// have been deleted elsewhere in between.
+    public func missingCreations(deliveredBefore limit: Timestamp, most: Int = 50) throws(UserFacingError) -> [String] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id FROM local_item WHERE delivered_at < ?
+                    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = local_item.id)
+                ORDER BY delivered_at LIMIT ?
+                """
+            ).bind(limit).bind(most)
+            var ids: [String] = []
+            while try rows.step() {
+                if let id = rows.text(0) { ids.append(id) }
+            }
+            return ids
+        }
+    }
+
+    /// Takes an item that was made here, delivered, and never seen in a pull out of the timeline: the server has it no more.
+    public func forgetCreation(_ id: String) throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
+        }
+    }
+
+    /// Removes entries that have been over since before `limit`, with their attempts.
+    public func purgeOutbox(endedBefore limit: Timestamp) throws(UserFacingError) {
+        let old = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE ended_at < ? LIMIT 1").bind(limit).step()
+        }
+        guard old else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare(
+                "DELETE FROM outbox_attempt WHERE entry_id IN (SELECT id FROM outbox WHERE ended_at < ?)"
+            ).bind(limit).run()
+            try connection.prepare("DELETE FROM outbox WHERE ended_at < ?").bind(limit).run()
+        }
+    }
+}
