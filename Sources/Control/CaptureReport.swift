@@ -1,4 +1,4 @@
-public import PRSNLCore
+import PRSNLCore
 
 /// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
 public struct CaptureReport: Sendable, Equatable, Codable {
@@ -17,8 +17,9 @@ public struct CaptureReport: Sendable, Equatable, Codable {
     public static let mostRefusals = 100
 
     public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var sending: Sending
+    /// `null` where nothing had to be written.
+    @Nullable public var source: StatusReport.Source? = nil
+    @Nullable public var sending: Sending? = nil
     /// Lines read, blank ones included.
     public var lines = 0
     public var accepted = 0
@@ -38,17 +39,17 @@ public struct CaptureReport: Sendable, Equatable, Codable {
         case lastEntry = "last_entry"
     }
 
-    public init(source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-    }
+    public init() {}
 
     public mutating func refuse(_ refusal: Refusal) {
         refused += 1
         if refusals.count < Self.mostRefusals { refusals.append(refusal) }
     }
 
-    public mutating func accept(_ entries: [Int64]) {
+    public mutating func accept(_ tally: WriteTally) {
+        let entries = tally.entries
+        source = tally.source
+        sending = tally.sending
         accepted += entries.count
         firstEntry = firstEntry ?? entries.first
         lastEntry = entries.last ?? lastEntry
@@ -68,14 +69,17 @@ extension CaptureReport: Report {
         if let firstEntry, let lastEntry {
             summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
         }
+        let future = sending.map { "; \($0.text)" } ?? ""
         summary += ", refused \(Figures.count(refused))"
         if let delivered {
             summary += ", delivered \(Figures.count(delivered))"
-            if let parked, parked > 0 { summary += ", parked \(Figures.count(parked)) (`prsnlctl queue --state parked`)" }
+            if let parked, parked > 0 {
+                summary += ", parked \(Figures.count(parked)) (`prsnlctl queue --state parked`)"
+            }
             let open = accepted - delivered - (parked ?? 0)
-            if open > 0 { summary += "; \(Figures.count(open)) on disk and not delivered yet, \(sending.text)" }
+            if open > 0 { summary += "; \(Figures.count(open)) on disk and not delivered yet" + future }
         } else if accepted > 0 {
-            summary += "; \(sending.text)"
+            summary += future
         }
         return TextLayout.wrap(summary, width: style.width).map { $0 + "\n" }.joined()
     }

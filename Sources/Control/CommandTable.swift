@@ -162,14 +162,17 @@ extension CommandTable {
     public func help(for command: CommandDescription? = nil) -> String {
         var lines: [String] = []
         if let command {
-            lines += ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
+            lines +=
+                ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
         } else {
             lines += ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
         }
         if command == nil, !commands.isEmpty {
             lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, Self.plain($0.summary)) })
         }
-        if let command { lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) }) }
+        if let command {
+            lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
+        }
         let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }
         lines += ["", command == nil ? "Options:" : "General options:"]
         lines += Self.aligned(general.map { ($0.usage, $0.summary) })

@@ -117,7 +117,8 @@ extension ControlRequest {
                 // A century is for ever, and can be reckoned with.
                 let limit = numbers["at_most_milliseconds"].map { min($0, 100 * 366 * 86_400_000) }
                 return .wait(try someEntries(), atMost: limit.map { .milliseconds($0) })
-            case let other?: throw Refusal(reason: "\"\(SafeText.harmless(String(other.prefix(40))))\" is not a command")
+            case let other?:
+                throw Refusal(reason: "\"\(SafeText.harmless(String(other.prefix(40))))\" is not a command")
             case nil: throw Refusal(reason: "command is missing")
             }
         }

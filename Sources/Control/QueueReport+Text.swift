@@ -64,7 +64,9 @@ extension EntryReport: Report {
         fields += write.lines(style).map { field($0.label, $0.paragraphs, style) }
         fields.append(field("Accepted", [Figures.timeWithAge(entry.acceptedAt, now: generatedAt)], style))
         fields.append(
-            field("Reachable", ["the server, for \(Figures.duration(.seconds(entry.reachableAge))) while it waited"], style))
+            field(
+                "Reachable", ["the server, for \(Figures.duration(.seconds(entry.reachableAge))) while it waited"],
+                style))
         if let error = entry.error {
             fields.append(
                 field("Error", [error.code, error.message, error.recoverySuggestion].map(style.safe), style))
@@ -90,13 +92,14 @@ extension EntryReport: Report {
     /// Field by field: what it was, what is on the server, what was to be written.
     private func conflictLines(_ style: TextStyle) -> [String] {
         guard let theirs else { return [] }
-        let before = Dictionary((base?.lines(style) ?? []).map { ($0.label, $0.paragraphs) }) { first, _ in first }
-        let here = Dictionary(write.lines(style).map { ($0.label, $0.paragraphs) }) { first, _ in first }
-        return theirs.lines(style).flatMap { label, paragraphs in
+        func text(_ fields: EntryReport.Fields?, _ label: String) -> String? {
+            fields?.lines(style).first { $0.label == label }?.paragraphs.joined(separator: " ")
+        }
+        return theirs.lines(style).flatMap { label, paragraphs -> [String] in
             [
-                "\(label), on the server: " + paragraphs.joined(separator: " "),
-                "\(label), from here: " + (here[label]?.joined(separator: " ") ?? "-"),
-                "\(label), before both: " + (before[label]?.joined(separator: " ") ?? "not known"),
+                "\(label), on the server: \(paragraphs.joined(separator: " "))",
+                "\(label), from here: \(text(write, label) ?? "-")",
+                "\(label), before both: \(text(base, label) ?? Figures.notKnown)",
             ]
         }
     }

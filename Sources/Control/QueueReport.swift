@@ -158,6 +158,7 @@ public struct EntryReport: Sendable, Equatable, Codable {
 
 extension EntryReport.Fields {
     fileprivate init(_ payload: OutboxEntry.Payload) {
+        self.init()
         switch payload {
         case .create(let item):
             url = item.url
@@ -166,12 +167,13 @@ extension EntryReport.Fields {
             tags = item.tags
             type = item.type
             summarize = item.summarize
-        case .edit(let edit): self.init(edit)
+        case .edit(let edit): self = EntryReport.Fields(edit)
         case .delete: break
         }
     }
 
     fileprivate init(_ edit: ItemEdit) {
+        self.init()
         title = edit.title
         summary = edit.summary
         tags = edit.tags

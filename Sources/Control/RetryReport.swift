@@ -49,7 +49,8 @@ extension RetryReport: Report {
             let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
             // The total counts all; the numbers are the first of them.
             let more = touched - touchedEntries.count
-            let numbers = OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
+            let numbers =
+                OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
             lines.append("\(Figures.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
             if !dryRun, sending != .inTurn { lines.append("They \(sending.text).") }
         }

@@ -40,7 +40,9 @@ extension WriteReport: Report {
     private func waitingLine(_ write: Write, _ number: String, _ style: TextStyle) -> String {
         var parts: [String] = []
         if write.wasQueued { parts.append("was waiting already") }
-        if write.supersedes.isEmpty == false { parts.append("takes the place of \(OutboxWords.numbers(write.supersedes))") }
+        if write.supersedes.isEmpty == false {
+            parts.append("takes the place of \(OutboxWords.numbers(write.supersedes))")
+        }
         if waited {
             parts.append("on disk, not delivered yet")
             if write.error != nil { parts.append(reason(write, style)) }

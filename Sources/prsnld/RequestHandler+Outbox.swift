@@ -1,0 +1,44 @@
+import Control
+import PRSNLCore
+import Store
+import SyncEngine
+
+// Requests about writes.
+extension RequestHandler {
+    func answerOutbox(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
+        if case .wait(let entries, let atMost) = request {
+            await engine.waitForDelivery(entries, atMost: atMost)
+            return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
+        }
+        let operations = OutboxOperations(store: store, source: .daemon, now: time.now) { [engine] in
+            Sending(engine.state.connectivity.state)
+        }
+        guard let reply = try await operations.answer(request) else {
+            throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
+        }
+        if request.bringsWork { engine.writesAccepted() }
+        conversation.send(reply)
+    }
+}
+
+extension ControlRequest {
+    /// Whether there may be something to send afterwards.
+    fileprivate var bringsWork: Bool {
+        switch self {
+        case .write: true
+        case .retry(_, _, let dryRun), .drop(_, _, let dryRun): !dryRun
+        case .status, .history, .sync, .queue, .entry, .wait: false
+        }
+    }
+}
+
+extension Sending {
+    init(_ state: Connectivity.State) {
+        self =
+            switch state {
+            case .online: .inTurn
+            case .unauthorized: .whenAuthorized
+            case .unknown, .unreachable, .portal: .whenReachable
+            }
+    }
+}
