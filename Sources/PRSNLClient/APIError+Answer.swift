@@ -24,10 +24,23 @@ extension APIError {
             }
         self.init(
             kind: kind, endpoint: endpoint, status: status, serverCode: code, requestID: requestID,
-            mayHaveReachedServer: true, detail: body.message)
+            mayHaveReachedServer: true, isPRSNLError: answer.errorCode != nil || body.isPRSNL, detail: body.message)
     }
 
     static let itemNotFoundCode = "ITEM_NOT_FOUND"
+
+    /// A 404 of the item itself: `ITEM_NOT_FOUND` (C and P), or the small server's words. Any other 404 is of a route, a
+    /// proxy or another web site, and says nothing about the item.
+    public var isItemNotFound: Bool {
+        status == 404 && (serverCode == Self.itemNotFoundCode || detail == "Item not found")
+    }
+
+    /// A capture that was refused because this account has an item with the very same URL. It is not said which one.
+    public var saysURLExists: Bool {
+        // The code is a header that a proxy may drop; the words are the server's.
+        status == 400 && (serverCode ?? "INVALID_INPUT") == "INVALID_INPUT"
+            && detail?.contains("already exists in your knowledge base") == true
+    }
 }
 
 /// The reason phrases of RFC 9110 section 15 that an answer without a message is described with.

@@ -48,12 +48,15 @@ public struct APIError: Error, Sendable, Equatable {
     /// False only when it is certain that no byte of the request reached the server. A write that may have reached it
     /// must be looked up before it is sent again.
     public var mayHaveReachedServer: Bool
+    /// The answer is PRSNL's own, by its header or the form of its body, and not the page of a proxy in front of it: the
+    /// server itself has refused the request.
+    public var isPRSNLError: Bool
     /// libcurl's own words, or the body's text, for logs and `cause`.
     public var detail: String?
 
     public init(
         kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
-        mayHaveReachedServer: Bool, detail: String? = nil
+        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, detail: String? = nil
     ) {
         self.kind = kind
         self.endpoint = endpoint
@@ -61,6 +64,7 @@ public struct APIError: Error, Sendable, Equatable {
         self.serverCode = serverCode
         self.requestID = requestID
         self.mayHaveReachedServer = mayHaveReachedServer
+        self.isPRSNLError = isPRSNLError
         self.detail = detail
     }
 }

@@ -1,3 +1,5 @@
+import PRSNLCore
+
 /// One call of the API, before it is sent: what stays the same over retries, redirects and forms of credentials.
 struct Call: Sendable {
     var method: String
@@ -9,6 +11,8 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
+    /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
+    var dialect: Dialect?
     /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.
     var endpoint: String
 

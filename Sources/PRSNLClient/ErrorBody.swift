@@ -6,6 +6,8 @@ struct ErrorBody: Equatable {
     var code: String?
     /// The body's own `retry_after`, in seconds.
     var retryAfter: String?
+    /// It has one of the seven shapes, and nothing that they do not have.
+    var isPRSNL = false
 
     init() {}
 
@@ -19,6 +21,7 @@ struct ErrorBody: Equatable {
         } catch {
             return  // no JSON is one of the shapes
         }
+        isPRSNL = Self.hasKnownShape(value)
         read(value)
         if let detail = value["detail"] { readDetail(detail) }
         if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }
@@ -43,6 +46,18 @@ struct ErrorBody: Equatable {
             return (detail["field"]?.text).map { "\($0): \(reason)" } ?? reason
         }
         if !reasons.isEmpty { message = ([message].compactMap(\.self) + reasons).joined(separator: "; ") }
+    }
+
+    /// Gateways also answer with JSON: `{"message": "…"}`, or RFC 9457's `detail` beside `type`, `title` and `status`.
+    private static func hasKnownShape(_ value: JSONValue) -> Bool {
+        guard case .object(let members) = value else { return false }
+        let known: Set<String> = ["detail", "code", "error", "message", "retry_after"]
+        guard members.keys.allSatisfy(known.contains) else { return false }
+        switch members["detail"] ?? members["error"] {
+        case .string, .array: return true
+        case .object(let inner): return inner["error"] != nil || inner["message"] != nil || inner["checks"] != nil
+        case .number, .bool, .null, nil: return false
+        }
     }
 
     /// `{"detail": "text"}`, `{"detail": [{"loc", "msg", …}]}`, `{"detail": {"error": {…}}}`, `{"detail": {"status": …}}`.

@@ -34,12 +34,15 @@ extension PRSNLClient {
     ///   - idempotencyKey: sent though no server of today knows it; a later one may.
     ///   - endpoint: for paths with an id in them, as in `Call`.
     func write(
-        _ method: String, _ path: String, json: [UInt8]?, idempotencyKey: String, named endpoint: String? = nil
-    ) async throws(APIError) -> HTTPAnswer {
+        _ method: String, _ path: String, json: [UInt8]?, dialect: Dialect? = nil, idempotencyKey: String,
+        named endpoint: String? = nil
+    ) async throws(APIError) -> (call: Call, answer: HTTPAnswer, requestID: String) {
         var call = Call(method, path, named: endpoint)
+        call.dialect = dialect
         call.body = json
         call.headers.append("Idempotency-Key: \(idempotencyKey)")
-        return try await send(call).answer
+        let (answer, requestID) = try await send(call)
+        return (call, answer, requestID)
     }
 
     /// One attempt: the request, the redirects that may be followed, and the key's other form after a 401.
@@ -48,7 +51,7 @@ extension PRSNLClient {
     ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
         var target = server
         var url = server.base + call.path + (call.query.isEmpty ? "" : "?" + call.query)
-        var (authorization, fallback) = call.isAuthenticated ? authorization() : (nil, nil)
+        var (authorization, fallback) = call.isAuthenticated ? authorization(call.dialect) : (nil, nil)
         var triedFallback = false
         var redirects = 0
         let start = ContinuousClock.now
@@ -64,6 +67,7 @@ extension PRSNLClient {
             case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
             case .success(let arrived): answer = arrived
             }
+            remember(serverDate: answer.date)
             switch answer.status {
             case 200..<300:
                 if triedFallback { remember(keyIsBearer: true) }

@@ -18,6 +18,8 @@ public final class PRSNLClient: Sendable {
         var dialect: Dialect?
         /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
         var keyIsBearer = false
+        /// The server's clock minus ours.
+        var clockOffset: Duration?
     }
 
     /// - Parameters:
@@ -57,6 +59,10 @@ public final class PRSNLClient: Sendable {
     /// The server's dialect, once a timeline has told it.
     public var dialect: Dialect? { memory.withLock(\.dialect) }
 
+    /// How far the server's clock is ahead of ours, from the newest answer that had a `Date`. That header has whole
+    /// seconds and the answer was under way, so up to a second and the time of the request are missing from it.
+    public var serverClockOffset: Duration? { memory.withLock(\.clockOffset) }
+
     /// Reads one page. The dialect of the envelope is in the answer; a request in dialect C's form is understood by all.
     public func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage {
         var call = Call("GET", "/api/timeline", query: request.query)
@@ -76,24 +82,6 @@ public final class PRSNLClient: Sendable {
         loop.recycle(&answer.body)
         if let dialect = page.dialect { memory.withLock { $0.dialect = dialect } }
         return page
-    }
-
-    /// Whether `GET /api/items/{id}` finds the item: true for 200, false for 404 with `ITEM_NOT_FOUND` (C) or the small
-    /// server's "Item not found"; any other 404 is an error.
-    public func itemExists(_ id: String) async throws(APIError) -> Bool {
-        let call = Call("GET", "/api/items/\(ServerURL.escaped(id))", named: "GET /api/items/{id}")
-        do throws(APIError) {
-            let (answer, requestID) = try await send(call)
-            return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-                let item = try Self.object(body)
-                if let found = item["id"]?.text, found != id { throw .unexpectedShape("it is another item") }
-                return true
-            }
-        } catch {
-            guard error.status == 404 else { throw error }
-            if error.serverCode == APIError.itemNotFoundCode || error.detail == "Item not found" { return false }
-            throw error
-        }
     }
 
     /// `GET /api/auth/me`: the account that the server really sees.
@@ -141,7 +129,7 @@ public final class PRSNLClient: Sendable {
         }
     }
 
-    private static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
+    static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
         let value: JSONValue
         do { value = try JSONValue.parse(body) } catch { throw .notJSON("\(error)") }
         guard case .object = value else { throw .unexpectedShape("not an object") }
@@ -151,8 +139,11 @@ public final class PRSNLClient: Sendable {
     // MARK: Credentials
 
     /// The header line that goes with a request, and the one to try where that is answered 401.
-    func authorization() -> (line: String?, fallback: String?) {
-        let (dialect, keyIsBearer, credentials) = memory.withLock { ($0.dialect, $0.keyIsBearer, $0.credentials) }
+    ///
+    /// - Parameter known: the server's dialect, where the caller knows it.
+    func authorization(_ known: Dialect? = nil) -> (line: String?, fallback: String?) {
+        let (told, keyIsBearer, credentials) = memory.withLock { ($0.dialect, $0.keyIsBearer, $0.credentials) }
+        let dialect = told ?? known
         switch credentials {
         case .none: return (nil, nil)
         case .loginToken(let token): return ("Authorization: Bearer \(token)", nil)
@@ -166,5 +157,11 @@ public final class PRSNLClient: Sendable {
 
     func remember(keyIsBearer: Bool) {
         memory.withLock { $0.keyIsBearer = keyIsBearer }
+    }
+
+    func remember(serverDate text: String?) {
+        guard let date = text.flatMap(HTTPDate.parse) else { return }
+        let offset = date.duration(since: time.now())
+        memory.withLock { $0.clockOffset = offset }
     }
 }

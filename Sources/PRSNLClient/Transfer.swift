@@ -245,9 +245,9 @@ extension Transfer {
         body = []
         answer.contentType = string(CURLINFO_CONTENT_TYPE)
         answer.etag = header("ETag")
+        answer.date = header("Date")
         if answer.status >= 300 {
             answer.retryAfter = header("Retry-After")
-            answer.date = header("Date")
             answer.errorCode = header("X-Error-Code")
             answer.redirect = string(CURLINFO_REDIRECT_URL)
         }

@@ -141,7 +141,7 @@ extension OutboxWriter {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?2, failures = 0, by_hand = ?3, maybe_applied = ?4,
-                next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END
+                next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'parked'
             """
         ).bind(Int(id)).bind(state.rawValue).bind(byHand.rawValue).bind(state == .unknown ? 1 : 0).bind(now).runDirect()

@@ -49,22 +49,21 @@ extension Store {
         }
     }
 
-    /// When the next entry is due; `nil` where none waits for a time.
-    public func nextDue(sending kinds: Set<OutboxEntry.Kind>) throws(UserFacingError) -> Timestamp? {
+    /// When the next entry becomes due after `now`; `nil` where none waits for a time to come.
+    public func nextDue(after now: Timestamp) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
-            let states =
-                OutboxEntry.Kind.allCases.map { (OutboxEntry.State.unknown, $0) }
-                + kinds.map { (OutboxEntry.State.queued, $0) }
             var first: Timestamp?
-            for (state, kind) in states {
-                let row = try connection.cached(
-                    """
-                    SELECT next_attempt_at FROM outbox
-                    WHERE state = ? AND kind = ? AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1
-                    """
-                ).bind(state.rawValue).bind(kind.rawValue)
-                defer { row.reset() }
-                if try row.step(), let at = row.timestamp(0) { first = min(first ?? at, at) }
+            for kind in OutboxEntry.Kind.allCases {
+                for state in [OutboxEntry.State.queued, .unknown] {
+                    let row = try connection.cached(
+                        """
+                        SELECT next_attempt_at FROM outbox
+                        WHERE state = ? AND kind = ? AND next_attempt_at > ? ORDER BY next_attempt_at LIMIT 1
+                        """
+                    ).bind(state.rawValue).bind(kind.rawValue).bind(now)
+                    defer { row.reset() }
+                    if try row.step(), let at = row.timestamp(0) { first = min(first ?? at, at) }
+                }
             }
             return first
         }

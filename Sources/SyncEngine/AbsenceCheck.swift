@@ -47,6 +47,7 @@ struct AbsenceCheck {
 
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
         var gone: [String] = []
+        let asOf = await store.deliveries
         for id in ids {
             requests.add()
             if try await client.itemExists(id) {
@@ -58,6 +59,6 @@ struct AbsenceCheck {
         guard !gone.isEmpty else { return record }
         // After the answers, like every proof: they may have been given to somebody else's login.
         try await identity.prove(counting: requests)
-        return try await store.bury(gone, at: time.now(), record: record)
+        return try await store.bury(gone, at: time.now(), record: record, asOf: asOf)
     }
 }

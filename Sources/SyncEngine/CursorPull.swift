@@ -4,6 +4,7 @@ import Store
 
 /// Carries out a `CursorPlan`: requests pages, hands them to the committer, and looks into crowded instants.
 struct CursorPull {
+    let store: Store
     let client: PRSNLClient
     let identity: Identity
     let time: TimeSource
@@ -33,8 +34,9 @@ struct CursorPull {
             while true {
                 switch step {
                 case .request(let request):
-                    let (page, took) = try await fetch(request)
-                    let (change, next) = try plan.take(page)
+                    let (page, took, asOf) = try await fetch(request)
+                    var (change, next) = try plan.take(page)
+                    change.asOf = asOf
                     try await committer.add(change, fetchTook: took)
                     onPage(page.items.count, page.items.last?.createdAt)
                     step = next
@@ -76,13 +78,14 @@ struct CursorPull {
 
     private func fetch(
         _ request: CursorPlan.Request
-    ) async throws(PullFailure) -> (page: TimelinePage, took: Duration) {
+    ) async throws(PullFailure) -> (page: TimelinePage, took: Duration, asOf: Int) {
         let start = time.uptime()
+        let asOf = await store.deliveries
         requests.add()
         do {
             let page = try await client.timeline(TimelineRequest(.before(request.before), limit: request.limit))
             try identity.check(page, is: .cursor)
-            return (page, time.uptime() - start)
+            return (page, time.uptime() - start, asOf)
         } catch {
             throw PullFailure(error)
         }
@@ -102,6 +105,7 @@ struct CursorPull {
         var rejected: [RejectedItem] = []
         var fruitless = 0
         var tries = 0
+        let asOf = await store.deliveries
         var limit = CursorPlan.largestPage
         while limit > 0, fruitless < Self.fruitlessTries, tries < Self.mostTries {
             let page = try await fetch(CursorPlan.Request(before: instant.next, limit: limit)).page
@@ -112,9 +116,11 @@ struct CursorPull {
             tries += 1
             limit -= 1
         }
-        return PageChange(
+        var change = PageChange(
             items: found.values.sorted { $0.id < $1.id }, rejected: rejected,
             coverage: Coverage.Interval(from: instant, to: instant, readAt: readAt),
             crowded: CrowdedInstant(at: instant, seen: found.count))
+        change.asOf = asOf
+        return change
     }
 }

@@ -33,6 +33,8 @@ public struct EngineState: Sendable, Equatable {
     public var problem: UserFacingError?
     /// New items are complete as of this time (T1); newer than what the file says while nothing changed.
     public var newAsOf: Timestamp?
+    /// Whether the server can be used.
+    public var connectivity = Connectivity()
 
     public init() {}
 }

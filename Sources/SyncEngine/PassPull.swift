@@ -32,9 +32,10 @@ struct PassPull {
             for _ in 0..<Self.mostPasses {
                 let start = time.now()
                 try await store.beginPass()
+                let asOf = await store.deliveries
                 let total = try await onePassWithPagesThatFit(pace: pace)
                 try await committer.flush()
-                if let total { return (try await finish(startedAt: start), total) }
+                if let total { return (try await finish(startedAt: start, asOf: asOf), total) }
             }
         } catch {
             let failure = PullFailure(error)
@@ -50,7 +51,7 @@ struct PassPull {
                 consequence: "New items were kept; deletions are not known."), verdict: .retry(after: nil))
     }
 
-    private func finish(startedAt start: Timestamp) async throws -> PullRecord {
+    private func finish(startedAt start: Timestamp, asOf: Int) async throws -> PullRecord {
         let unseen = try await store.unseenCount()
         let covered = await store.coverage.isComplete
         if unseen == 0, covered, !committer.foundNews {
@@ -58,7 +59,7 @@ struct PassPull {
             try await store.saveCoverage()
             return committer.record
         }
-        return try await store.finishPass(startedAt: start, at: time.now(), record: committer.record)
+        return try await store.finishPass(startedAt: start, at: time.now(), record: committer.record, asOf: asOf)
     }
 
     // MARK: One pass
@@ -119,7 +120,7 @@ struct PassPull {
         let page = fetched.page
         try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
         try await committer.add(
-            PageChange(items: page.items, rejected: page.rejected), fetchTook: fetched.took)
+            fetched.change, fetchTook: fetched.took)
         onPage(page.items.count, page.total)
     }
 
@@ -148,7 +149,7 @@ struct PassPull {
             let head = Head(total: total, etag: page.page.etag)
             var isOpen = false
             while true {
-                let change = PageChange(items: page.page.items, rejected: page.page.rejected)
+                let change = page.change
                 let end = page.number.start + page.page.count
                 let isLast =
                     try await store.novelty(of: [change]) != .news || page.page.count == 0
@@ -181,6 +182,14 @@ struct PassPull {
         var number: OverlappingPages.Page
         var page: TimelinePage
         var took: Duration
+        /// Deliveries when it was asked for.
+        var asOf: Int
+
+        var change: PageChange {
+            var change = PageChange(items: page.items, rejected: page.rejected)
+            change.asOf = asOf
+            return change
+        }
 
         /// Whether this page is that one again, under another number.
         func repeats(_ other: Fetched) -> Bool {
@@ -204,11 +213,12 @@ struct PassPull {
 
     private func fetch(_ number: OverlappingPages.Page, etag: String? = nil) async throws -> Fetched {
         let start = time.uptime()
+        let asOf = await store.deliveries
         requests.add()
         let page = try await client.timeline(
             TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
         if !page.notModified { try identity.check(page, is: dialect) }
-        return Fetched(number: number, page: page, took: time.uptime() - start)
+        return Fetched(number: number, page: page, took: time.uptime() - start, asOf: asOf)
     }
 }
 

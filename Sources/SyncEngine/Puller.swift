@@ -146,7 +146,7 @@ struct Puller: Sendable {
 
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
-            client: client, identity: identity, time: time, committer: committer, requests: requests,
+            store: store, client: client, identity: identity, time: time, committer: committer, requests: requests,
             onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
     }
 

@@ -14,6 +14,8 @@ struct Schedule: Sendable, Equatable {
     }
 
     var settings: SyncSettings
+    /// Something was delivered that a pull would show.
+    var wantsHead = false
     /// When the last pull began.
     var lastPull: Timestamp?
     /// When a pull last brought something new.
@@ -79,7 +81,8 @@ struct Schedule: Sendable, Equatable {
 
     /// When the newest items are looked at next. A poll that failed is made up for when its backoff is over.
     func pullAt(now: Timestamp) -> Timestamp {
-        max(closedUntil, head.failures > 0 ? head.notBefore : lastPull?.advanced(by: pollInterval(now: now)) ?? now)
+        if head.failures > 0 { return max(closedUntil, head.notBefore) }
+        return max(closedUntil, wantsHead ? now : lastPull?.advanced(by: pollInterval(now: now)) ?? now)
     }
 
     /// Lets everything be tried again at once.
@@ -128,6 +131,7 @@ struct Schedule: Sendable, Equatable {
         if foundNews || lastPull == nil { lastNews = start }
         pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
         lastPull = start
+        wantsHead = false
         head = Backoff()
     }
 }

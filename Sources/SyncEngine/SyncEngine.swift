@@ -11,6 +11,8 @@ public final class SyncEngine: Sendable {
         var state = EngineState()
         var requests: [Requested] = []
         var isReloaded = false
+        /// Something was delivered that a look at the newest items would show.
+        var wantsHead = false
     }
 
     private struct Requested {
@@ -18,11 +20,22 @@ public final class SyncEngine: Sendable {
         var answer: CheckedContinuation<SyncResult, Never>
     }
 
+    /// In an object, so that the replayer's callbacks need not hold the engine.
+    private final class SharedBox: Sendable {
+        let value: Mutex<Shared>
+        init(_ shared: Shared) { value = Mutex(shared) }
+        func withLock<Result>(_ body: (inout sending Shared) -> sending Result) -> sending Result {
+            value.withLock(body)
+        }
+    }
+
     private let store: Store
     private let time: TimeSource
     private let log: LogHandler
     private let puller: Puller
-    private let shared: Mutex<Shared>
+    private let replayer: Replayer
+    private let connectivity: ConnectivityBoard
+    private let shared: SharedBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
     private let policy = RetryPolicy()
@@ -36,14 +49,21 @@ public final class SyncEngine: Sendable {
         self.time = time
         self.log = log
         let board = ProgressBoard()
-        shared = Mutex(Shared(settings: settings))
+        shared = SharedBox(Shared(settings: settings))
         random = SeededGenerator(seed: seed)
         self.board = board
+        let identity = Identity(store: store, client: client, serverURL: serverURL, log: log)
         puller = Puller(
-            store: store, client: client,
-            identity: Identity(
-                store: store, client: client, serverURL: serverURL, log: log),
-            time: time, log: log, progress: { board.set($0) })
+            store: store, client: client, identity: identity, time: time, log: log, progress: { board.set($0) })
+        let connectivity = ConnectivityBoard(log: log)
+        self.connectivity = connectivity
+        replayer = Replayer(
+            store: store, client: client, identity: identity, time: time, random: random, connectivity: connectivity,
+            log: log, settings: { [shared] in shared.value.withLock { $0.settings } },
+            wantsHead: { [shared, wakeup] in
+                shared.value.withLock { $0.wantsHead = true }
+                wakeup.signal()
+            })
     }
 
     private let board: ProgressBoard
@@ -52,7 +72,25 @@ public final class SyncEngine: Sendable {
     public var state: EngineState {
         var state = shared.withLock { $0.state }
         state.progress = board.progress
+        state.connectivity = connectivity.current
         return state
+    }
+
+    /// Tells the replayer that there is something to send; by a person, that what waits is to be tried now.
+    public func writesAccepted(byHand: Bool = false) {
+        replayer.wake(byHand: byHand)
+    }
+
+    /// Returns when none of the entries is to be sent any more: delivered, parked, or given up; or after `limit`.
+    public func waitForDelivery(_ ids: [Int64], atMost limit: Duration?) async throws(UserFacingError) {
+        let place = replayer.changes.join()
+        defer { replayer.changes.leave(place.id) }
+        let end = limit.map { time.uptime() + $0 }
+        while try await store.outboxEntries(ids).contains(where: { $0.state.isWaiting }), !Task.isCancelled {
+            let left = end.map { $0 - time.uptime() } ?? .seconds(3_600)
+            guard left > .zero else { return }
+            await place.wakeup.wait(atMost: left, time: time)
+        }
     }
 
     /// Takes effect from the next decision on; what has failed is tried again at once, because the owner may just have
@@ -63,6 +101,7 @@ public final class SyncEngine: Sendable {
             shared.isReloaded = true
         }
         wakeup.signal()
+        replayer.wake(byHand: true)
     }
 
     /// Pulls now, while `run` runs, and says how it ended.
@@ -75,16 +114,29 @@ public final class SyncEngine: Sendable {
 
     // MARK: Running
 
-    /// Pulls on schedule until the task is cancelled. Being offline is never a reason to return.
+    /// Pulls on schedule, and sends what is written here, until the task is cancelled. Being offline is never a reason to
+    /// return.
     public func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.replayer.run() }
+            await runPulls()
+            await group.waitForAll()
+        }
+    }
+
+    private func runPulls() async {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         while !Task.isCancelled {
-            let (settings, isReloaded) = shared.withLock { shared in
-                defer { shared.isReloaded = false }
-                return (shared.settings, shared.isReloaded)
+            let (settings, isReloaded, wantsHead) = shared.withLock { shared in
+                defer {
+                    shared.isReloaded = false
+                    shared.wantsHead = false
+                }
+                return (shared.settings, shared.isReloaded, shared.wantsHead)
             }
             memory.schedule.settings = settings
+            if wantsHead { memory.schedule.wantsHead = true }
             if isReloaded { memory.schedule.forgetFailures() }
             await distrustClock(&memory)
             let requested = takeRequests()
@@ -105,7 +157,7 @@ public final class SyncEngine: Sendable {
         await stop(memory)
     }
 
-    /// Pulls everything there is, once, retrying nothing beyond the client's own retries.
+    /// Sends what waits and pulls everything there is, once, retrying nothing beyond the client's own retries.
     ///
     /// - Parameter full: Also reads what is known already, as a sweep does.
     public func runOnce(full: Bool = false) async -> SyncResult {
@@ -113,6 +165,7 @@ public final class SyncEngine: Sendable {
         await remember(&memory)
         memory.isOnce = true
         await distrustClock(&memory)
+        await replayer.drain()
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)
         if result.problem == nil {
@@ -168,9 +221,11 @@ public final class SyncEngine: Sendable {
         var changes = Puller.Changes()
         do {
             memory.isDeep = false
+            await store.beginPull()
             try await PullWork(puller: puller, store: store, time: time)
                 .perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
+            noteAnswer()
             result.problem = await shortcoming(memory)
             let coverage = await store.coverage
             result.isComplete = result.problem == nil && coverage.isComplete
@@ -180,6 +235,7 @@ public final class SyncEngine: Sendable {
             result.problem = failure.error
             await fail(failure, &memory)
         }
+        await store.endPull()
         result.added = changes.added
         result.changed = changes.changed
         result.deleted = changes.deleted
@@ -188,6 +244,13 @@ public final class SyncEngine: Sendable {
             state.newAsOf = newAsOf
         }
         return result
+    }
+
+    /// The server has answered: what waits for it need not wait any longer.
+    private func noteAnswer() {
+        let was = connectivity.current.state
+        connectivity.noteAnswer(at: time.now())
+        if was != .online { replayer.wake(byHand: was != .unknown) }
     }
 
     // MARK: Afterwards
@@ -243,6 +306,7 @@ public final class SyncEngine: Sendable {
     private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         let now = time.now()
+        connectivity.noteFailure(failure.error, at: now)
         let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head

@@ -6,6 +6,11 @@ public struct SyncSettings: Sendable, Equatable {
     public var sweepInterval: Duration?
     /// 1 to 100.
     public var pageSize = 100
+    /// How long the server may take to show a new note: between the two looks after which one that is not found is sent
+    /// again.
+    public var lookupInterval: Duration = .seconds(600)
+    /// Whether a write whose outcome cannot be found out is sent again, at the risk of doubling it.
+    public var resendUnknown = false
 
     public init() {}
 }

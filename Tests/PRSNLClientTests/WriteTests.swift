@@ -47,8 +47,8 @@ struct WriteTests {
     @Test func aWriteSendsItsBodyAndKeyOnce() async throws {
         let server = try ScriptedServer(always: .json(#"{"id":"x"}"#, status: 201))
         let test = try TestClient(server.url, .loginToken("not.a.token"))
-        let answer = try await test.client.write("POST", "/api/capture", json: Self.body, idempotencyKey: "key-1")
-        #expect(answer.status == 201)
+        let sent = try await test.client.write("POST", "/api/capture", json: Self.body, idempotencyKey: "key-1")
+        #expect(sent.answer.status == 201)
         let request = try #require(server.requests.first)
         #expect(request.method == "POST" && request.target == "/api/capture")
         #expect(request.body == #"{"title":"T"}"#)

@@ -1,0 +1,50 @@
+/// Tags: the server drops those with other characters and cuts long ones, both in silence.
+enum TagCheck {
+    /// - Returns: each tag once, in the order given.
+    static func checked(_ tags: [String]) throws(UserFacingError) -> [String] {
+        var kept: [String] = []
+        kept.reserveCapacity(min(tags.count, WriteLimits.tagCount))
+        for (index, tag) in tags.enumerated() {
+            try check(tag, number: index + 1, of: tags.count)
+            if kept.contains(tag) { continue }
+            kept.append(tag)
+            if kept.count > WriteLimits.tagCount {
+                throw Refusal.of("tags", "\(tags.count) tags, at most \(WriteLimits.tagCount) are allowed")
+            }
+        }
+        return kept
+    }
+
+    private static func check(_ tag: String, number: Int, of count: Int) throws(UserFacingError) {
+        let (length, hasNUL) = Refusal.measure(tag)
+        let field = count == 1 ? "tags" : "tags (number \(number))"
+        if hasNUL { throw Refusal.nul(field) }
+        if length > WriteLimits.tag.upperBound {
+            throw Refusal.of(field, "\(length) characters, at most \(WriteLimits.tag.upperBound) are allowed")
+        }
+        if length == 0 {
+            throw Refusal.of(field, "it is empty, 1 to \(WriteLimits.tag.upperBound) characters are allowed")
+        }
+        if isClean(tag.utf8) {
+            if tag.utf8.first != 0x20, tag.utf8.last != 0x20 { return }
+            throw Refusal.of(field, "it begins or ends with a space")
+        }
+        throw Refusal.of(
+            field, "other characters than a-z, 0-9, space and hyphen, which the server would drop",
+            suggestion: suggestion(tag))
+    }
+
+    private static func isClean(_ bytes: some Sequence<UInt8>) -> Bool {
+        bytes.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x20
+                || byte == UInt8(ascii: "-")
+        }
+    }
+
+    /// The tag in lower case, where that would do. Only then it is quoted: it holds nothing odd.
+    private static func suggestion(_ tag: String) -> String? {
+        let lower = tag.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        guard isClean(lower), lower.first != 0x20, lower.last != 0x20 else { return nil }
+        return "Write it as \"\(String(decoding: lower, as: UTF8.self))\"."
+    }
+}

@@ -1,0 +1,99 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Tells from the newest items whether a creation was applied: a value that is given what was found and says what it means.
+struct CreationSearch: Sendable {
+    /// An item that was not there before the send and could be it.
+    struct Candidate: Sendable, Equatable {
+        var item: TimelineItem
+        /// The text that the server has for it; `nil` where it has none yet, or never shows it.
+        var content: String?
+    }
+
+    enum Finding: Sendable, Equatable {
+        case found(id: String)
+        case absent
+        /// The server is still working on what could be it.
+        case unsettled
+        /// Several could be it, or one whose text is another although its title says that it is ours.
+        case ambiguous
+    }
+
+    let item: NewItem
+    let evidence: SendEvidence
+
+    /// Clocks of one server agree with each other to the second that a Date header has.
+    private static let tolerance: Duration = .seconds(2)
+
+    /// How far down the newest items are to be read: nothing older can be it.
+    var oldest: Timestamp { evidence.serverTime.advanced(by: .zero - Self.tolerance) }
+
+    /// Whether the item was not there before the send, by what is known of that moment, and has what we sent with it.
+    func isCandidate(_ other: TimelineItem) -> Bool {
+        guard other.createdAt >= oldest, !evidence.knownIDs.contains(other.id) else { return false }
+        if let url = item.url { return other.url == url || other.url == url + "/" }
+        guard (other.url ?? "").isEmpty else { return false }
+        return Set(item.tags).isSubset(of: TagText.parse(other.tags))
+    }
+
+    /// Whether only the text can tell: titles are derived from it and easily the same.
+    var needsContent: Bool { item.url == nil }
+
+    func finding(_ candidates: [Candidate]) -> Finding {
+        if item.url != nil {
+            // The same URL is the same item: the oldest is the one that this send made, others are somebody's repeats.
+            guard let first = candidates.min(by: { $0.item.createdAt < $1.item.createdAt }) else { return .absent }
+            return .found(id: first.item.id)
+        }
+        let text = TagText.trimmed(item.note ?? "")
+        var matches: [String] = []
+        var isUnsettled = false
+        var isDoubtful = false
+        for candidate in candidates {
+            if let content = candidate.content, !content.isEmpty {
+                if TagText.trimmed(content) == text {
+                    matches.append(candidate.item.id)
+                } else if hasOurTitle(candidate.item) {
+                    isDoubtful = true  // rewritten by the server, or another note that begins the same way
+                }
+            } else if candidate.item.status == TimelineItem.pendingStatus {
+                isUnsettled = isUnsettled || hasOurTitle(candidate.item) || candidate.item.title == nil
+            } else if hasOurTitle(candidate.item) {
+                matches.append(candidate.item.id)
+            }
+        }
+        if matches.count == 1, !isUnsettled { return .found(id: matches[0]) }
+        if isUnsettled { return .unsettled }
+        return matches.isEmpty && !isDoubtful ? .absent : .ambiguous
+    }
+
+    private func hasOurTitle(_ other: TimelineItem) -> Bool {
+        other.title == item.title ?? NoteTitle.derived(from: item.note ?? "")
+            || other.title == NoteTitle.derived(from: item.note ?? "")
+    }
+}
+
+/// The two small readings of text that a search needs.
+enum TagText {
+    static func parse(_ json: String?) -> Set<String> {
+        guard let json else { return [] }
+        do {
+            return try JSONReader.read(Array(json.utf8)) { reader in
+                var tags: Set<String> = []
+                try reader.array { reader in tags.insert(try reader.string()) }
+                return tags
+            }
+        } catch {
+            return []  // not a list: the server's own form, of which nothing is known
+        }
+    }
+
+    /// Without white space at both ends, as servers store notes.
+    static func trimmed(_ text: String) -> String {
+        guard let first = text.firstIndex(where: { !$0.isWhitespace }),
+            let last = text.lastIndex(where: { !$0.isWhitespace })
+        else { return "" }
+        return String(text[first...last])
+    }
+}

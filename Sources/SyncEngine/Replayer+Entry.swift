@@ -1,0 +1,343 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+// One entry: look, send, and say what became of it.
+extension Replayer {
+    func handle(_ task: OutboxTask, _ dialect: Dialect, _ memory: inout Memory) async {
+        let look = OutboxLook(store: store, client: client, identity: identity, time: time, dialect: dialect)
+        do {
+            if task.entry.state == .unknown {
+                try await settleUnknown(task, look, &memory)
+            } else if let evidence = try await prepare(task, look, &memory) {
+                try await send(task, evidence.value, look, &memory)
+            }
+        } catch {
+            await note(PullFailure(error), of: task, &memory)
+        }
+    }
+
+    // MARK: Before the first byte
+
+    /// What must be known before it is sent; `nil` where that has settled it.
+    private func prepare(
+        _ task: OutboxTask, _ look: OutboxLook, _ memory: inout Memory
+    ) async throws -> (value: SendEvidence?, Void)? {
+        let start = time.now()
+        switch task.entry.payload {
+        case .delete: return (nil, ())
+        case .create(let item):
+            // The cursor dialect can be asked for a URL afterwards.
+            if item.url != nil, look.dialect == .cursor { return (nil, ()) }
+            return (try await look.evidence(), ())
+        case .edit(let edit):
+            let conclusion = try await look.compare(edit, task)
+            if case .notApplied = conclusion { return (nil, ()) }
+            _ = await record(settlement(task, conclusion, startedAt: start), &memory)
+            return nil
+        }
+    }
+
+    /// A look that failed. The entry stays where it is: the way to the server is what has to change, or its mind.
+    private func note(_ failure: PullFailure, of task: OutboxTask, _ memory: inout Memory) async {
+        guard failure.verdict != .cancelled else { return }
+        guard !failure.concernsEverything, failure.endpoint != "database" else {
+            return pause(after: failure, &memory)
+        }
+        slowDown(&memory)
+        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: random.unit())
+        let at = time.now().advanced(by: wait)
+        var attempt = OutboxAttempt(.look, startedAt: time.now())
+        attempt.verdict = "look"
+        attempt.errorCode = failure.error.code.rawValue
+        let outcome: Settlement.Outcome =
+            task.entry.state == .unknown
+            ? .unknown(lookAt: at, absentSince: task.evidence?.absentSince) : .queued(at: at, isFailure: true)
+        _ = await record(
+            Settlement(
+                entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: failure.error),
+            &memory)
+    }
+
+    // MARK: Unknown outcomes
+
+    private func settleUnknown(_ task: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async throws {
+        let start = time.now()
+        let conclusion = try await look.conclude(task, interval: settings().lookupInterval)
+        noteAnswer(&memory)
+        _ = await record(settlement(task, conclusion, startedAt: start), &memory)
+        if case .applied = conclusion { delivered(&memory) }
+    }
+
+    private func settlement(
+        _ task: OutboxTask, _ conclusion: OutboxLook.Conclusion, startedAt start: Timestamp
+    ) -> Settlement {
+        let now = time.now()
+        var attempt = OutboxAttempt(.look, startedAt: start)
+        attempt.endedAt = now
+        func settle(
+            _ outcome: Settlement.Outcome, _ verdict: String, _ error: UserFacingError? = nil, remark: String? = nil
+        ) -> Settlement {
+            attempt.verdict = verdict
+            attempt.errorCode = error?.code.rawValue
+            return Settlement(
+                entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: error,
+                remark: remark)
+        }
+        switch conclusion {
+        case .applied(let delivery, let remark): return settle(.delivered(delivery), "delivered", remark: remark)
+        case .notApplied: return notApplied(task, settle)
+        case .lookAgain(let after, let absentSince):
+            return task.entry.reachableAge < WriteBackoff.ageLimit
+                ? settle(
+                    .unknown(lookAt: now.advanced(by: after), absentSince: absentSince), "look", task.lastError,
+                    remark: "looked for on the server, and to be looked for again")
+                : settle(.parked(theirs: nil), "park", .undecidable)
+        case .undecidable:
+            return settings().resendUnknown
+                ? notApplied(task, settle) : settle(.parked(theirs: nil), "park", .undecidable)
+        case .gone:
+            return settle(
+                .parked(theirs: nil), "park",
+                UserFacingError(.itemGone, "The item is no longer on the server.", consequence: "The edit is parked."))
+        case .conflict(let theirs):
+            return settle(
+                .parked(theirs: theirs), "park",
+                UserFacingError(
+                    .editConflict, "The item was changed elsewhere after the edit was made here.",
+                    consequence: "The server's values were not overwritten."))
+        }
+    }
+
+    /// It is known not to be there: sent again at once where only its answer was lost, later where the server failed.
+    private func notApplied(
+        _ task: OutboxTask,
+        _ settle: (Settlement.Outcome, String, UserFacingError?, String?) -> Settlement
+    ) -> Settlement {
+        let now = time.now()
+        guard let error = task.lastError else {
+            return settle(.queued(at: now, isFailure: true), "retry", nil, nil)
+        }
+        if error.code != .serverError, task.failures == 0, task.byHand == nil {
+            return settle(.queued(at: now, isFailure: true), "retry", error, nil)
+        }
+        guard let wait = wait(task, error, after: nil) else {
+            return settle(.parked(theirs: nil), "park", tooOld(task) ?? error, nil)
+        }
+        return settle(.queued(at: now.advanced(by: wait), isFailure: true), "retry", error, nil)
+    }
+
+    /// How long the entry waits after a failure that is its own; `nil` where it is parked instead.
+    private func wait(_ task: OutboxTask, _ error: UserFacingError, after asked: Duration?) -> Duration? {
+        guard task.byHand == nil, tooOld(task) == nil else { return nil }
+        if error.code == .serverError, !task.entry.kind.isCreation {
+            return WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit())
+        }
+        return WriteBackoff.afterFailure(failures: task.failures + 1, after: asked, draw: random.unit())
+    }
+
+    private func tooOld(_ task: OutboxTask) -> UserFacingError? {
+        guard task.entry.reachableAge >= WriteBackoff.ageLimit else { return nil }
+        return UserFacingError(
+            .writeTooOld, "The write could not be delivered in 30 days during which the server could be reached.",
+            consequence: "It is parked.")
+    }
+
+    private func delivered(_ memory: inout Memory) {
+        memory.failures = 0
+        if memory.unseenSince == nil { memory.unseenSince = time.uptime() }
+    }
+
+    // MARK: Sending
+
+    private func send(
+        _ task: OutboxTask, _ evidence: SendEvidence?, _ look: OutboxLook, _ memory: inout Memory
+    ) async throws {
+        do {
+            guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
+        } catch {
+            throw PullFailure(store: error)
+        }
+        var begun = task
+        begun.entry.attempts += 1
+        begun.evidence = evidence
+        var sending: OutboxTask? = begun
+        while let current = sending {
+            sending = await transmit(current, look, &memory)
+            if let next = sending, Task.isCancelled {
+                _ = await record(returned(next), &memory)
+                return
+            }
+        }
+    }
+
+    private func returned(_ task: OutboxTask) -> Settlement {
+        var attempt = OutboxAttempt(.send, startedAt: time.now())
+        attempt.verdict = WriteVerdict.returned.name
+        return Settlement(
+            entry: task.entry.id, from: .sending, outcome: .queued(at: time.now(), isFailure: false), attempt: attempt)
+    }
+
+    /// Sends an entry that is `sending` in the file, and settles it.
+    ///
+    /// - Returns: The entry that was taken up with it, `sending` already.
+    private func transmit(_ task: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async -> OutboxTask? {
+        var attempt = OutboxAttempt(.send, startedAt: time.now())
+        if task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
+        do throws(APIError) {
+            let (delivery, requestID) = try await request(task, look.dialect)
+            noteAnswer(&memory)
+            attempt.requestID = requestID
+            attempt.verdict = "delivered"
+            delivered(&memory)
+            return await record(
+                Settlement(entry: task.entry.id, from: .sending, outcome: .delivered(delivery), attempt: attempt),
+                thenSending: takenUp(look.dialect, memory), &memory)
+        } catch {
+            let verdict = WriteVerdict(error, kind: task.entry.kind)
+            attempt.verdict = verdict.name
+            attempt.errorCode = error.code.rawValue
+            attempt.status = error.status
+            attempt.requestID = error.requestID
+            let settlement = await settlement(task, error, verdict, attempt, look, &memory)
+            _ = await record(settlement, &memory)
+            return nil
+        }
+    }
+
+    /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
+    /// before, so that an entry costs one fsync and not two.
+    private func takenUp(_ dialect: Dialect, _ memory: Memory) -> Set<OutboxEntry.Kind> {
+        guard !Task.isCancelled, let proof = memory.proof, proof.credentials == client.credentials,
+            time.uptime() - proof.at < Self.proofLife
+        else { return [] }
+        return sendable(memory).intersection(dialect == .cursor ? [.capture, .delete] : [.delete])
+    }
+
+    private func request(
+        _ task: OutboxTask, _ dialect: Dialect
+    ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
+        let entry = task.entry
+        var delivery = Settlement.Delivery()
+        switch entry.payload {
+        case .create(let item):
+            let created = try await client.create(item, dialect: dialect, key: entry.idempotencyKey)
+            delivery.serverID = created.id
+            delivery.item = created.item
+            return (delivery, created.requestID)
+        case .edit(let edit):
+            if let item = try await client.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey) {
+                delivery.fields = ItemEdit(item).fields(of: edit)
+                delivery.updatedAt = item.updatedAt
+            }
+        case .delete: try await client.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)
+        }
+        return (delivery, nil)
+    }
+
+    // MARK: After a failure
+
+    private func settlement(
+        _ task: OutboxTask, _ error: APIError, _ verdict: WriteVerdict, _ attempt: OutboxAttempt, _ look: OutboxLook,
+        _ memory: inout Memory
+    ) async -> Settlement {
+        let now = time.now()
+        let facing = error.userFacing
+        func settle(_ outcome: Settlement.Outcome, _ error: UserFacingError? = nil, remark: String? = nil) -> Settlement
+        {
+            Settlement(
+                entry: task.entry.id, from: .sending, outcome: outcome, attempt: attempt, error: error, remark: remark)
+        }
+        switch verdict {
+        case .returned: return settle(.queued(at: now, isFailure: false))
+        case .waitForNetwork, .waitForLogin:
+            pause(after: PullFailure(error), &memory)
+            return settle(.queued(at: now, isFailure: false), facing)
+        case .slowDown(let wait):
+            noteAnswer(&memory)
+            if task.entry.kind.isCreation {
+                memory.pace.noteRefused(at: time.uptime(), retryAfter: wait)
+            } else {
+                memory.closedUntil = time.uptime() + wait
+            }
+            return settle(.queued(at: now, isFailure: false), facing)
+        case .look:
+            slowDown(after: error, &memory)
+            return settle(.unknown(lookAt: now, absentSince: nil), facing)
+        case .retry(let asked):
+            slowDown(after: error, &memory)
+            guard let wait = wait(task, facing, after: asked) else {
+                return settle(.parked(theirs: nil), tooOld(task) ?? facing)
+            }
+            return settle(.queued(at: now.advanced(by: wait), isFailure: true), facing)
+        case .done, .alreadyThere, .park:
+            return await settleProven(task, facing, verdict, look, settle, &memory)
+        }
+    }
+
+    /// Verdicts that are final: believed once the account that they were given to is proven.
+    private func settleProven(
+        _ task: OutboxTask, _ error: UserFacingError, _ verdict: WriteVerdict, _ look: OutboxLook,
+        _ settle: (Settlement.Outcome, UserFacingError?, String?) -> Settlement, _ memory: inout Memory
+    ) async -> Settlement {
+        noteAnswer(&memory)
+        do throws(PullFailure) {
+            switch verdict {
+            case .alreadyThere:
+                if case .create(let item) = task.entry.payload {
+                    // What was sent before may be what is there now.
+                    let delivery = try await look.whatWasThere(
+                        item, sentAt: task.entry.attempts > 1 ? task.entry.acceptedAt : nil)
+                    delivered(&memory)
+                    return settle(.delivered(delivery), nil, "was already there")
+                }
+            case .done(let remark):
+                try await identity.prove(counting: RequestCounter())
+                return settle(.delivered(Settlement.Delivery()), nil, remark)
+            default: break
+            }
+            if error.code == .notFound {
+                try await identity.prove(counting: RequestCounter())
+                return settle(
+                    .parked(theirs: nil),
+                    UserFacingError(
+                        .itemGone, "The item is no longer on the server.", consequence: "The edit is parked."),
+                    nil)
+            }
+            return settle(.parked(theirs: nil), error, nil)
+        } catch {
+            pause(after: error, &memory)
+            // It is certain that nothing was applied, but not yet what to make of it.
+            return settle(.queued(at: time.now(), isFailure: false), error.error, nil)
+        }
+    }
+
+    /// One failure may be the entry's own; several in a row are the server's, and it is asked ever less often.
+    private func slowDown(after error: APIError, _ memory: inout Memory) {
+        let failure = PullFailure(error)
+        guard !failure.concernsEverything else { return pause(after: failure, &memory) }
+        connectivity.noteFailure(failure.error, at: time.now())
+        slowDown(&memory)
+    }
+
+    private func slowDown(_ memory: inout Memory) {
+        memory.failures += 1
+        guard memory.failures > Self.tolerated else { return }
+        let wait = WriteBackoff.betweenProbes(failures: memory.failures - Self.tolerated, draw: random.unit())
+        memory.pausedUntil = max(memory.pausedUntil, time.uptime() + wait)
+    }
+}
+
+extension OutboxTask {
+    /// Why it was sent in vain; `nil` where it was not, or where nobody lived to see it.
+    fileprivate var lastError: UserFacingError? {
+        guard let code = entry.errorCode.flatMap(ErrorCode.init) else { return nil }
+        return UserFacingError(code, entry.errorMessage ?? code.rawValue)
+    }
+}
+
+extension UserFacingError {
+    fileprivate static let undecidable = UserFacingError(
+        .outcomeUndecidable, "Nobody can say whether the write was applied.",
+        consequence: "It is parked rather than sent twice.")
+}

@@ -1,0 +1,260 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+import Synchronization
+
+/// Carries the outbox to the server: one request at a time, in order, at the server's pace.
+///
+/// Everything that must survive the process is in the file before and after each request (docs/outbox.md); what is kept
+/// here is only how the server behaves at the moment.
+final class Replayer: Sendable {
+    let store: Store
+    let client: PRSNLClient
+    let identity: Identity
+    let time: TimeSource
+    let random: SeededGenerator
+    let connectivity: ConnectivityBoard
+    let log: LogHandler
+    let settings: @Sendable () -> SyncSettings
+    /// Called when something was delivered that a look at the newest items would show.
+    let wantsHead: @Sendable () -> Void
+    let changes = OutboxChanges()
+
+    private let wakeup = Wakeup()
+    private let isUrged = Flag()
+
+    init(
+        store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
+        connectivity: ConnectivityBoard, log: @escaping LogHandler, settings: @escaping @Sendable () -> SyncSettings,
+        wantsHead: @escaping @Sendable () -> Void
+    ) {
+        self.store = store
+        self.client = client
+        self.identity = identity
+        self.time = time
+        self.random = random
+        self.connectivity = connectivity
+        self.log = log
+        self.settings = settings
+        self.wantsHead = wantsHead
+    }
+
+    /// What the loop knows besides the file.
+    struct Memory {
+        var pace = Pace()
+        /// Requests in a row that were not answered.
+        var unanswered = 0
+        /// Writes in a row that the server failed at.
+        var failures = 0
+        /// Nothing is sent before this (uptime), unless a person asks.
+        var pausedUntil: Duration = .zero
+        /// Nothing is sent before this, whoever asks: the server has said so.
+        var closedUntil: Duration = .zero
+        /// The credentials that were last proven to be the pinned account's, and when.
+        var proof: (credentials: Credentials, at: Duration)?
+        /// When something was delivered that no pull has shown yet.
+        var unseenSince: Duration?
+        /// Until when the time that the server could be reached has been counted.
+        var countedUntil: Duration
+    }
+
+    /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
+    /// taken for another's.
+    static let proofLife: Duration = .seconds(300)
+    /// While much is delivered, pulls look for it this often.
+    private static let betweenHeads: Duration = .seconds(30)
+    /// Failures that may be the entry's own before the whole queue is slowed down.
+    static let tolerated = 2
+
+    /// There is something to send; or, by a person, what waits is to be tried now.
+    func wake(byHand: Bool) {
+        if byHand { isUrged.set() }
+        wakeup.signal()
+    }
+
+    // MARK: Running
+
+    /// Sends until the task is cancelled.
+    func run() async {
+        var memory = Memory(countedUntil: time.uptime())
+        while !Task.isCancelled {
+            if isUrged.isSet {
+                isUrged.clear()
+                memory.pausedUntil = .zero
+                memory.proof = nil
+            }
+            guard let wait = await step(&memory) else { continue }
+            if memory.unseenSince != nil {
+                memory.unseenSince = nil
+                wantsHead()
+            }
+            await wakeup.wait(atMost: wait, time: time)
+            await countReachable(&memory, atMost: wait + .seconds(60))
+        }
+        do {
+            try await store.saveReachable()
+        } catch {
+            log(.warning, .store, "stopping: \(error.message)")
+        }
+    }
+
+    /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
+    func drain() async {
+        var memory = Memory(countedUntil: time.uptime())
+        while !Task.isCancelled, await step(&memory) == nil {}
+    }
+
+    /// One piece of work.
+    ///
+    /// - Returns: How long there is nothing to do; `nil` to go on at once.
+    private func step(_ memory: inout Memory) async -> Duration? {
+        let uptime = time.uptime()
+        await countReachable(&memory, atMost: .seconds(60))
+        let closed = max(memory.pausedUntil, memory.closedUntil)
+        do {
+            let kinds = sendable(memory)
+            guard closed <= uptime, let task = try await store.dueEntry(now: time.now(), sending: kinds) else {
+                return try await idle(memory, closedUntil: closed)
+            }
+            if connectivity.current.state == .unreachable || connectivity.current.state == .portal {
+                guard await probe(&memory) else { return nil }
+            }
+            let dialect = try await ready(&memory)
+            await handle(task, dialect, &memory)
+            if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
+                memory.unseenSince = nil
+                wantsHead()
+            }
+            return nil
+        } catch {
+            pause(after: PullFailure(error), &memory)
+            return nil
+        }
+    }
+
+    /// How long nothing has to be done.
+    private func idle(_ memory: Memory, closedUntil: Duration) async throws(UserFacingError) -> Duration {
+        let longest: Duration = .seconds(86_400)
+        let uptime = time.uptime()
+        if closedUntil > uptime { return closedUntil - uptime }
+        let now = time.now()
+        var wait = try await store.nextDue(after: now)?.duration(since: now) ?? longest
+        let pace = memory.pace.nextAt() - uptime
+        if pace > .zero { wait = min(wait, pace) }
+        return min(wait, longest)
+    }
+
+    /// Which entries may be sent now; creations at the server's pace.
+    func sendable(_ memory: Memory) -> Set<OutboxEntry.Kind> {
+        memory.pace.nextAt() <= time.uptime() ? [.capture, .note, .edit, .delete] : [.edit, .delete]
+    }
+
+    /// - Parameter limit: What has passed beyond this was spent asleep.
+    private func countReachable(_ memory: inout Memory, atMost limit: Duration) async {
+        let uptime = time.uptime()
+        let passed = uptime - memory.countedUntil
+        guard passed >= .seconds(1) else { return }
+        memory.countedUntil = uptime
+        if connectivity.current.state == .online { await store.noteReachable(min(passed, limit)) }
+    }
+
+    // MARK: Being let in
+
+    /// Asks a server that did not answer whether it does now. Cheaper for it than a write, and it costs no attempt.
+    private func probe(_ memory: inout Memory) async -> Bool {
+        do throws(APIError) {
+            try await client.health()
+            noteAnswer(&memory)
+            return true
+        } catch {
+            pause(after: PullFailure(error), &memory)
+            return false
+        }
+    }
+
+    /// The dialect, once the server has proven to be the one and the account that the copy is bound to.
+    private func ready(_ memory: inout Memory) async throws(PullFailure) -> Dialect {
+        let dialect = try await identity.establish(pageSize: settings().pageSize)
+        let credentials = client.credentials
+        if let proof = memory.proof, proof.credentials == credentials, time.uptime() - proof.at < Self.proofLife {
+            return dialect
+        }
+        try await identity.prove(counting: RequestCounter())
+        memory.proof = (credentials, time.uptime())
+        noteAnswer(&memory)
+        return dialect
+    }
+
+    func noteAnswer(_ memory: inout Memory) {
+        memory.unanswered = 0
+        connectivity.noteAnswer(at: time.now())
+    }
+
+    /// Leaves the server alone for a while.
+    func pause(after failure: PullFailure, _ memory: inout Memory) {
+        guard failure.verdict != .cancelled else { return }
+        memory.unanswered += 1
+        let now = time.now()
+        let uptime = time.uptime()
+        connectivity.noteFailure(failure.error, at: now)
+        let wait: Duration
+        switch failure.verdict {
+        case .retry(after: let asked?):
+            memory.closedUntil = max(memory.closedUntil, uptime + asked)
+            wait = asked
+        case .retry(after: nil), .cancelled:
+            wait = WriteBackoff.betweenProbes(failures: memory.unanswered, draw: random.unit())
+        case .needsPerson:
+            wait = RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit())
+        }
+        memory.pausedUntil = max(memory.pausedUntil, uptime + wait)
+        log(
+            .info, .http,
+            "the outbox waits \(wait.wholeMilliseconds) ms: \(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
+        )
+    }
+
+    /// Writes a settlement. What the server has answered must not be forgotten because a disk is full: until it is
+    /// written, nothing else is done.
+    func record(
+        _ settlement: Settlement, thenSending kinds: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
+    ) async -> OutboxTask? {
+        var tries = 0
+        while true {
+            do {
+                let next = try await store.settle(settlement, now: time.now(), thenSending: kinds)
+                changes.announce()
+                return next
+            } catch {
+                tries += 1
+                log(
+                    .error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)"
+                )
+                if error.code == .storeBug { return nil }
+                // Stopping: it stays `sending` in the file, and the next start looks it up.
+                do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return nil }
+            }
+        }
+    }
+}
+
+/// Lets others wait until the outbox has moved.
+final class OutboxChanges: Sendable {
+    private let waiters = Mutex<[UInt64: Wakeup]>([:])
+    private let last = Atomic<UInt64>(0)
+
+    func announce() {
+        let all = waiters.withLock { Array($0.values) }
+        for waiter in all { waiter.signal() }
+    }
+
+    /// A place to wait at; moves from now on are not missed.
+    func join() -> (id: UInt64, wakeup: Wakeup) {
+        let id = last.wrappingAdd(1, ordering: .relaxed).newValue
+        let wakeup = Wakeup()
+        waiters.withLock { $0[id] = wakeup }
+        return (id, wakeup)
+    }
+
+    func leave(_ id: UInt64) { waiters.withLock { $0[id] = nil } }
+}

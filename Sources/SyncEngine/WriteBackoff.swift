@@ -1,0 +1,39 @@
+import PRSNLCore
+
+/// When a write that failed is sent again, and when it is given up: values only.
+enum WriteBackoff {
+    /// How long the server must have been reachable before a write that never succeeded is parked.
+    static let ageLimit: Duration = .seconds(30 * 86_400)
+
+    /// A server that answers an edit or a deletion with 500 every time is asked eight times over at least a day: the steps
+    /// add up to 25 h 36 min, and jitter only lengthens them.
+    static let serverErrorSteps: [Duration] = [
+        .seconds(60), .seconds(5 * 60), .seconds(30 * 60), .seconds(2 * 3_600), .seconds(5 * 3_600),
+        .seconds(8 * 3_600), .seconds(10 * 3_600),
+    ]
+
+    /// - Parameters:
+    ///   - failures: in a row, this one included.
+    ///   - draw: from 0 to 1, at random.
+    /// - Returns: `nil` where that was the last attempt.
+    static func afterServerError(failures: Int, draw: Double) -> Duration? {
+        guard failures <= serverErrorSteps.count else { return nil }
+        return serverErrorSteps[max(failures, 1) - 1] * (1 + 0.1 * draw)
+    }
+
+    /// Exponential with full jitter, from 4 s to an hour.
+    static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
+        RetryPolicy().delay(failures: failures, verdict: .retry(after: wait), draw: draw)
+    }
+
+    /// Between two probes of a server that does not answer. The jitter only shortens a step, so that the cap is a bound.
+    static func betweenProbes(failures: Int, draw: Double) -> Duration {
+        let step = min(.seconds(60), .seconds(1) * (1 << min(max(failures, 1) - 1, 6)))
+        return step * (0.8 + 0.2 * draw)
+    }
+
+    /// Between two looks for an item that the server is still working on.
+    static func betweenLooks(_ looks: Int) -> Duration {
+        min(.seconds(600), .seconds(15) * (1 << min(max(looks, 1) - 1, 6)))
+    }
+}
