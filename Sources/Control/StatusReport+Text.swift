@@ -53,7 +53,7 @@ extension StatusReport: Report {
         guard let connectivity = daemon?.connectivity else { return [] }
         let since = connectivity.since.map { " since \(Figures.timeWithAge($0, now: generatedAt))" } ?? ""
         let state = style.safe(connectivity.state == "unknown" ? Figures.notKnown : connectivity.state)
-        let reason = connectivity.reason.map { [style.safe($0)] } ?? []
+        let reason = connectivity.reason.map { [style.safe($0.message)] } ?? []
         return [style.paint(state, connectivity.state == "online" ? .green : .yellow) + since] + reason
     }
 

@@ -42,9 +42,9 @@ public struct StatusReport: Sendable, Equatable, Codable {
         /// `unknown`, `online`, `unreachable`, `unauthorized`, `portal`.
         public var state: String
         @Nullable public var since: Timestamp? = nil
-        @Nullable public var reason: String? = nil
+        @Nullable public var reason: ErrorReport? = nil
 
-        public init(state: String, since: Timestamp?, reason: String?) {
+        public init(state: String, since: Timestamp?, reason: ErrorReport?) {
             self.state = state
             self.since = since
             self.reason = reason

@@ -11,7 +11,8 @@ extension DaemonFacts {
         newAsOf = state.newAsOf
         pull = state.progress.map(PullProgress.init)
         let link = state.connectivity
-        connectivity = StatusReport.Connectivity(state: link.state.rawValue, since: link.since, reason: link.reason)
+        connectivity = StatusReport.Connectivity(
+            state: link.state.rawValue, since: link.since, reason: link.reason.map(ErrorReport.init))
     }
 }
 

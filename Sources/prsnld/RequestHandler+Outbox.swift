@@ -7,7 +7,7 @@ import SyncEngine
 extension RequestHandler {
     func answerOutbox(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
         if case .wait(let entries, let atMost) = request {
-            await engine.waitForDelivery(entries, atMost: atMost)
+            try await engine.waitForDelivery(entries, atMost: atMost)
             return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
         }
         let operations = OutboxOperations(store: store, source: .daemon, now: time.now) { [engine] in
@@ -16,18 +16,19 @@ extension RequestHandler {
         guard let reply = try await operations.answer(request) else {
             throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
         }
-        if request.bringsWork { engine.writesAccepted() }
+        if let byHand = request.bringsWork { engine.writesAccepted(byHand: byHand) }
         conversation.send(reply)
     }
 }
 
 extension ControlRequest {
-    /// Whether there may be something to send afterwards.
-    fileprivate var bringsWork: Bool {
+    /// Whether a person wants what waits to be tried now; `nil` where there is nothing new to send.
+    fileprivate var bringsWork: Bool? {
         switch self {
-        case .write: true
-        case .retry(_, _, let dryRun), .drop(_, _, let dryRun): !dryRun
-        case .status, .history, .sync, .queue, .entry, .wait: false
+        case .write: false
+        case .retry(_, _, let dryRun): dryRun ? nil : true
+        case .drop(_, _, let dryRun): dryRun ? nil : false
+        case .status, .history, .sync, .queue, .entry, .wait: nil
         }
     }
 }

@@ -75,7 +75,8 @@ import Testing
             let expected = paths.subtracting(skipped).filter { path in
                 // Objects that are described in one place for all, or where they stand.
                 ![
-                    "daemon.problem.", "problem.", "copy.gaps[].", "writes[].error.", "refusals[].error.",
+                    "daemon.problem.", "daemon.connectivity.reason.", "problem.", "copy.gaps[].", "writes[].error.",
+                    "refusals[].error.",
                     "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
                 ].contains { path.hasPrefix($0) }
             }

@@ -88,7 +88,8 @@ enum Samples {
     }
 
     static let connectivity = StatusReport.Connectivity(
-        state: "unreachable", since: time("2026-11-21T01:06:14Z"), reason: "Network error: connection refused.")
+        state: "unreachable", since: time("2026-11-21T01:06:14Z"),
+        reason: ErrorReport(UserFacingError(.connectFailed, "Network error: connection refused.")))
 
     static func report(_ summary: CopySummary, _ facts: DaemonFacts? = facts) -> StatusReport {
         StatusReport(summary: summary, path: path, daemon: facts, now: now)
