@@ -48,7 +48,9 @@ extension WriteReport: Report {
             if write.error != nil { parts.append(reason(write, style)) }
         }
         if let behind = write.behind { parts.append("waits for #\(behind)") }
-        parts.append(sending.text)
+        // A server that answered with an error is reachable, which says nothing about this write.
+        let wasTried = waited && write.error != nil && sending == .inTurn
+        parts.append(wasTried ? "will be tried again" : sending.text)
         return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
     }
 
