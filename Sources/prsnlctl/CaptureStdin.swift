@@ -62,7 +62,9 @@ struct CaptureStdin: ~Copyable {
         } catch {
             try flush()
             throw stopped(
-                UserFacingError(.usage, "stdin cannot be read: \(String(cString: strerror(error.code)))."),
+                UserFacingError(
+                    .usage, "stdin cannot be read: \(String(cString: strerror(error.code))).",
+                    recoverySuggestion: "Check where stdin comes from."),
                 before: report.lines + 1)
         }
     }

@@ -10,6 +10,7 @@ struct OutboxDoor: ~Copyable {
     let context: CommandContext
     /// Ours to the daemon; one for all requests.
     private var client: ControlClient?
+    private var lastUse = ContinuousClock.now
     private var saidThatItIsStopped = false
     /// Whether the last request went to a daemon that did not answer it: see `fate`.
     private(set) var isUnanswered = false
@@ -17,6 +18,9 @@ struct OutboxDoor: ~Copyable {
     /// How long a daemon that has the lock and no socket yet is given to make one.
     private static let startTime: Duration = .seconds(10)
     private static let pause: UInt32 = 100_000  // microseconds
+    /// A connection that was idle for longer is made anew: the daemon ends one after a minute, and a request into a
+    /// connection that ends could not be told from one whose answer was lost. People think, and type, for longer.
+    private static let longestIdle: Duration = .seconds(20)
 
     init(_ context: CommandContext) {
         self.context = context
@@ -63,9 +67,11 @@ struct OutboxDoor: ~Copyable {
 
     /// Whether a daemon answers that works on our file.
     private mutating func connect() throws(UserFacingError) -> Bool {
+        if lastUse.duration(to: .now) > Self.longestIdle { client = nil }
         if client != nil { return true }
         do throws(UserFacingError) {
             client = try ControlClient(path: context.paths.controlSocket)
+            lastUse = .now
         } catch {
             // Any other error means that there is a daemon, which has the lock.
             guard error.code == .daemonNotRunning else { throw error }
@@ -86,6 +92,7 @@ struct OutboxDoor: ~Copyable {
                 throw UserFacingError(.daemonNotRunning, "There is no connection to the daemon.")
             }
             isUnanswered = false
+            lastUse = .now
             if case .error(let report) = reply { throw report.userFacing }
             return reply
         } catch {
