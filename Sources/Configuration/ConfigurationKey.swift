@@ -68,6 +68,12 @@ extension ConfigurationKey {
             },
             show: { $0.sweepInterval.map(DurationText.describe) ?? "auto" }),
         .number("page_size", \.pageSize, default: "100", in: 1...100, "Items asked for at once."),
+        .duration(
+            "lookup_interval", \.lookupInterval, default: "10m", from: "1s", to: "1d", effect: .reload,
+            "How long the server may take to show a new item whose answer was lost, before it is sent again."),
+        .yesOrNo(
+            "resend_unknown", \.resendUnknown, effect: .reload,
+            "Send a write again where nobody can say whether it was applied, at the risk of doubling it."),
         ConfigurationKey(
             name: "log_level", type: "level", defaultText: "`info`",
             allowed: LogLevel.names.map(\.name).joined(separator: ", "),
@@ -86,12 +92,9 @@ extension ConfigurationKey {
             apply: { text, configuration throws(Rejection) in configuration.proxy = text == "none" ? "" : text },
             // A proxy's address may hold a password, so what is shown stops before it.
             show: { configuration in configuration.proxy.map { $0.isEmpty ? "none" : withoutPassword($0) } }),
-        ConfigurationKey(
-            name: "allow_insecure_http", type: "yes or no", defaultText: "`no`",
-            allowed: "yes, no, true, false, on, off, 1, 0",
-            summary: "Allow http:// to a server that is not this machine.", effect: .restart, defaultValue: "no",
-            apply: { text, configuration throws(Rejection) in configuration.allowInsecureHTTP = try flag(text) },
-            show: { $0.allowInsecureHTTP ? "yes" : "no" }),
+        .yesOrNo(
+            "allow_insecure_http", \.allowInsecureHTTP, effect: .restart,
+            "Allow http:// to a server that is not this machine."),
         .path("ca_file", \.caFile, default: "the system's", "CA certificates (PEM) to trust instead of the system's."),
         .duration(
             "connect_timeout", \.connectTimeout, default: "10s", from: "100ms", to: "10m",
@@ -139,6 +142,17 @@ extension ConfigurationKey {
                 configuration[keyPath: property] = try duration(text, from: lowest, to: highest)
             },
             show: { DurationText.describe($0[keyPath: property]) })
+    }
+
+    private static func yesOrNo(
+        _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Bool> & Sendable, effect: Effect,
+        _ summary: String
+    ) -> ConfigurationKey {
+        ConfigurationKey(
+            name: name, type: "yes or no", defaultText: "`no`", allowed: "yes, no, true, false, on, off, 1, 0",
+            summary: summary, effect: effect, defaultValue: "no",
+            apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try flag(text) },
+            show: { $0[keyPath: property] ? "yes" : "no" })
     }
 
     private static func number(

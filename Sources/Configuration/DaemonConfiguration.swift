@@ -12,6 +12,8 @@ public struct DaemonConfiguration: Sendable, Equatable {
     /// `nil`: the engine decides by the size of the timeline.
     public internal(set) var sweepInterval: Duration?
     public internal(set) var pageSize = 0
+    public internal(set) var lookupInterval: Duration = .zero
+    public internal(set) var resendUnknown = false
     public internal(set) var logLevel = LogLevel.info
     /// As libcurl's CURLOPT_PROXY takes it: `""` for none whatever the environment says, `nil` for what it says.
     public internal(set) var proxy: String?

@@ -56,7 +56,8 @@ enum URLCheck {
         }
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) { authority = authority[authority.index(after: at)...] }
         guard let host = hostEnd(authority), host > authority.startIndex else {
-            throw Refusal.of("url", "it has no host", suggestion: "Give the whole address, like https://example.org/page.")
+            throw Refusal.of(
+                "url", "it has no host", suggestion: "Give the whole address, like https://example.org/page.")
         }
         let port = authority[host...]
         guard port.isEmpty || isPort(port.dropFirst()) else {

@@ -26,8 +26,10 @@ extension Store {
                 }
             }
             try writer.deltas.save(connection)
+            CrashPoint.beforeAccept.reach()
             return results
         }
+        CrashPoint.afterAccept.reach()
         // The path is looked at once more: what went into a file that is gone by now was not accepted.
         try checkIdentity()
         return results

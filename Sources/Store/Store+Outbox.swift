@@ -103,8 +103,10 @@ extension Store {
     ) throws(UserFacingError) -> Bool {
         let entry = try writeOutbox { connection throws(SQLiteFailure) in
             let writer = OutboxWriter(connection, now: now)
+            defer { CrashPoint.beforeSending.reach() }
             return try writer.beginSending(id, evidence: evidence)
         }
+        CrashPoint.afterSending.reach()
         if let entry { noteSending(entry) }
         return entry != nil
     }
@@ -124,8 +126,10 @@ extension Store {
                 next = try writer.beginSending(due.entry.id, evidence: nil)
             }
             try writer.deltas.save(connection)
+            CrashPoint.beforeSettling.reach()
             return (next, item)
         }
+        CrashPoint.afterSettling.reach()
         noteSettled(settlement, item: item)
         if let next { noteSending(next) }
         return next

@@ -14,6 +14,8 @@ struct AbsenceCheck {
     static let cacheTime: Duration = .seconds(35 * 60)
     /// Tombstones are kept this long.
     static let tombstoneLife: Duration = .seconds(30 * 86_400)
+    /// Entries of the outbox that are over are kept this long.
+    static let entryLife: Duration = .seconds(30 * 86_400)
     private static let batch = 50
 
     /// More deletions at once than this are not believed: a server that lost its data must not empty the copy.
@@ -38,11 +40,25 @@ struct AbsenceCheck {
                 record = try await decide(suspects, record: record)
             }
             try await store.setDeletionsHeld(0)
+            try await forgetCreationsThatAreGone()
             try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
+            try await store.purgeOutbox(endedBefore: time.now().advanced(by: .zero - Self.entryLife))
         } catch {
             throw PullFailure(error)
         }
         return (record, 0)
+    }
+
+    /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or somebody
+    /// has deleted it before it was ever pulled.
+    private func forgetCreationsThatAreGone() async throws {
+        let limit = time.now().advanced(by: .zero - Self.cacheTime)
+        for id in try await store.missingCreations(deliveredBefore: limit, most: Self.batch) {
+            requests.add()
+            guard try await !client.itemExists(id) else { continue }
+            try await identity.prove(counting: requests)
+            try await store.forgetCreation(id)
+        }
     }
 
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {

@@ -52,6 +52,8 @@ struct Setup {
         settings.pollInterval = configuration.pollInterval
         settings.sweepInterval = configuration.sweepInterval
         settings.pageSize = configuration.pageSize
+        settings.lookupInterval = configuration.lookupInterval
+        settings.resendUnknown = configuration.resendUnknown
         return settings
     }
 }

@@ -76,6 +76,9 @@ final class PullFixture: Sendable {
     /// Runs the engine's loop for so long of virtual time.
     func run(for duration: Duration) async throws {
         try await withEngine { engine, _ in
+            // The engine waits in two places: for the next pull, and for something to send.
+            time.setParticipants(2)
+            defer { time.setParticipants(1) }
             let run = Task { await engine.run() }
             time.stop(after: time.elapsed + duration) { run.cancel() }
             await run.value

@@ -1,12 +1,23 @@
 public import PRSNLCore
 import Synchronization
 
-/// Time that passes only when somebody waits: a wait ends at once, and the clock has moved on by it.
+/// Time that passes only when everybody waits: the clock then moves on to the earliest time that somebody waits for.
 public final class VirtualTime: Sendable {
+    private struct Sleeper {
+        var deadline: Duration
+        var waiter: CheckedContinuation<Void, any Error>
+    }
+
     private struct State {
         var elapsed: Duration = .zero
         var slept: [Duration] = []
         var limit: Duration?
+        var participants = 1
+        var sleepers: [UInt64: Sleeper] = [:]
+        var cancelled: Set<UInt64> = []
+        var nextID: UInt64 = 0
+        /// Grows with everything that happens, so that "nothing has happened" can be seen.
+        var events = 0
     }
 
     private let start: Timestamp
@@ -24,6 +35,9 @@ public final class VirtualTime: Sendable {
 
     public func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
 
+    /// How many loops must wait before time passes; 1 at first.
+    public func setParticipants(_ count: Int) { state.withLock { $0.participants = count } }
+
     /// Lets no time pass by waiting any more: only what is asked for happens.
     public func stand() { stop(after: elapsed) {} }
 
@@ -34,27 +48,61 @@ public final class VirtualTime: Sendable {
     }
 
     public var source: TimeSource {
-        TimeSource(
-            now: { self.now }, uptime: { self.elapsed },
-            sleep: { duration in
-                try Task.checkCancellation()
-                let isOver = self.state.withLock { state in
-                    state.slept.append(duration)
-                    state.elapsed += duration
-                    guard let limit = state.limit, state.elapsed >= limit else { return false }
-                    state.elapsed = limit
-                    return true
-                }
-                guard isOver else { return await Task.yield() }
-                self.onLimit.withLock { $0 }?()
-                try await Self.untilCancelled()
-            })
+        TimeSource(now: { self.now }, uptime: { self.elapsed }, sleep: { try await self.sleep($0) })
     }
 
-    private static func untilCancelled() async throws {
-        let (stream, continuation) = AsyncStream<Void>.makeStream()
-        _ = continuation
-        for await _ in stream {}
-        throw CancellationError()
+    private func sleep(_ duration: Duration) async throws {
+        try Task.checkCancellation()
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiter in
+                let events = state.withLock { state -> Int? in
+                    state.events += 1
+                    if state.cancelled.remove(id) != nil { return nil }
+                    state.slept.append(duration)
+                    state.sleepers[id] = Sleeper(deadline: state.elapsed + max(duration, .zero), waiter: waiter)
+                    return state.events
+                }
+                guard let events else { return waiter.resume(throwing: CancellationError()) }
+                Task { await self.letTimePass(since: events) }
+            }
+        } onCancel: {
+            let sleeper = state.withLock { state -> Sleeper? in
+                state.events += 1
+                if let sleeper = state.sleepers.removeValue(forKey: id) { return sleeper }
+                state.cancelled.insert(id)
+                return nil
+            }
+            sleeper?.waiter.resume(throwing: CancellationError())
+        }
+        _ = state.withLock { $0.cancelled.remove(id) }
+    }
+
+    /// Moves the clock on if everybody waits and goes on waiting while others have their turn: a signal that was given to
+    /// a waiter may not have reached it yet.
+    private func letTimePass(since events: Int) async {
+        for _ in 0..<20 { await Task.yield() }
+        let (sleeper, isAtLimit) = state.withLock { state -> (Sleeper?, Bool) in
+            guard state.events == events, state.sleepers.count >= state.participants,
+                let first = state.sleepers.min(by: { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) })
+            else { return (nil, false) }
+            if let limit = state.limit, first.value.deadline >= limit {
+                state.elapsed = max(state.elapsed, limit)
+                return (nil, true)
+            }
+            state.events += 1
+            state.elapsed = max(state.elapsed, first.value.deadline)
+            return (state.sleepers.removeValue(forKey: first.key), false)
+        }
+        sleeper?.waiter.resume()
+        guard isAtLimit else { return }
+        let action = onLimit.withLock { action in
+            defer { action = nil }
+            return action
+        }
+        action?()
     }
 }

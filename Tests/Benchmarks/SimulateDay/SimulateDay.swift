@@ -29,6 +29,7 @@ enum SimulateDay {
         var days: [Int] = []
         for _ in 1...2 {
             let before = server.requestCount
+            time.setParticipants(2)
             let run = Task { await engine.run() }
             time.stop(after: time.elapsed + .seconds(86_400)) { run.cancel() }
             await run.value

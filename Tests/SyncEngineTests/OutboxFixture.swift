@@ -1,0 +1,90 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+extension PullFixture {
+    /// Accepts writes as `prsnlctl` does while no daemon runs.
+    @discardableResult
+    func accept(_ drafts: [WriteDraft]) async throws -> [AcceptedWrite] {
+        let store = try Store(path: path)
+        do {
+            let accepted = try await store.accept(drafts, now: time.now).map { acceptance in
+                switch acceptance {
+                case .accepted(let write): return write
+                case .refused(let error): throw error
+                }
+            }
+            await store.close()
+            return accepted
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    @discardableResult
+    func accept(_ draft: WriteDraft) async throws -> AcceptedWrite { try await accept([draft])[0] }
+
+    /// Every entry's state, kind and remark or error, in order.
+    func outbox() throws -> [String] {
+        try StoreReader(path: path).outbox(.all, limit: 100_000).entries.sorted { $0.id < $1.id }.map { entry in
+            (["#\(entry.id)", entry.kind.rawValue, entry.state.rawValue]
+                + [entry.errorCode ?? entry.remark].compactMap(\.self))
+                .joined(separator: " ")
+        }
+    }
+
+    func states() throws -> [OutboxEntry.State] {
+        try StoreReader(path: path).outbox(.all, limit: 100_000).entries.sorted { $0.id < $1.id }.map(\.state)
+    }
+
+    /// What a reader of the timeline sees of titles and what waits.
+    func shown() throws -> [String] {
+        do {
+            let rows = try Connection(path: path, mode: .readOnly).prepare(
+                "SELECT coalesce(title, url, content), pending FROM timeline ORDER BY 1")
+            var lines: [String] = []
+            while try rows.step() { lines.append((rows.text(0) ?? "-") + (rows.text(1).map { " (\($0))" } ?? "")) }
+            return lines
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    /// Counters against counting, and no change of any item left behind.
+    func expectSound(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let wrong = try query(
+            """
+            SELECT 'counters' FROM copy WHERE waiting IS NOT (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'))
+                OR parked IS NOT (SELECT count(*) FROM outbox WHERE state = 'parked')
+                OR unknown IS NOT (SELECT count(*) FROM outbox WHERE state = 'unknown')
+                OR live IS NOT (SELECT count(*) FROM item WHERE deleted_at IS NULL)
+                OR deleted IS NOT (SELECT count(*) FROM item WHERE deleted_at IS NOT NULL)
+            UNION ALL SELECT 'edit of ' || item_id FROM local_edit WHERE NOT EXISTS (SELECT 1 FROM outbox
+                WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
+            UNION ALL SELECT 'held ' || item_id FROM held_item WHERE NOT EXISTS (SELECT 1 FROM outbox
+                WHERE id = entry_id AND state IN ('sending', 'unknown'))
+            UNION ALL SELECT 'shown twice: ' || id FROM timeline GROUP BY id HAVING count(*) > 1
+            UNION ALL SELECT 'stuck #' || id FROM outbox WHERE state = 'queued' AND next_attempt_at IS NULL
+                AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.item_id = outbox.item_id
+                    AND earlier.id < outbox.id AND earlier.ended_at IS NULL)
+            """)
+        #expect(wrong == nil, sourceLocation: sourceLocation)
+        #expect(try query("PRAGMA integrity_check") == "ok", sourceLocation: sourceLocation)
+    }
+}
+
+extension WriteDraft {
+    static func url(_ url: String, title: String? = nil, tags: [String] = [], note: String? = nil) -> WriteDraft {
+        .create(NewItem(url: url, title: title, note: note, tags: tags))
+    }
+
+    static func note(_ text: String, title: String? = nil, tags: [String] = []) -> WriteDraft {
+        .create(NewItem(title: title, note: text, tags: tags))
+    }
+}
