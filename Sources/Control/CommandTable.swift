@@ -1,28 +1,22 @@
-/// One option of a program or a command.
-public struct CommandOption: Sendable, Equatable {
-    /// `--config`
-    public let name: String
-    /// What stands for its value in the help; `nil` for a switch.
-    public let value: String?
-    public let summary: String
-
-    init(_ name: String, _ value: String? = nil, _ summary: String) {
-        self.name = name
-        self.value = value
-        self.summary = summary
-    }
-
-    /// `--config FILE`
-    public var usage: String { value.map { "\(name) \($0)" } ?? name }
-    /// The option's row in docs/cli.md.
-    public var documentationRow: String { "| `\(usage)` | \(summary) |" }
-}
-
 /// One command of a program.
 public struct CommandDescription: Sendable, Equatable {
+    /// One word, or two: `queue show`.
     public let name: String
     public let summary: String
+    public let operands: CommandOperands
     public let options: [CommandOption]
+
+    init(name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption]) {
+        self.name = name
+        self.summary = summary
+        self.operands = operands
+        self.options = options
+    }
+
+    /// `prsnlctl edit [OPTION]... ID`
+    public func usage(of program: String) -> String {
+        ["\(program) \(name) [OPTION]...", operands.usage].filter { !$0.isEmpty }.joined(separator: " ")
+    }
 }
 
 /// A program: the only list of its commands and options. Parsing, `--help` and docs/cli.md follow it.
@@ -37,6 +31,11 @@ public struct CommandTable: Sendable, Equatable {
 
     public func command(named name: String) -> CommandDescription? { commands.first { $0.name == name } }
 
+    /// The second words that may follow a command's name.
+    func secondWords(after name: String) -> [String] {
+        commands.filter { $0.name.hasPrefix(name + " ") }.map { String($0.name.dropFirst(name.count + 1)) }
+    }
+
     /// The exit code's row in docs/cli.md.
     public static func documentationRow(_ code: ExitCode, _ meaning: String) -> String {
         "| \(code.rawValue) | \(meaning) |"
@@ -47,6 +46,9 @@ extension CommandTable {
     private static let help = CommandOption("--help", nil, "Print this help.")
     private static let version = CommandOption("--version", nil, "Print the version.")
     private static let json = CommandOption("--json", nil, "Print JSON instead of text.")
+    private static let wait = CommandOption(
+        "--wait", .optional("DURATION"), "Wait for the delivery, for ever or as long as is said (`30s`).")
+    private static let tag = CommandOption.text("--tag", "TAG", "A tag; may be given again.", isRepeatable: true)
 
     public static let prsnld = CommandTable(
         program: "prsnld",
@@ -86,7 +88,7 @@ extension CommandTable {
                     json, help,
                 ]),
             CommandDescription(name: "history", summary: "List the last pulls.", options: [json, help]),
-        ],
+        ] + writes + queue,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -94,9 +96,65 @@ extension CommandTable {
             (.daemonNotRunning, "The command needs the daemon, and it is not running."),
             (
                 .needsAttention,
-                "A person should look: the copy is incomplete, deletions are held back, or the daemon waits for help."
+                "A person should look: the copy is incomplete, deletions are held back, a write is parked, or the daemon "
+                    + "waits for help."
             ),
+            (.notDelivered, "With `--wait`: the write is on disk, and was not delivered in time."),
         ])
+
+    private static let writes = [
+        CommandDescription(
+            name: "capture", summary: "Save a URL on the server.", operands: .atMostOne("URL"),
+            options: [
+                CommandOption("--stdin", nil, "Read many: a URL or a JSON object per line of stdin."),
+                .text("--title", "TITLE", "The item's title."),
+                tag,
+                .text("--note", "TEXT", "A remark; `-` reads it from stdin."),
+                .text("--type", "TYPE", "The server's content type (`link`, unless said otherwise)."),
+                CommandOption("--summarize", nil, "Ask the server to write a summary."),
+                wait, json, help,
+            ]),
+        CommandDescription(
+            name: "note", summary: "Save a note on the server; `-` reads the text from stdin.", operands: .one("TEXT"),
+            options: [.text("--title", "TITLE", "The note's title."), tag, wait, json, help]),
+        CommandDescription(
+            name: "edit", summary: "Change an item's title, summary or tags.", operands: .one("ID"),
+            options: [
+                .text("--title", "TITLE", "The new title."),
+                .text("--summary", "TEXT", "The new summary; `-` reads it from stdin."),
+                .text(
+                    "--tag", "TAG", "A tag; may be given again. Together they replace all that the item has.",
+                    isRepeatable: true),
+                wait, json, help,
+            ]),
+        CommandDescription(
+            name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
+    ]
+
+    private static let queue = [
+        CommandDescription(
+            name: "queue", summary: "List the writes that are not delivered yet.",
+            options: [
+                CommandOption("--all", nil, "List those that are over, too."),
+                CommandOption("--state", "STATE", "List those in this state only."),
+                json, help,
+            ]),
+        CommandDescription(
+            name: "queue show", summary: "Show everything about one write, with every attempt to send it.",
+            operands: .one("N"), options: [json, help]),
+        CommandDescription(
+            name: "queue drop", summary: "Give writes up that are not sent.", operands: .some("N"),
+            options: [
+                CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too."), json, help,
+            ]),
+        CommandDescription(
+            name: "retry-queue", summary: "Send waiting writes again now, instead of at their next attempt.",
+            operands: .any("N"),
+            options: [
+                CommandOption("--parked", nil, "Give the parked ones one more attempt, too."),
+                CommandOption("--dry-run", nil, "Only say what would be done."), json, help,
+            ]),
+    ]
 }
 
 extension CommandTable {
@@ -104,14 +162,17 @@ extension CommandTable {
     public func help(for command: CommandDescription? = nil) -> String {
         var lines: [String] = []
         if let command {
-            lines += ["usage: \(program) \(command.name) [OPTION]...", "", command.summary]
+            lines +=
+                ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
         } else {
             lines += ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
         }
         if command == nil, !commands.isEmpty {
-            lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, $0.summary) })
+            lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, Self.plain($0.summary)) })
         }
-        if let command { lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, $0.summary) }) }
+        if let command {
+            lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
+        }
         let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }
         lines += ["", command == nil ? "Options:" : "General options:"]
         lines += Self.aligned(general.map { ($0.usage, $0.summary) })

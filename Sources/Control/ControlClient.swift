@@ -38,17 +38,14 @@ public struct ControlClient: ~Copyable {
     deinit { close(descriptor) }
 
     public func send(_ request: ControlRequest) throws(UserFacingError) {
-        var bytes: [UInt8]
-        do {
-            bytes = try JSONOutput.line(request)
-        } catch {
-            throw UserFacingError(.controlProtocol, "The request could not be written as JSON.", cause: "\(error)")
-        }
-        bytes.append(UInt8(ascii: "\n"))
-        while !bytes.isEmpty {
-            let count = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        let line = request.line + [UInt8(ascii: "\n")]
+        var rest = line[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
             if count > 0 {
-                bytes.removeFirst(count)
+                rest = rest.dropFirst(count)
             } else if errno == EPIPE || errno == ECONNRESET {
                 return  // a daemon that refuses says why before it closes: that is there to be received
             } else if errno != EINTR {

@@ -21,14 +21,16 @@ final class ControlConnection {
 
     private var input: [UInt8] = []
     private var output: [UInt8] = []
-    private let requestLimit: Int
+    /// Bytes of `input` that hold no newline for certain, so that a long line is not searched again with every part of it.
+    private var searched = 0
+    private let limits: ControlServer.Limits
 
     /// A client that reads nothing must not cost memory without end. A status is some kilobytes, a history 30.
     private static let outputLimit = 1 << 20
 
-    init(descriptor: Int32, requestLimit: Int, deadline: Int64) {
+    init(descriptor: Int32, limits: ControlServer.Limits, deadline: Int64) {
         self.descriptor = descriptor
-        self.requestLimit = requestLimit
+        self.limits = limits
         self.deadline = deadline
     }
 
@@ -36,9 +38,14 @@ final class ControlConnection {
     var wantsToWrite: Bool { !output.isEmpty }
     var isFinished: Bool { task == nil && output.isEmpty && (isClosing || (inputEnded && input.isEmpty)) }
 
+    /// What the line that stands first in `input` may have.
+    private var requestLimit: Int {
+        input.starts(with: ControlRequest.writePrefix) ? max(limits.writeSize, limits.requestSize) : limits.requestSize
+    }
+
     /// Reads what is there. False when the connection is broken.
     func receive() -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 8_192)
+        var buffer = [UInt8](repeating: 0, count: 32_768)
         // One byte more than a request may have tells a full one from one that is too long.
         while input.count <= requestLimit {
             let count = read(descriptor, &buffer, buffer.count)
@@ -56,15 +63,20 @@ final class ControlConnection {
 
     /// Takes the next request off what was read. The last line of an ended input needs no newline.
     func nextInput() -> Input {
-        if let newline = input.firstIndex(of: UInt8(ascii: "\n")) {
+        if let newline = input[searched...].firstIndex(of: UInt8(ascii: "\n")) {
             if newline > requestLimit { return .tooLong }
             let line = Array(input[..<newline])
             input.removeSubrange(...newline)
+            searched = 0
             return .line(line)
         }
+        searched = input.count
         if input.count > requestLimit { return .tooLong }
         guard inputEnded, !input.isEmpty else { return .nothing }
-        defer { input = [] }
+        defer {
+            input = []
+            searched = 0
+        }
         return .line(input)
     }
 

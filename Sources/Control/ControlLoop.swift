@@ -80,7 +80,7 @@ struct ControlLoop {
                 return
             }
             let connection = ControlConnection(
-                descriptor: descriptor, requestLimit: start.limits.requestSize, deadline: idleDeadline())
+                descriptor: descriptor, limits: start.limits, deadline: idleDeadline())
             lastNumber += 1
             connections[lastNumber] = connection
             if connections.count > start.limits.clients {
@@ -110,7 +110,8 @@ struct ControlLoop {
                 refuse(
                     number,
                     UserFacingError(
-                        .controlProtocol, "A request may have \(start.limits.requestSize) bytes.",
+                        .controlProtocol,
+                        "A request may have \(start.limits.requestSize) bytes, a write \(start.limits.writeSize).",
                         recoverySuggestion: "Send one JSON object per line."))
             case .line(let bytes) where bytes.allSatisfy { $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }: continue
             case .line(let bytes): begin(bytes, number, connection)
@@ -120,12 +121,12 @@ struct ControlLoop {
 
     private mutating func begin(_ bytes: [UInt8], _ number: UInt64, _ connection: ControlConnection) {
         let request: ControlRequest
-        do {
-            request = try JSONOutput.decode(ControlRequest.self, from: bytes)
+        do throws(ControlRequest.Refusal) {
+            request = try ControlRequest(line: bytes)
         } catch {
             start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
             let refusal = UserFacingError(
-                .controlProtocol, "This is not a request.",
+                .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
             return send(.error(ErrorReport(refusal)), to: number)
         }

@@ -5,6 +5,14 @@ public enum ControlReply: Sendable, Equatable {
     /// A pull that is waited for; `nil` between two pulls. More lines follow.
     case progress(PullProgress?)
     case sync(SyncReport)
+    case write(WriteReport)
+    /// The answer to a `write` with `brief`.
+    case tally(WriteTally)
+    case delivery(DeliveryReport)
+    case queue(QueueReport)
+    case entry(EntryReport)
+    case retry(RetryReport)
+    case drop(DropReport)
     case error(ErrorReport)
 
     /// Whether it is the last line for its request.
@@ -15,7 +23,7 @@ public enum ControlReply: Sendable, Equatable {
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, error
+        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, error
     }
 
     public init(from decoder: any Decoder) throws {
@@ -28,6 +36,13 @@ extension ControlReply: Codable {
         case .history: self = .history(try container.decode(HistoryReport.self, forKey: .history))
         case .progress: self = .progress(try container.decodeIfPresent(PullProgress.self, forKey: .progress))
         case .sync: self = .sync(try container.decode(SyncReport.self, forKey: .sync))
+        case .write: self = .write(try container.decode(WriteReport.self, forKey: .write))
+        case .tally: self = .tally(try container.decode(WriteTally.self, forKey: .tally))
+        case .delivery: self = .delivery(try container.decode(DeliveryReport.self, forKey: .delivery))
+        case .queue: self = .queue(try container.decode(QueueReport.self, forKey: .queue))
+        case .entry: self = .entry(try container.decode(EntryReport.self, forKey: .entry))
+        case .retry: self = .retry(try container.decode(RetryReport.self, forKey: .retry))
+        case .drop: self = .drop(try container.decode(DropReport.self, forKey: .drop))
         case .error: self = .error(try container.decode(ErrorReport.self, forKey: .error))
         case .type:
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
@@ -45,6 +60,13 @@ extension ControlReply: Codable {
         case .history(let report): try put(.history, report)
         case .progress(let progress): try put(.progress, progress)
         case .sync(let report): try put(.sync, report)
+        case .write(let report): try put(.write, report)
+        case .tally(let tally): try put(.tally, tally)
+        case .delivery(let report): try put(.delivery, report)
+        case .queue(let report): try put(.queue, report)
+        case .entry(let report): try put(.entry, report)
+        case .retry(let report): try put(.retry, report)
+        case .drop(let report): try put(.drop, report)
         case .error(let error): try put(.error, error)
         }
     }

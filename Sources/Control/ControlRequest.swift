@@ -1,43 +1,93 @@
+public import PRSNLCore
+public import Store
+
 /// One line to the control socket: a JSON object with a `command` (docs/cli.md, "The control socket").
 public enum ControlRequest: Sendable, Equatable {
     case status
     case sync(full: Bool, wait: Bool, acceptDeletions: Bool)
     case history
+    /// Answered when all of it is on disk. `isBrief`: with numbers alone, for many.
+    case write([WriteDraft], isBrief: Bool)
+    case queue(OutboxFilter, limit: Int)
+    case entry(Int64)
+    /// `nil`: all that wait.
+    case retry([Int64]?, parked: Bool, dryRun: Bool)
+    case drop([Int64], withDependents: Bool, dryRun: Bool)
+    /// Answered when nothing of them waits any more, or after `atMost`.
+    case wait([Int64], atMost: Duration?)
+
+    /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
+    public static let mostWrites = 1_000
+    /// Entries in the answer to one `queue`.
+    public static let mostListed = 1_000
+    /// What a list has where nothing else is asked for.
+    public static let usuallyListed = 50
 }
 
-extension ControlRequest: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case command, full, wait
-        case acceptDeletions = "accept_deletions"
-    }
+extension ControlRequest {
+    /// What a line of a `write` begins with; such a line may be longer than others.
+    static let writePrefix = Array("{\"command\":\"write\"".utf8)
 
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        let command = try container.decode(String.self, forKey: .command)
-        switch command {
-        case "status": self = .status
-        case "history": self = .history
-        case "sync":
-            self = .sync(
-                full: try container.decodeIfPresent(Bool.self, forKey: .full) ?? false,
-                wait: try container.decodeIfPresent(Bool.self, forKey: .wait) ?? false,
-                acceptDeletions: try container.decodeIfPresent(Bool.self, forKey: .acceptDeletions) ?? false)
-        default:
-            throw DecodingError.dataCorruptedError(
-                forKey: .command, in: container, debugDescription: "unknown command")
+    /// The line, without its end.
+    public var line: [UInt8] {
+        switch self {
+        case .status: Self.line("status")
+        case .history: Self.line("history")
+        case .sync(let full, let wait, let acceptDeletions):
+            Self.line("sync", "\"full\":\(full)", "\"wait\":\(wait)", "\"accept_deletions\":\(acceptDeletions)")
+        case .write(let drafts, let isBrief): Self.writeLine(drafts, isBrief: isBrief)
+        case .queue(let filter, let limit): Self.line("queue", "\"filter\":\"\(filter.name)\"", "\"limit\":\(limit)")
+        case .entry(let entry): Self.line("entry", "\"entry\":\(entry)")
+        case .retry(let entries, let parked, let dryRun):
+            Self.line("retry", entries.map(Self.member) ?? "", "\"parked\":\(parked)", "\"dry_run\":\(dryRun)")
+        case .drop(let entries, let withDependents, let dryRun):
+            Self.line(
+                "drop", Self.member(entries), "\"with_dependents\":\(withDependents)", "\"dry_run\":\(dryRun)")
+        case .wait(let entries, let atMost):
+            Self.line(
+                "wait", Self.member(entries), atMost.map { "\"at_most_milliseconds\":\($0.wholeMilliseconds)" } ?? "")
         }
     }
 
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
+    private static func member(_ entries: [Int64]) -> String {
+        "\"entries\":[\(entries.map(String.init).joined(separator: ","))]"
+    }
+
+    private static func line(_ command: String, _ members: String...) -> [UInt8] {
+        let all = ["\"command\":\"\(command)\""] + members.filter { !$0.isEmpty }
+        return Array("{\(all.joined(separator: ","))}".utf8)
+    }
+
+    private static func writeLine(_ drafts: [WriteDraft], isBrief: Bool) -> [UInt8] {
+        var bytes = writePrefix
+        bytes.reserveCapacity(drafts.count * 128)
+        bytes.append(contentsOf: ",\"brief\":\(isBrief),\"writes\":[".utf8)
+        for (index, draft) in drafts.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            draft.appendJSON(to: &bytes)
+        }
+        bytes.append(contentsOf: "]}".utf8)
+        return bytes
+    }
+}
+
+extension OutboxFilter {
+    /// `open`, `all`, or a state.
+    public var name: String {
         switch self {
-        case .status: try container.encode("status", forKey: .command)
-        case .history: try container.encode("history", forKey: .command)
-        case .sync(let full, let wait, let acceptDeletions):
-            try container.encode("sync", forKey: .command)
-            try container.encode(full, forKey: .full)
-            try container.encode(wait, forKey: .wait)
-            try container.encode(acceptDeletions, forKey: .acceptDeletions)
+        case .open: "open"
+        case .all: "all"
+        case .state(let state): state.rawValue
+        }
+    }
+
+    public init?(name: String) {
+        switch name {
+        case "open": self = .open
+        case "all": self = .all
+        default:
+            guard let state = OutboxEntry.State(rawValue: name) else { return nil }
+            self = .state(state)
         }
     }
 }

@@ -13,6 +13,9 @@ public final class ControlServer: Sendable {
         public var clients = 32
         /// Bytes of a request line.
         public var requestSize = 64 << 10
+        /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32
+        /// clients cannot fill the memory.
+        public var writeSize = 2 << 20
         /// How long a client may be connected without a request under way.
         public var idleTime: Duration = .seconds(60)
 

@@ -13,6 +13,7 @@ public struct DaemonFacts: Sendable, Equatable {
     /// T1 as the engine knows it: newer than the file's while there is nothing to write.
     public var newAsOf: Timestamp?
     public var pull: PullProgress?
+    public var connectivity: StatusReport.Connectivity?
 
     public init(pid: Int32, since: Timestamp) {
         self.pid = pid

@@ -41,4 +41,8 @@ public struct FailureReport: Sendable, Equatable, Codable {
     public init(_ error: UserFacingError) {
         self.error = ErrorReport(error)
     }
+
+    init(_ error: ErrorReport) {
+        self.error = error
+    }
 }

@@ -5,4 +5,6 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case usage = 2
     case daemonNotRunning = 3
     case needsAttention = 4
+    /// A write is on disk, and was not delivered as long as it was waited for.
+    case notDelivered = 5
 }

@@ -4,62 +4,113 @@ public import PRSNLCore
 public struct ParsedArguments: Sendable, Equatable {
     /// `nil` where none was given, which only `--help` and `--version` allow for a program with commands.
     public private(set) var command: CommandDescription?
-    /// By the option's name; a switch has the value "".
-    private var values: [String: String] = [:]
+    /// What is no option: URLs, ids, numbers, texts. As many as the command's table allows, unless help is wanted.
+    public private(set) var operands: [String] = []
+    /// By the option's name; a switch, and an option whose optional value was left out, have no values.
+    private var values: [String: [String]] = [:]
 
     public func has(_ option: String) -> Bool { values[option] != nil }
-    public func value(_ option: String) -> String? { values[option] }
+    /// The option's value; `nil` where it was not given or has none.
+    public func value(_ option: String) -> String? { values[option]?.last }
+    /// All values of a repeatable option, in the order in which they were given.
+    public func values(_ option: String) -> [String] { values[option] ?? [] }
 
     /// - Parameter arguments: without the program's name.
     /// - Throws: `usage`, with what was probably meant.
     public init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
         var rest = arguments[...]
+        var optionsEnded = false
         while let argument = rest.popFirst() {
-            if argument == "-h" {
-                values["--help"] = ""
-            } else if argument.hasPrefix("-"), argument != "-" {
-                try take(argument, &rest, table)
-            } else if command != nil || table.commands.isEmpty {
-                throw Self.failure(table, command, "\(argument) is one argument too many")
+            if optionsEnded || !argument.hasPrefix("-") || argument == "-" {
+                try take(operand: argument, table)
+            } else if argument == "--" {
+                optionsEnded = true  // POSIX, Utility Syntax Guideline 10
+            } else if argument == "-h" {
+                values["--help"] = []
             } else {
-                guard let found = table.command(named: argument) else {
-                    throw Self.failure(
-                        table, nil, "\(argument) is not a command",
-                        nearest: EditDistance.nearest(to: argument, among: table.commands.map(\.name)))
-                }
-                command = found
+                try take(option: argument, &rest, table)
             }
         }
-        // An option may stand before its command, so that it can only be judged here.
-        let allowed = Set((table.options + (command?.options ?? [])).map(\.name))
-        if let strange = values.keys.sorted().first(where: { !allowed.contains($0) }) {
-            let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
-            throw Self.failure(table, command, "\(strange) is not \(place)")
+        try judge(table)
+    }
+
+    private mutating func take(operand argument: String, _ table: CommandTable) throws(UserFacingError) {
+        guard let command else {
+            if table.commands.isEmpty { throw Self.failure(table, nil, "\(argument) is one argument too many") }
+            guard let found = table.command(named: argument) else {
+                throw Self.failure(
+                    table, nil, "\(argument) is not a command",
+                    nearest: EditDistance.nearest(to: argument, among: table.commands.map(\.name)))
+            }
+            return self.command = found
         }
-        if command == nil, !table.commands.isEmpty, !has("--help"), !has("--version") {
-            throw Self.failure(table, nil, "a command is missing")
+        let words = table.secondWords(after: command.name)
+        if operands.isEmpty, let found = table.command(named: "\(command.name) \(argument)") {
+            return self.command = found
         }
+        guard operands.count < command.operands.maximum else {
+            if words.isEmpty { throw Self.failure(table, command, "\(argument) is one argument too many") }
+            throw Self.failure(
+                table, command, "\(command.name) \(argument) is not a command",
+                nearest: EditDistance.nearest(to: argument, among: words).map { "\(command.name) \($0)" })
+        }
+        operands.append(argument)
     }
 
     private mutating func take(
-        _ argument: String, _ rest: inout ArraySlice<String>, _ table: CommandTable
+        option argument: String, _ rest: inout ArraySlice<String>, _ table: CommandTable
     ) throws(UserFacingError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let known = table.options + table.commands.flatMap(\.options)
+        // An option may stand before its command. Those of one name agree about taking the next argument.
+        let known = (command?.options ?? []) + table.options + table.commands.flatMap(\.options)
         guard let option = known.first(where: { $0.name == parts[0] }) else {
             throw Self.failure(
                 table, command, "\(parts[0]) is not an option",
                 nearest: EditDistance.nearest(to: parts[0], among: known.map(\.name)))
         }
-        guard option.value != nil else {
-            guard parts.count == 1 else { throw Self.failure(table, command, "\(option.name) takes no value") }
-            values[option.name] = ""
-            return
+        if parts.count == 2 {
+            values[option.name, default: []].append(parts[1])
+        } else if option.takesNext {
+            guard let next = rest.popFirst() else {
+                throw Self.failure(table, command, "\(option.usage): the value is missing")
+            }
+            values[option.name, default: []].append(next)
+        } else {
+            values[option.name, default: []] += []
         }
-        guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
-            throw Self.failure(table, command, "\(option.usage): the value is missing")
+    }
+
+    /// What can only be said when the command is known.
+    private func judge(_ table: CommandTable) throws(UserFacingError) {
+        let allowed = (command?.options ?? []) + table.options
+        for (name, given) in values.sorted(by: { $0.key < $1.key }) {
+            guard let option = allowed.first(where: { $0.name == name }) else {
+                let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
+                throw Self.failure(table, command, "\(name) is not \(place)")
+            }
+            if option.form == .none, !given.isEmpty {
+                throw Self.failure(table, command, "\(name) takes no value")
+            }
+            if given.count > 1, !option.isRepeatable {
+                throw Self.failure(table, command, "\(name) is given \(given.count) times")
+            }
+            if !option.allowsEmpty, given.contains("") {
+                throw Self.failure(table, command, "\(option.usage): the value is missing")
+            }
         }
-        values[option.name] = value
+        guard !has("--help"), !has("--version") else { return }
+        guard let command else {
+            if table.commands.isEmpty { return }
+            throw Self.failure(table, nil, "a command is missing")
+        }
+        if operands.count < command.operands.minimum {
+            throw Self.failure(table, command, "\(command.operands.usage) is missing")
+        }
+    }
+
+    /// A mistake in what the command was given, in the words of all such mistakes.
+    public func failure(_ reason: String, table: CommandTable) -> UserFacingError {
+        Self.failure(table, command, reason)
     }
 
     private static func failure(

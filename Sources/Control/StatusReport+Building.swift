@@ -13,6 +13,9 @@ extension StatusReport {
         copy = Copy(summary, newAsOf: facts?.newAsOf)
         file = File(
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
+        outbox = Outbox(
+            waiting: summary.waiting, parked: summary.parked, unknown: summary.unknown,
+            oldestWaiting: summary.oldestWaiting)
         daemon = facts.map(Daemon.init)
         pull = facts?.pull
         lastError = summary.lastError.map(LastError.init)
@@ -22,6 +25,7 @@ extension StatusReport {
         var reasons: [Attention] = []
         if !summary.isComplete { reasons.append(.copyIncomplete) }
         if summary.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
+        if summary.parked > 0 { reasons.append(.writesParked) }
         if let problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
     }
@@ -35,6 +39,7 @@ extension StatusReport.Daemon {
         activity = facts.activity
         nextPullAt = facts.nextPullAt
         problem = facts.problem.map(ErrorReport.init)
+        connectivity = facts.connectivity
     }
 }
 

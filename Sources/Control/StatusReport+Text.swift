@@ -5,6 +5,7 @@ extension StatusReport: Report {
         let fields: [[String]] = [
             field("Daemon", daemonText(style), style),
             field("Server", [serverText(style)], style),
+            field("Connection", connectionText(style), style),
             field("Account", [accountText(style)], style),
             field("Copy", [copyText(style)], style),
             field("New items", [asOf(copy.newAsOf)], style),
@@ -12,6 +13,7 @@ extension StatusReport: Report {
             field("Items", [itemsText], style),
             field("Missing", missing, style),
             field("Unsettled", unsettled, style),
+            field("Writes", writesText(style), style),
             field("Pull", pull.map { [$0.statusText] } ?? [], style),
             field("Problem", problemText(style), style),
             field("Last error", lastErrorText(style), style),
@@ -45,6 +47,32 @@ extension StatusReport: Report {
     private func serverText(_ style: TextStyle) -> String {
         guard let url = server.url else { return Figures.notKnown }
         return style.safe(url) + (server.dialect.map { ", dialect \(style.safe($0))" } ?? "")
+    }
+
+    private func connectionText(_ style: TextStyle) -> [String] {
+        guard let connectivity = daemon?.connectivity else { return [] }
+        let since = connectivity.since.map { " since \(Figures.timeWithAge($0, now: generatedAt))" } ?? ""
+        let state = style.safe(connectivity.state == "unknown" ? Figures.notKnown : connectivity.state)
+        let reason = connectivity.reason.map { [style.safe($0.message)] } ?? []
+        return [style.paint(state, connectivity.state == "online" ? .green : .yellow) + since] + reason
+    }
+
+    private func writesText(_ style: TextStyle) -> [String] {
+        guard let outbox, outbox.waiting + outbox.parked > 0 else { return [] }
+        var lines: [String] = []
+        if outbox.waiting > 0 {
+            let oldest = outbox.oldestWaiting.map { ", the oldest since \(Figures.timeWithAge($0, now: generatedAt))" }
+            lines.append("\(Figures.count(outbox.waiting)) waiting" + (oldest ?? ""))
+        }
+        if outbox.unknown > 0 {
+            lines.append("\(Figures.count(outbox.unknown)) of them may be on the server already; the daemon looks")
+        }
+        if outbox.parked > 0 {
+            lines.append(
+                style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", for you to decide about:")
+            lines.append("`prsnlctl queue --state parked`")
+        }
+        return lines
     }
 
     private func accountText(_ style: TextStyle) -> String {

@@ -15,6 +15,8 @@ public struct StatusReport: Sendable, Equatable, Codable {
     public enum Attention: String, Sendable, Codable {
         case copyIncomplete = "copy_incomplete"
         case deletionsHeld = "deletions_held"
+        /// Writes wait for somebody to decide about them.
+        case writesParked = "writes_parked"
         /// The daemon waits for something that only a person can do: see `daemon.problem`.
         case problem
     }
@@ -27,10 +29,25 @@ public struct StatusReport: Sendable, Equatable, Codable {
         public var activity: String
         @Nullable public var nextPullAt: Timestamp? = nil
         @Nullable public var problem: ErrorReport? = nil
+        @Nullable public var connectivity: Connectivity? = nil
 
         enum CodingKeys: String, CodingKey {
-            case pid, version, since, activity, problem
+            case pid, version, since, activity, problem, connectivity
             case nextPullAt = "next_pull_at"
+        }
+    }
+
+    /// Whether the server can be reached, by what became of the last requests.
+    public struct Connectivity: Sendable, Equatable, Codable {
+        /// `unknown`, `online`, `unreachable`, `unauthorized`, `portal`.
+        public var state: String
+        @Nullable public var since: Timestamp? = nil
+        @Nullable public var reason: ErrorReport? = nil
+
+        public init(state: String, since: Timestamp?, reason: ErrorReport?) {
+            self.state = state
+            self.since = since
+            self.reason = reason
         }
     }
 
@@ -75,6 +92,20 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
+    public struct Outbox: Sendable, Equatable, Codable {
+        /// To be sent, those that may have been applied included.
+        public var waiting: Int
+        public var parked: Int
+        /// Of the waiting ones, those that the server may have applied.
+        public var unknown: Int
+        @Nullable public var oldestWaiting: Timestamp? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case waiting, parked, unknown
+            case oldestWaiting = "oldest_waiting"
+        }
+    }
+
     public struct LastError: Sendable, Equatable, Codable {
         public var code: String
         public var endpoint: String
@@ -115,12 +146,13 @@ public struct StatusReport: Sendable, Equatable, Codable {
     @Nullable public var daemon: Daemon? = nil
     public var server: Server
     public var copy: Copy
+    @Nullable public var outbox: Outbox? = nil
     @Nullable public var pull: PullProgress? = nil
     @Nullable public var lastError: LastError? = nil
     public var file: File
 
     enum CodingKeys: String, CodingKey {
-        case source, attention, daemon, server, copy, pull, file
+        case source, attention, daemon, server, copy, outbox, pull, file
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
         case lastError = "last_error"

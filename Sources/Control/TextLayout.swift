@@ -50,6 +50,19 @@ enum TextLayout {
         return lines
     }
 
+    /// No wider than a limit; what is cut ends in three dots.
+    static func cut(_ text: String, to limit: Int) -> String {
+        guard width(text) > limit else { return text }
+        var result = ""
+        var used = 0
+        for character in text {
+            used += width(String(character))
+            if used > limit - 3 { break }
+            result.append(character)
+        }
+        return result + "..."
+    }
+
     static func padLeft(_ text: String, to width: Int) -> String {
         String(repeating: " ", count: max(0, width - Self.width(text))) + text
     }

@@ -40,6 +40,8 @@ struct CommandContext {
     /// Talk, as against data.
     func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(text))\n") }
 
+    var isText: Bool { if case .text = format { true } else { false } }
+
     func write(_ report: some Report) throws(UserFacingError) {
         StandardStream.output.write(try format.render(report))
     }

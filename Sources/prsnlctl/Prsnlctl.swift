@@ -8,15 +8,14 @@ import PRSNLCore
 enum Prsnlctl {
     static func main() {
         let environment = ProcessEnvironment.current()
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        exit(run(arguments, environment).rawValue)
+        exit(run(environment).rawValue)
     }
 
-    private static func run(_ arguments: [String], _ environment: ProcessEnvironment) -> ExitCode {
+    private static func run(_ environment: ProcessEnvironment) -> ExitCode {
         // A wrong command line may still say that JSON is wanted.
-        var isJSON = arguments.contains("--json")
+        var isJSON = CommandLine.arguments.contains("--json")
         do throws(UserFacingError) {
-            let parsed = try ParsedArguments(arguments, table: .prsnlctl)
+            let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
             isJSON = parsed.has("--json")
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
@@ -25,6 +24,14 @@ enum Prsnlctl {
             case "status": return try StatusCommand.run(context)
             case "sync": return try SyncCommand.run(context, parsed)
             case "history": return try HistoryCommand.run(context)
+            case "capture": return try CaptureCommand.run(context, parsed)
+            case "note": return try NoteCommand.run(context, parsed)
+            case "edit": return try EditCommand.run(context, parsed)
+            case "delete": return try DeleteCommand.run(context, parsed)
+            case "queue": return try QueueCommand.run(context, parsed)
+            case "queue show": return try QueueShowCommand.run(context, parsed)
+            case "queue drop": return try QueueDropCommand.run(context, parsed)
+            case "retry-queue": return try RetryQueueCommand.run(context, parsed)
             default: throw UserFacingError(.usage, "a command is missing.")
             }
         } catch {

@@ -8,6 +8,7 @@ import Synchronization
 /// Answers the control socket.
 final class RequestHandler: Sendable {
     let engine: SyncEngine
+    let store: Store
     let database: String
     let startedAt: Timestamp
     let time: TimeSource
@@ -21,8 +22,9 @@ final class RequestHandler: Sendable {
     /// Between two looks at the progress of a pull that somebody waits for.
     private static let progressInterval: Duration = .milliseconds(200)
 
-    init(engine: SyncEngine, database: String, startedAt: Timestamp, time: TimeSource) {
+    init(engine: SyncEngine, store: Store, database: String, startedAt: Timestamp, time: TimeSource) {
         self.engine = engine
+        self.store = store
         self.database = database
         self.startedAt = startedAt
         self.time = time
@@ -38,6 +40,7 @@ final class RequestHandler: Sendable {
             case .sync(let full, let wait, let acceptDeletions):
                 try await sync(
                     SyncRequest(full: full, acceptDeletions: acceptDeletions), waiting: wait, conversation)
+            case .write, .queue, .entry, .retry, .drop, .wait: try await answerOutbox(request, conversation)
             }
         } catch {
             conversation.send(.error(ErrorReport(error)))

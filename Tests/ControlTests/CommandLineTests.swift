@@ -32,11 +32,84 @@ import Testing
         (["--config"], "the value is missing"), (["--config=", "status"], "the value is missing"),
         (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
         (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),
+        (["edit"], "ID is missing"), (["delete", "--json"], "ID... is missing"),
+        (["edit", "a", "b"], "b is one argument"),
+        (["queue", "shwo", "3"], "did you mean queue show?"), (["queue", "3"], "queue 3 is not a command"),
+        (["queue", "show"], "N is missing"), (["--title", "x", "queue"], "--title is not an option of queue"),
+        (["note", "x", "--title"], "the value is missing"), (["note", "x", "--wait="], "the value is missing"),
+        (["note", "x", "--title", "a", "--title", "b"], "--title is given 2 times"),
+        (["sync", "--wait=3s"], "--wait takes no value"), (["--wait=3s", "sync"], "--wait takes no value"),
+        (["note", "x", "--", "--json"], "--json is one argument too many"),
+        (["note", "x", "-t"], "-t is not an option"),
     ])
     func aWrongCommandLineSaysWhatIsWrong(arguments: [String], part: String) {
         let error = failure(arguments)
         #expect(error?.code == .usage)
         #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func operandsAndRepeatedOptionsKeepTheirOrder() throws {
+        let parsed = try ParsedArguments(
+            ["delete", "b", "--json", "a", "--", "-c", "--json"], table: .prsnlctl)
+        #expect(parsed.operands == ["b", "a", "-c", "--json"])
+        let tags = try ParsedArguments(["--tag", "x", "edit", "--tag=", "id", "--tag", "-"], table: .prsnlctl)
+        #expect(tags.values("--tag") == ["x", "", "-"])
+        #expect(tags.operands == ["id"])
+    }
+
+    @Test func aSecondWordChoosesTheCommandBelow() throws {
+        #expect(try ParsedArguments(["queue"], table: .prsnlctl).command?.name == "queue")
+        let drop = try ParsedArguments(["--yes", "queue", "--json", "drop", "3", "#4"], table: .prsnlctl)
+        #expect(drop.command?.name == "queue drop")
+        #expect(drop.operands == ["3", "#4"])
+        #expect(try ParsedArguments(["queue", "show", "--help"], table: .prsnlctl).command?.name == "queue show")
+    }
+
+    @Test func emptyValuesOfItemsReachTheirValidation() throws {
+        let parsed = try ParsedArguments(["note", "", "--title", "", "--tag", ""], table: .prsnlctl)
+        #expect(parsed.operands == [""])
+        #expect(parsed.value("--title") == "")
+        #expect(parsed.values("--tag") == [""])
+    }
+
+    @Test func aDashIsAnOperandOrAValue() throws {
+        #expect(try ParsedArguments(["note", "-"], table: .prsnlctl).operands == ["-"])
+        #expect(try ParsedArguments(["capture", "u", "--note", "-"], table: .prsnlctl).value("--note") == "-")
+    }
+
+    @Test func anOptionalValueNeedsItsEqualsSign() throws {
+        let bare = try ParsedArguments(["delete", "--wait", "30s"], table: .prsnlctl)
+        #expect(bare.has("--wait") && bare.value("--wait") == nil)
+        #expect(bare.operands == ["30s"])
+        #expect(try ParsedArguments(["delete", "a", "--wait=30s"], table: .prsnlctl).value("--wait") == "30s")
+    }
+
+    @Test func optionsOfOneNameAgreeAboutTheNextArgument() {
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            let all = table.options + table.commands.flatMap(\.options)
+            for option in all {
+                #expect(all.allSatisfy { $0.name != option.name || $0.takesNext == option.takesNext }, "\(option.name)")
+            }
+        }
+    }
+
+    @Test func argumentsThatAreNotUTF8AreRefusedAndNotRepaired() throws {
+        #expect(try ProgramArguments.decode([Array("é".utf8), []], program: "p") == ["é", ""])
+        do throws(UserFacingError) {
+            _ = try ProgramArguments.decode([[0x61], [0x61, 0xFF]], program: "p")
+            Issue.record("accepted")
+        } catch {
+            #expect(error.code == .usage)
+            #expect(error.message == "argument 2 is not UTF-8.")
+        }
+    }
+
+    @Test(arguments: [
+        ("a", "a"), ("", "''"), ("it's", "'it'\\''s'"), ("$(x)", "'$(x)'"), ("a b", "'a b'"), ("é", "'é'"),
+        ("~/x", "'~/x'"),
+    ])
+    func commandsCanBeTypedAsTheyArePrinted(argument: String, quoted: String) {
+        #expect(ShellText.quoted(argument) == quoted)
     }
 
     @Test func theErrorNamesTheHelpOfTheCommand() {

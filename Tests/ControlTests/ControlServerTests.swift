@@ -24,6 +24,8 @@ import Testing
         case .sync(_, let wait, _):
             if wait { for _ in 0..<3 { conversation.send(.progress(Samples.pull)) } }
             conversation.send(.sync(.started))
+        case .write: conversation.send(.tally(Samples.tally))
+        case .queue, .entry, .retry, .drop, .wait: conversation.send(.error(ErrorReport(Samples.problem)))
         }
     }
 
@@ -117,6 +119,34 @@ import Testing
             let exact = try RawClient(path)
             exact.send("{\"command\":\"status\"}" + String(repeating: " ", count: 980) + "\n")
             #expect(try exact.reply() == .status(Samples.full))
+        }
+    }
+
+    @Test func aWriteMayBeLongerThanOtherRequestsButNotWithoutEnd() async throws {
+        try await onThread {
+            var limits = ControlServer.Limits()
+            limits.requestSize = 1_000
+            limits.writeSize = 300_000
+            let (taken, continuation) = AsyncStream<Int>.makeStream()
+            defer { _ = taken }
+            let server = try start(limits) { request, conversation in
+                if case .write(let drafts, _) = request { continuation.yield(drafts.count) }
+                conversation.send(.tally(Samples.tally))
+            }
+            defer { server.stop() }
+            let drafts = (0..<1_000).map {
+                WriteDraft.create(NewItem(url: "https://example.org/\($0)", title: "\"é\n"))
+            }
+            #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
+            #expect(try ask(.write(drafts, isBrief: true)) == .tally(Samples.tally))
+            let client = try RawClient(path)
+            client.send("{\"command\":\"write\",\"writes\":[\"" + String(repeating: "x", count: 300_000))
+            guard case .error(let error) = try client.reply() else {
+                Issue.record("no error")
+                return
+            }
+            #expect(error.message.contains("a write 300000"))
+            #expect(try client.line() == nil)
         }
     }
 

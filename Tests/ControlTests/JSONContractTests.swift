@@ -59,27 +59,15 @@ import Testing
         #expect(report.text(TextStyle()).contains("0 items/s"))
     }
 
-    @Test(arguments: [
-        ControlRequest.status, .history, .sync(full: true, wait: false, acceptDeletions: true),
-        .sync(full: false, wait: true, acceptDeletions: false),
-    ])
-    func requestsSurviveTheWire(request: ControlRequest) throws {
-        #expect(try JSONOutput.decode(ControlRequest.self, from: try JSONOutput.line(request)) == request)
-    }
-
     @Test func repliesSurviveTheWire() throws {
         let replies: [ControlReply] = [
             .status(Samples.full), .history(Samples.history), .progress(Samples.pull), .progress(nil),
-            .sync(Samples.failedSync), .error(ErrorReport(Samples.problem)),
+            .sync(Samples.failedSync), .write(Samples.writes), .tally(Samples.tally), .delivery(Samples.deliveries),
+            .queue(Samples.queue), .entry(Samples.shown), .retry(Samples.retried), .drop(Samples.dropped),
+            .error(ErrorReport(Samples.problem)),
         ]
         for reply in replies {
             #expect(try JSONOutput.decode(ControlReply.self, from: try JSONOutput.line(reply)) == reply)
         }
-    }
-
-    @Test func aSyncMayLeaveItsOptionsOut() throws {
-        #expect(
-            try JSONOutput.decode(ControlRequest.self, from: Array("{\"command\":\"sync\"}".utf8))
-                == .sync(full: false, wait: false, acceptDeletions: false))
     }
 }

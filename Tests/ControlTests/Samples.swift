@@ -87,6 +87,10 @@ enum Samples {
         return pull
     }
 
+    static let connectivity = StatusReport.Connectivity(
+        state: "unreachable", since: time("2026-11-21T01:06:14Z"),
+        reason: ErrorReport(UserFacingError(.connectFailed, "Network error: connection refused.")))
+
     static func report(_ summary: CopySummary, _ facts: DaemonFacts? = facts) -> StatusReport {
         StatusReport(summary: summary, path: path, daemon: facts, now: now)
     }
@@ -96,7 +100,12 @@ enum Samples {
         var facts = facts
         facts.problem = problem
         facts.pull = pull
+        facts.connectivity = connectivity
         var summary = withGaps
+        summary.waiting = 3
+        summary.unknown = 1
+        summary.parked = 2
+        summary.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
         return report(summary, facts)
     }

@@ -130,13 +130,36 @@ import Testing
                 """))
     }
 
+    @Test func writesThatWaitAndWhetherTheServerCanBeReachedAreShown() {
+        let text = Samples.full.text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Writes       3 waiting, the oldest since 2026-11-21 01:06:14 UTC (3 h ago)
+                             1 of them may be on the server already; the daemon looks
+                             2 parked, for you to decide about:
+                             `prsnlctl queue --state parked`
+
+                """))
+        #expect(
+            text.contains(
+                """
+                Connection   unreachable since 2026-11-21 01:06:14 UTC (3 h ago)
+                             Network error: connection refused.
+
+                """))
+    }
+
     @Test func onlyWhatNeedsAPersonAsksForAttention() {
         #expect(Samples.report(Samples.complete).attention == [])
         #expect(Samples.report(Samples.complete).exitCode == .fine)
         #expect(Samples.report(Samples.withError).exitCode == .fine)
         #expect(Samples.report(Samples.withGaps).attention == [.copyIncomplete])
         #expect(Samples.report(Samples.held).attention == [.deletionsHeld])
-        #expect(Samples.full.attention == [.copyIncomplete, .problem])
+        #expect(Samples.full.attention == [.copyIncomplete, .writesParked, .problem])
+        var parked = Samples.complete
+        parked.parked = 1
+        #expect(Samples.report(parked).exitCode == .needsAttention)
         #expect(Samples.full.exitCode == .needsAttention)
         var facts = Samples.facts
         facts.problem = UserFacingError(.connectFailed, "down")

@@ -1,0 +1,86 @@
+import PRSNLCore
+
+/// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
+public struct CaptureReport: Sendable, Equatable, Codable {
+    public struct Refusal: Sendable, Equatable, Codable {
+        /// From 1.
+        public var line: Int
+        public var error: ErrorReport
+
+        public init(line: Int, error: ErrorReport) {
+            self.line = line
+            self.error = error
+        }
+    }
+
+    /// So many are in the report; all are on stderr.
+    public static let mostRefusals = 100
+
+    public var schemaVersion = 1
+    /// `null` where nothing had to be written.
+    @Nullable public var source: StatusReport.Source? = nil
+    @Nullable public var sending: Sending? = nil
+    /// Lines read, blank ones included.
+    public var lines = 0
+    public var accepted = 0
+    public var refused = 0
+    /// `null` where nobody waited.
+    @Nullable public var delivered: Int? = nil
+    @Nullable public var parked: Int? = nil
+    @Nullable public var firstEntry: Int64? = nil
+    @Nullable public var lastEntry: Int64? = nil
+    /// The first 100.
+    public var refusals: [Refusal] = []
+
+    enum CodingKeys: String, CodingKey {
+        case source, sending, lines, accepted, refused, delivered, parked, refusals
+        case schemaVersion = "schema_version"
+        case firstEntry = "first_entry"
+        case lastEntry = "last_entry"
+    }
+
+    public init() {}
+
+    public mutating func refuse(_ refusal: Refusal) {
+        refused += 1
+        if refusals.count < Self.mostRefusals { refusals.append(refusal) }
+    }
+
+    public mutating func accept(_ tally: WriteTally) {
+        let entries = tally.entries
+        source = tally.source
+        sending = tally.sending
+        accepted += entries.count
+        firstEntry = firstEntry ?? entries.first
+        lastEntry = entries.last ?? lastEntry
+    }
+
+    public var exitCode: ExitCode {
+        if refused > 0 { return .error }
+        if let parked, parked > 0 { return .needsAttention }
+        if let delivered, delivered < accepted { return .notDelivered }
+        return .fine
+    }
+}
+
+extension CaptureReport: Report {
+    public func text(_ style: TextStyle) -> String {
+        var summary = "accepted \(Figures.count(accepted))"
+        if let firstEntry, let lastEntry {
+            summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
+        }
+        let future = sending.map { "; \($0.text)" } ?? ""
+        summary += ", refused \(Figures.count(refused))"
+        if let delivered {
+            summary += ", delivered \(Figures.count(delivered))"
+            if let parked, parked > 0 {
+                summary += ", parked \(Figures.count(parked)) (`prsnlctl queue --state parked`)"
+            }
+            let open = accepted - delivered - (parked ?? 0)
+            if open > 0 { summary += "; \(Figures.count(open)) on disk and not delivered yet" + future }
+        } else if accepted > 0 {
+            summary += future
+        }
+        return TextLayout.wrap(summary, width: style.width).map { $0 + "\n" }.joined()
+    }
+}

@@ -1,0 +1,81 @@
+/// One option of a program or a command.
+public struct CommandOption: Sendable, Equatable {
+    /// Whether, and how, an option has a value.
+    public enum Form: Sendable, Equatable {
+        /// A switch.
+        case none
+        /// `--config FILE` or `--config=FILE`.
+        case required(String)
+        /// `--wait` or `--wait=DURATION`, but not `--wait DURATION`, which could be meant as an operand.
+        case optional(String)
+    }
+
+    /// `--config`
+    public let name: String
+    public let form: Form
+    public let summary: String
+    /// Whether it may be given again, each time with one more value.
+    public let isRepeatable: Bool
+    /// Whether an empty value is one: `--title ''` is for the validation of titles to judge.
+    public let allowsEmpty: Bool
+
+    init(_ name: String, _ value: String? = nil, _ summary: String) {
+        self.init(name, value.map(Form.required) ?? .none, summary)
+    }
+
+    init(
+        _ name: String, _ form: Form, _ summary: String, isRepeatable: Bool = false, allowsEmpty: Bool = false
+    ) {
+        self.name = name
+        self.form = form
+        self.summary = summary
+        self.isRepeatable = isRepeatable
+        self.allowsEmpty = allowsEmpty
+    }
+
+    /// A text that becomes a part of an item.
+    static func text(_ name: String, _ value: String, _ summary: String, isRepeatable: Bool = false) -> CommandOption {
+        CommandOption(name, .required(value), summary, isRepeatable: isRepeatable, allowsEmpty: true)
+    }
+
+    /// `--config FILE`, `--wait[=DURATION]`
+    public var usage: String {
+        switch form {
+        case .none: name
+        case .required(let value): "\(name) \(value)"
+        case .optional(let value): "\(name)[=\(value)]"
+        }
+    }
+
+    /// Whether the next argument is its value.
+    var takesNext: Bool { if case .required = form { true } else { false } }
+
+    /// The option's row in docs/cli.md.
+    public var documentationRow: String { "| `\(usage)` | \(summary) |" }
+}
+
+/// What a command takes besides options.
+public struct CommandOperands: Sendable, Equatable {
+    /// As the help writes it: `ID...`
+    public let usage: String
+    public let minimum: Int
+    public let maximum: Int
+
+    static let none = CommandOperands(usage: "", minimum: 0, maximum: 0)
+
+    static func one(_ name: String) -> CommandOperands {
+        CommandOperands(usage: name, minimum: 1, maximum: 1)
+    }
+    static func atMostOne(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "[\(name)]", minimum: 0, maximum: 1)
+    }
+    static func some(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "\(name)...", minimum: 1, maximum: CommandOperands.most)
+    }
+    static func any(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "[\(name)]...", minimum: 0, maximum: CommandOperands.most)
+    }
+
+    /// As many as one request to the daemon may be about.
+    static let most = ControlRequest.mostWrites
+}

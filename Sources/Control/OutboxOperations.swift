@@ -1,0 +1,56 @@
+public import PRSNLCore
+public import Store
+
+/// What can be asked of the outbox, over an open store: in the daemon, and in prsnlctl while the daemon is stopped, so
+/// that both answer alike.
+public struct OutboxOperations: Sendable {
+    private let store: Store
+    private let source: StatusReport.Source
+    private let now: @Sendable () -> Timestamp
+    private let sending: @Sendable () -> Sending
+
+    /// - Parameter sending: when what is queued now will be sent.
+    public init(
+        store: Store, source: StatusReport.Source, now: @escaping @Sendable () -> Timestamp,
+        sending: @escaping @Sendable () -> Sending
+    ) {
+        self.store = store
+        self.source = source
+        self.now = now
+        self.sending = sending
+    }
+
+    /// `nil` for a request that is not the outbox's, or not one that a store can answer (`wait`).
+    public func answer(_ request: ControlRequest) async throws(UserFacingError) -> ControlReply? {
+        switch request {
+        case .write(let drafts, let isBrief):
+            let acceptances = try await store.accept(drafts, now: now())
+            return isBrief
+                ? .tally(WriteTally(acceptances, source: source, sending: sending()))
+                : .write(WriteReport(acceptances, source: source, sending: sending()))
+        case .retry(let entries, let parked, let dryRun):
+            let outcome = try await store.retry(entries, parked: parked, dryRun: dryRun, now: now())
+            return .retry(RetryReport(outcome, dryRun: dryRun, source: source, sending: sending()))
+        case .drop(let entries, let withDependents, let dryRun):
+            let outcome = try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: now())
+            return .drop(DropReport(outcome, dryRun: dryRun, source: source))
+        case .queue, .entry: return try Self.read(request, path: store.path, source: source, now: now())
+        case .status, .history, .sync, .wait: return nil
+        }
+    }
+
+    /// `queue` and `entry`, for which anybody's look at the file is enough; `nil` for anything else.
+    public static func read(
+        _ request: ControlRequest, path: String, source: StatusReport.Source, now: Timestamp
+    ) throws(UserFacingError) -> ControlReply? {
+        switch request {
+        case .queue(let filter, let limit):
+            let list = try StoreReader(path: path).outbox(filter, limit: limit)
+            return .queue(QueueReport(list, filter: filter, source: source, now: now))
+        case .entry(let number):
+            let (entry, attempts) = try StoreReader(path: path).outboxEntry(number)
+            return .entry(EntryReport(entry, attempts, source: source, now: now))
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,193 @@
+public import PRSNLCore
+public import Store
+
+/// A part of the outbox: the JSON of `prsnlctl queue --json`.
+public struct QueueReport: Sendable, Equatable, Codable {
+    public struct Entry: Sendable, Equatable, Codable {
+        public var entry: Int64
+        public var state: String
+        public var kind: String
+        public var itemID: String
+        /// What a person knows it by: the title, else the URL, else a note's first line, else the item's id.
+        public var what: String
+        public var acceptedAt: Timestamp
+        @Nullable public var endedAt: Timestamp? = nil
+        @Nullable public var nextAttemptAt: Timestamp? = nil
+        @Nullable public var behind: Int64? = nil
+        @Nullable public var supersededBy: Int64? = nil
+        public var attempts: Int
+        @Nullable public var lastAttemptAt: Timestamp? = nil
+        /// Seconds for which the server could be reached while it waited.
+        public var reachableAge: Int
+        @Nullable public var remark: String? = nil
+        @Nullable public var error: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case entry, state, kind, what, behind, attempts, remark, error
+            case itemID = "item_id"
+            case acceptedAt = "accepted_at"
+            case endedAt = "ended_at"
+            case nextAttemptAt = "next_attempt_at"
+            case supersededBy = "superseded_by"
+            case lastAttemptAt = "last_attempt_at"
+            case reachableAge = "reachable_age"
+        }
+    }
+
+    public var schemaVersion = 1
+    public var source: StatusReport.Source
+    public var generatedAt: Timestamp
+    /// `open`, `all`, or a state.
+    public var filter: String
+    /// How many entries there are; `entries` may hold fewer.
+    public var total: Int
+    public var entries: [Entry]
+
+    enum CodingKeys: String, CodingKey {
+        case source, filter, total, entries
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+    }
+
+    public init(_ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source, now: Timestamp) {
+        self.source = source
+        generatedAt = now
+        self.filter = filter.name
+        total = list.total
+        entries = list.entries.map(Entry.init)
+    }
+}
+
+extension QueueReport.Entry {
+    init(_ entry: OutboxEntry) {
+        self.entry = entry.id
+        state = entry.state.rawValue
+        kind = entry.kind.rawValue
+        itemID = entry.itemID
+        what = entry.what
+        acceptedAt = entry.acceptedAt
+        endedAt = entry.endedAt
+        nextAttemptAt = entry.nextAttemptAt
+        behind = entry.behind
+        supersededBy = entry.supersededBy
+        attempts = entry.attempts
+        lastAttemptAt = entry.lastAttemptAt
+        reachableAge = Int(entry.reachableAge.wholeMilliseconds / 1_000)
+        remark = entry.remark
+        error = entry.error
+    }
+}
+
+extension OutboxEntry {
+    private static let shown = 200
+
+    fileprivate var what: String {
+        switch payload {
+        case .create(let item):
+            let firstLine = item.note?.split(whereSeparator: \.isNewline).first.map(String.init)
+            return String((item.title ?? item.url ?? firstLine ?? itemID).prefix(Self.shown))
+        case .edit(let edit): return edit.title.map { String($0.prefix(Self.shown)) } ?? itemID
+        case .delete: return itemID
+        }
+    }
+}
+
+/// Everything about one entry: the JSON of `prsnlctl queue show --json`.
+public struct EntryReport: Sendable, Equatable, Codable {
+    /// What is to be written; of an edit, the members that change.
+    public struct Fields: Sendable, Equatable, Codable {
+        @Nullable public var url: String? = nil
+        @Nullable public var title: String? = nil
+        @Nullable public var note: String? = nil
+        @Nullable public var summary: String? = nil
+        @Nullable public var tags: [String]? = nil
+        @Nullable public var type: String? = nil
+        @Nullable public var summarize: Bool? = nil
+    }
+
+    public struct Attempt: Sendable, Equatable, Codable {
+        /// `send` or `look`.
+        public var purpose: String
+        public var startedAt: Timestamp
+        @Nullable public var endedAt: Timestamp? = nil
+        @Nullable public var verdict: String? = nil
+        @Nullable public var errorCode: String? = nil
+        @Nullable public var status: Int? = nil
+        @Nullable public var requestID: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case purpose, verdict, status
+            case startedAt = "started_at"
+            case endedAt = "ended_at"
+            case errorCode = "error_code"
+            case requestID = "request_id"
+        }
+    }
+
+    public var schemaVersion = 1
+    public var source: StatusReport.Source
+    public var generatedAt: Timestamp
+    public var entry: QueueReport.Entry
+    public var write: Fields
+    /// What an edited item's fields were when the edit was accepted.
+    @Nullable public var base: Fields? = nil
+    /// In a conflict, what the server has there.
+    @Nullable public var theirs: Fields? = nil
+    public var idempotencyKey: String
+    /// The oldest first.
+    public var requests: [Attempt]
+
+    enum CodingKeys: String, CodingKey {
+        case source, entry, write, base, theirs, requests
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case idempotencyKey = "idempotency_key"
+    }
+
+    public init(_ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source, now: Timestamp) {
+        self.source = source
+        generatedAt = now
+        self.entry = QueueReport.Entry(entry)
+        write = Fields(entry.payload)
+        base = entry.base.map(Fields.init)
+        theirs = entry.theirs.map(Fields.init)
+        idempotencyKey = entry.idempotencyKey
+        requests = attempts.map(Attempt.init)
+    }
+}
+
+extension EntryReport.Fields {
+    fileprivate init(_ payload: OutboxEntry.Payload) {
+        self.init()
+        switch payload {
+        case .create(let item):
+            url = item.url
+            title = item.title
+            note = item.note
+            tags = item.tags
+            type = item.type
+            summarize = item.summarize
+        case .edit(let edit): self = EntryReport.Fields(edit)
+        case .delete: break
+        }
+    }
+
+    fileprivate init(_ edit: ItemEdit) {
+        self.init()
+        title = edit.title
+        summary = edit.summary
+        tags = edit.tags
+    }
+}
+
+extension EntryReport.Attempt {
+    fileprivate init(_ attempt: OutboxAttempt) {
+        purpose = attempt.purpose.rawValue
+        startedAt = attempt.startedAt
+        endedAt = attempt.endedAt
+        verdict = attempt.verdict
+        errorCode = attempt.errorCode
+        status = attempt.status
+        requestID = attempt.requestID
+    }
+}

@@ -1,0 +1,76 @@
+public import Store
+
+/// What `retry-queue` did, or with `dry_run` would do: the JSON of `prsnlctl retry-queue --json`.
+public struct RetryReport: Sendable, Equatable, Codable {
+    public struct Skipped: Sendable, Equatable, Codable {
+        public var entry: Int64
+        /// `being_sent`, `already_due`, `behind_another`, `tried_just_now`, `parked`, `over`.
+        public var reason: String
+    }
+
+    public var schemaVersion = 1
+    public var source: StatusReport.Source
+    public var sending: Sending
+    public var dryRun: Bool
+    public var touched: Int
+    /// The first 50.
+    public var touchedEntries: [Int64]
+    /// The first 50.
+    public var skipped: [Skipped]
+    /// All, by reason.
+    public var skippedByReason: [String: Int]
+
+    enum CodingKeys: String, CodingKey {
+        case source, sending, touched, skipped
+        case schemaVersion = "schema_version"
+        case dryRun = "dry_run"
+        case touchedEntries = "touched_entries"
+        case skippedByReason = "skipped_by_reason"
+    }
+
+    public init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        self.dryRun = dryRun
+        touched = outcome.touched
+        touchedEntries = outcome.touchedEntries
+        skipped = outcome.skipped.map { Skipped(entry: $0.entry, reason: $0.reason.rawValue) }
+        skippedByReason = Dictionary(
+            outcome.skippedByReason.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: +)
+    }
+}
+
+extension RetryReport: Report {
+    public func text(_ style: TextStyle) -> String {
+        var lines: [String] = []
+        if touched == 0 {
+            lines.append("Nothing to do.")
+        } else {
+            let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
+            // The total counts all; the numbers are the first of them.
+            let more = touched - touchedEntries.count
+            let numbers =
+                OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
+            lines.append("\(Figures.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
+            if !dryRun, sending != .inTurn { lines.append("They \(sending.text).") }
+        }
+        for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
+            let entries = skipped.filter { $0.reason == reason }.map(\.entry)
+            let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(entries))"
+            lines.append("Skipped \(Figures.count(count)), \(Self.words(reason))\(numbers).")
+        }
+        return lines.flatMap { TextLayout.wrap(style.safe($0), width: style.width) }.map { $0 + "\n" }.joined()
+    }
+
+    private static func words(_ reason: String) -> String {
+        switch RetryOutcome.Reason(rawValue: reason) {
+        case .isBeingSent: "being sent at this moment"
+        case .isDue: "due already"
+        case .isBehind: "behind another write of the same item"
+        case .wasTriedJustNow: "tried just now"
+        case .isParked: "parked (give the number, or --parked)"
+        case .isOver: "over"
+        case nil: reason
+        }
+    }
+}

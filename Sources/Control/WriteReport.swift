@@ -1,0 +1,208 @@
+import PRSNLCore
+public import Store
+
+/// When the daemon will send what is queued, as far as that can be known.
+public enum Sending: String, Sendable, Codable {
+    /// The server is reachable.
+    case inTurn = "in_turn"
+    case whenReachable = "when_reachable"
+    /// The server refuses the key.
+    case whenAuthorized = "when_authorized"
+    case whenDaemonRuns = "when_daemon_runs"
+
+    var text: String {
+        switch self {
+        case .inTurn: "the server is reachable; will be sent in turn"
+        case .whenReachable: "will be sent when the server is reachable"
+        case .whenAuthorized: "will be sent when the server accepts the key in api_key_file"
+        case .whenDaemonRuns: "will be sent when the daemon runs"
+        }
+    }
+}
+
+/// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
+public struct WriteReport: Sendable, Equatable, Codable {
+    public struct Write: Sendable, Equatable, Codable {
+        public enum Outcome: String, Sendable, Codable {
+            /// On disk.
+            case accepted
+            /// Nothing was queued for it: see `error`.
+            case refused
+        }
+
+        public var outcome: Outcome
+        @Nullable public var entry: Int64? = nil
+        /// A state of the outbox (docs/outbox.md).
+        @Nullable public var state: String? = nil
+        /// `capture`, `note`, `edit`, `delete`.
+        @Nullable public var kind: String? = nil
+        @Nullable public var itemID: String? = nil
+        public var wasQueued = false
+        public var supersedes: [Int64] = []
+        @Nullable public var behind: Int64? = nil
+        @Nullable public var remark: String? = nil
+        /// Why it was refused, or what the last attempt failed with.
+        @Nullable public var error: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case outcome, entry, state, kind, supersedes, behind, remark, error
+            case itemID = "item_id"
+            case wasQueued = "was_queued"
+        }
+    }
+
+    public var schemaVersion = 1
+    public var source: StatusReport.Source
+    public var sending: Sending
+    /// Whether delivery was waited for.
+    public var waited = false
+    /// In the order of the drafts.
+    public var writes: [Write]
+
+    enum CodingKeys: String, CodingKey {
+        case source, sending, waited, writes
+        case schemaVersion = "schema_version"
+    }
+
+    public init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        writes = acceptances.map(Write.init)
+    }
+
+    /// What was found in the file after a daemon that never answered.
+    public init(found entries: [OutboxEntry]) {
+        source = .file
+        sending = .whenDaemonRuns
+        writes = entries.map(Write.init)
+    }
+
+    /// The entries whose end is still to come.
+    public var waiting: [Int64] {
+        writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
+    }
+
+    /// Takes over how far the entries are by now.
+    public mutating func update(_ report: DeliveryReport) {
+        let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
+        for index in writes.indices {
+            guard let delivery = writes[index].entry.flatMap({ found[$0] }) else { continue }
+            writes[index].state = delivery.state
+            writes[index].itemID = delivery.itemID
+            writes[index].behind = delivery.behind
+            writes[index].remark = delivery.remark
+            writes[index].error = delivery.error
+        }
+    }
+
+    public var exitCode: ExitCode {
+        if writes.contains(where: { $0.outcome == .refused }) { return .error }
+        let states = writes.compactMap { $0.state.flatMap(OutboxEntry.State.init) }
+        if states.contains(.parked) { return .needsAttention }
+        let isOver = states.allSatisfy { $0 == .delivered || $0 == .superseded }
+        return waited && !isOver ? .notDelivered : .fine
+    }
+}
+
+extension WriteReport.Write {
+    init(_ acceptance: Acceptance) {
+        switch acceptance {
+        case .accepted(let write):
+            outcome = .accepted
+            entry = write.entry
+            state = write.state.rawValue
+            kind = write.kind.rawValue
+            itemID = write.itemID
+            wasQueued = write.wasQueued
+            supersedes = write.supersedes
+            behind = write.behind
+        case .refused(let error):
+            outcome = .refused
+            self.error = ErrorReport(error)
+        }
+    }
+}
+
+extension WriteReport.Write {
+    fileprivate init(_ found: OutboxEntry) {
+        outcome = .accepted
+        entry = found.id
+        state = found.state.rawValue
+        kind = found.kind.rawValue
+        itemID = found.itemID
+        behind = found.behind
+        remark = found.remark
+        error = found.error
+    }
+}
+
+/// What became of many writes, in numbers: the answer to a `write` with `brief`.
+public struct WriteTally: Sendable, Equatable, Codable {
+    public struct Refusal: Sendable, Equatable, Codable {
+        /// The place among the drafts, from 0.
+        public var index: Int
+        public var error: ErrorReport
+    }
+
+    public var source: StatusReport.Source
+    public var sending: Sending
+    /// The entries of what was accepted, in the order of the drafts.
+    public var entries: [Int64]
+    public var refused: [Refusal]
+
+    public init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        entries = []
+        refused = []
+        entries.reserveCapacity(acceptances.count)
+        for (index, acceptance) in acceptances.enumerated() {
+            switch acceptance {
+            case .accepted(let write): entries.append(write.entry)
+            case .refused(let error): refused.append(Refusal(index: index, error: ErrorReport(error)))
+            }
+        }
+    }
+}
+
+/// How far some entries are: the answer to a `wait`.
+public struct DeliveryReport: Sendable, Equatable, Codable {
+    public struct Delivery: Sendable, Equatable, Codable {
+        public var entry: Int64
+        public var state: String
+        public var itemID: String
+        @Nullable public var behind: Int64? = nil
+        @Nullable public var remark: String? = nil
+        @Nullable public var error: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case entry, state, behind, remark, error
+            case itemID = "item_id"
+        }
+    }
+
+    /// Entries that are no longer there are left out.
+    public var deliveries: [Delivery]
+
+    public init(_ entries: [OutboxEntry]) {
+        deliveries = entries.map { entry in
+            Delivery(
+                entry: entry.id, state: entry.state.rawValue, itemID: entry.itemID, behind: entry.behind,
+                remark: entry.remark, error: entry.error)
+        }
+    }
+}
+
+extension OutboxEntry {
+    /// What its last attempt failed with, or why it is parked.
+    var error: ErrorReport? {
+        guard let errorCode else { return nil }
+        let known = ErrorCode(rawValue: errorCode) ?? .unexpectedStatus
+        // The suggestions say N where they mean the entry.
+        let suggestion = known.recoverySuggestion.split(separator: " N`", omittingEmptySubsequences: false)
+            .joined(separator: " \(id)`")
+        var report = ErrorReport(UserFacingError(known, errorMessage ?? "", recoverySuggestion: suggestion))
+        report.code = errorCode
+        return report
+    }
+}

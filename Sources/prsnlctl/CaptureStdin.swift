@@ -1,0 +1,202 @@
+import Control
+import Glibc
+import PRSNLCore
+
+/// `prsnlctl capture --stdin`: lines in groups, each group in one durable transaction, so that 10,000 lines a second can
+/// be accepted and no more than a group is ever in memory.
+struct CaptureStdin: ~Copyable {
+    private let context: CommandContext
+    private var door: OutboxDoor
+    private var reader = LineReader(descriptor: STDIN_FILENO, limit: CaptureLine.longest)
+    private var report = CaptureReport()
+    private var group: [WriteDraft] = []
+    /// The line of each draft in `group`.
+    private var groupLines: [Int] = []
+    private var groupSize = 0
+    /// What was accepted, for `--wait`: numbers that follow each other, as they mostly do, take no memory.
+    private var entries: [ClosedRange<Int64>] = []
+    private var hasProgress = false
+
+    private static let linesPerGroup = 500
+    /// Bytes; with what escaping adds, a request stays below its limit.
+    private static let bytesPerGroup = 256 << 10
+    /// Milliseconds after which a group is written although more may come: somebody may be typing.
+    private static let pause: Int32 = 200
+
+    static func run(_ context: CommandContext, _ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
+        var capture = CaptureStdin(context: context, door: OutboxDoor(context))
+        if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
+        try capture.readAll()
+        if let wait { try capture.wait(wait) }
+        capture.clearProgress()
+        try context.write(capture.report)
+        return capture.report.exitCode
+    }
+
+    private init(context: CommandContext, door: consuming OutboxDoor) {
+        self.context = context
+        self.door = door
+    }
+
+    // MARK: Reading
+
+    private mutating func readAll() throws(UserFacingError) {
+        while true {
+            switch try nextItem() {
+            case .end: return try flush()
+            case .pause: try flush()
+            case .tooLong:
+                report.lines += 1
+                take(.tooLong, size: 0)
+            case .line(let bytes):
+                report.lines += 1
+                take(CaptureLine(bytes, isFirst: report.lines == 1), size: bytes.count)
+                if group.count >= Self.linesPerGroup || groupSize >= Self.bytesPerGroup { try flush() }
+            }
+        }
+    }
+
+    private mutating func nextItem() throws(UserFacingError) -> LineReader.Item {
+        do throws(LineReader.Failure) {
+            return try reader.next(pauseAfter: group.isEmpty ? nil : Self.pause)
+        } catch {
+            try flush()
+            throw stopped(
+                UserFacingError(
+                    .usage, "stdin cannot be read: \(String(cString: strerror(error.code))).",
+                    recoverySuggestion: "Check where stdin comes from."),
+                before: report.lines + 1)
+        }
+    }
+
+    private mutating func take(_ line: CaptureLine, size: Int) {
+        switch line {
+        case .blank: break
+        case .refused(let error): refuse(report.lines, ErrorReport(error))
+        case .item(let item):
+            group.append(.create(item))
+            groupLines.append(report.lines)
+            groupSize += size
+        }
+    }
+
+    private mutating func refuse(_ line: Int, _ error: ErrorReport) {
+        report.refuse(.init(line: line, error: error))
+        clearProgress()
+        context.say("line \(line): \(error.message)")
+    }
+
+    // MARK: Writing
+
+    private mutating func flush() throws(UserFacingError) {
+        guard !group.isEmpty else { return }
+        let drafts = group
+        let lines = groupLines
+        group.removeAll(keepingCapacity: true)
+        groupLines.removeAll(keepingCapacity: true)
+        groupSize = 0
+        let started = TimeSource.system.now()
+        let reply: ControlReply
+        do throws(UserFacingError) {
+            reply = try door.perform(.write(drafts, isBrief: true))
+        } catch {
+            throw explain(error, drafts, lines, since: started)
+        }
+        guard case .tally(let tally) = reply else { throw reply.unexpected() }
+        report.accept(tally)
+        for entry in tally.entries { remember(entry) }
+        for refusal in tally.refused where lines.indices.contains(refusal.index) {
+            refuse(lines[refusal.index], refusal.error)
+        }
+        showProgress()
+    }
+
+    private mutating func remember(_ entry: Int64) {
+        if let last = entries.last, last.upperBound + 1 == entry {
+            entries[entries.count - 1] = last.lowerBound...entry
+        } else {
+            entries.append(entry...entry)
+        }
+    }
+
+    /// Says exactly how far it came.
+    private mutating func explain(
+        _ error: UserFacingError, _ drafts: [WriteDraft], _ lines: [Int], since started: Timestamp
+    ) -> UserFacingError {
+        let first = lines.first ?? report.lines
+        guard door.isUnanswered else { return stopped(error, before: first) }
+        switch door.fate(of: drafts, since: started) {
+        case .notWritten: return stopped(error, before: first)
+        case .written(let entries):
+            report.accepted += entries.count
+            return stopped(error, before: report.lines + 1)
+        case .notKnown:
+            return UserFacingError(
+                error.code, error.message,
+                consequence:
+                    "\(report.accepted) lines are on disk. Whether lines \(first) to \(report.lines) are, is not "
+                    + "known; those after them are not.",
+                recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or "
+                    + "\(report.lines + 1).")
+        }
+    }
+
+    private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {
+        clearProgress()
+        return UserFacingError(
+            error.code, error.message,
+            consequence: "\(report.accepted) \(report.accepted == 1 ? "line is" : "lines are") on disk, "
+                + "\(report.refused) refused; nothing from line \(line) on is.",
+            recoverySuggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
+                + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.", cause: error.cause)
+    }
+
+    // MARK: Waiting
+
+    private mutating func wait(_ wait: WaitOption) throws(UserFacingError) {
+        let end = wait.limit.map { ContinuousClock.now + $0 }
+        var delivered = 0
+        var parked = 0
+        for chunk in chunks() {
+            let left = end.map { max(.zero, $0 - ContinuousClock.now) }
+            do throws(UserFacingError) {
+                guard let answer = try door.wait(for: chunk, atMost: left) else { break }
+                delivered += answer.deliveries.filter { $0.state == "delivered" }.count
+                parked += answer.deliveries.filter { $0.state == "parked" }.count
+            } catch {
+                guard error.code == .daemonNotRunning else { throw error }
+                clearProgress()
+                context.say("the daemon stopped while the delivery was waited for")
+                report.sending = .whenDaemonRuns
+                break
+            }
+            showProgress(", \(delivered) delivered")
+        }
+        report.delivered = delivered
+        report.parked = parked
+    }
+
+    private func chunks() -> [[Int64]] {
+        let most = Int64(ControlRequest.mostWrites)
+        return entries.flatMap { range in
+            stride(from: range.lowerBound, through: range.upperBound, by: Int64.Stride(most)).map { start in
+                Array(start...min(range.upperBound, start + most - 1))
+            }
+        }
+    }
+
+    // MARK: Progress
+
+    private mutating func showProgress(_ more: String = "") {
+        guard context.isText, context.errorStyle.isTerminal else { return }
+        // CSI K: the rest of the line, from a longer text before.
+        StandardStream.error.write(
+            "\r\(report.lines) lines, \(report.accepted) accepted, \(report.refused) refused\(more)\u{1B}[K")
+        hasProgress = true
+    }
+
+    private mutating func clearProgress() {
+        if hasProgress { StandardStream.error.write("\r\u{1B}[K") }
+        hasProgress = false
+    }
+}

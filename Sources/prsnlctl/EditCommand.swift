@@ -1,0 +1,16 @@
+import Control
+import PRSNLCore
+
+/// `prsnlctl edit`: new values for some of an item's fields.
+enum EditCommand {
+    static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode {
+        let item = arguments.operands.first ?? ""
+        var edit = ItemEdit(title: arguments.value("--title"))
+        if let summary = arguments.value("--summary") {
+            edit.summary = try TextInput.read(summary, field: "summary")
+        }
+        if arguments.has("--tag") { edit.tags = arguments.values("--tag") }
+        if edit.isEmpty { throw arguments.failure("--title, --summary or --tag is missing", table: .prsnlctl) }
+        return try WriteFlow.run(context, arguments, [.edit(item: item, edit)], names: [item])
+    }
+}

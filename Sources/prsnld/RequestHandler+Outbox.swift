@@ -1,0 +1,45 @@
+import Control
+import PRSNLCore
+import Store
+import SyncEngine
+
+// Requests about writes.
+extension RequestHandler {
+    func answerOutbox(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
+        if case .wait(let entries, let atMost) = request {
+            try await engine.waitForDelivery(entries, atMost: atMost)
+            return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
+        }
+        let operations = OutboxOperations(store: store, source: .daemon, now: time.now) { [engine] in
+            Sending(engine.state.connectivity.state)
+        }
+        guard let reply = try await operations.answer(request) else {
+            throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
+        }
+        if let byHand = request.bringsWork { engine.writesAccepted(byHand: byHand) }
+        conversation.send(reply)
+    }
+}
+
+extension ControlRequest {
+    /// Whether a person wants what waits to be tried now; `nil` where there is nothing new to send.
+    fileprivate var bringsWork: Bool? {
+        switch self {
+        case .write: false
+        case .retry(_, _, let dryRun): dryRun ? nil : true
+        case .drop(_, _, let dryRun): dryRun ? nil : false
+        case .status, .history, .sync, .queue, .entry, .wait: nil
+        }
+    }
+}
+
+extension Sending {
+    init(_ state: Connectivity.State) {
+        self =
+            switch state {
+            case .online: .inTurn
+            case .unauthorized: .whenAuthorized
+            case .unknown, .unreachable, .portal: .whenReachable
+            }
+    }
+}

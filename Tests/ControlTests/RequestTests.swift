@@ -1,0 +1,89 @@
+import PRSNLCore
+import Store
+import Testing
+
+@testable import Control
+
+/// The lines to the control socket, and the drafts in them.
+@Suite struct RequestTests {
+    private static let drafts: [WriteDraft] = [
+        .create(NewItem(url: "https://example.org/ä?a=\"b\\c\"", title: "\u{0}\n\u{7F}\u{202E}😀", tags: ["a b"])),
+        .create(NewItem(note: "text", type: "article", summarize: true)), .create(NewItem(url: "u", tags: [""])),
+        .edit(item: "59ec", ItemEdit(title: "", summary: "s", tags: [])), .edit(item: "", ItemEdit()),
+        .delete(item: "local-x"),
+    ]
+
+    @Test(arguments: [
+        ControlRequest.status, .history, .sync(full: true, wait: false, acceptDeletions: true),
+        .sync(full: false, wait: true, acceptDeletions: false), .write(drafts, isBrief: true),
+        .write([drafts[0]], isBrief: false), .queue(.open, limit: 50), .queue(.all, limit: 0),
+        .queue(.state(.parked), limit: 7), .entry(12), .retry(nil, parked: true, dryRun: false),
+        .retry([1, 2], parked: false, dryRun: true), .drop([3], withDependents: true, dryRun: true),
+        .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil),
+    ])
+    func requestsSurviveTheWire(request: ControlRequest) throws {
+        #expect(try ControlRequest(line: request.line) == request)
+    }
+
+    @Test func whatIsLeftOutHasItsDefault() throws {
+        func read(_ text: String) throws -> ControlRequest { try ControlRequest(line: Array(text.utf8)) }
+        #expect(try read(#"{"command":"sync"}"#) == .sync(full: false, wait: false, acceptDeletions: false))
+        #expect(try read(#"{"command":"queue","filter":null,"new":[{}]}"#) == .queue(.open, limit: 50))
+        #expect(try read(#"{"limit":99999999,"command":"queue"}"#) == .queue(.open, limit: 1_000))
+        #expect(try read(#"{"command":"retry"}"#) == .retry(nil, parked: false, dryRun: false))
+        #expect(
+            try read(#"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#)
+                == .write([.delete(item: "x")], isBrief: false))
+    }
+
+    @Test(arguments: [
+        (#"{"command":"queue","filter":"lost"}"#, "filter must be"), (#"{"command":"entry"}"#, "entry is missing"),
+        (#"{"command":"entry","entry":1.5}"#, "whole number"), (#"{"command":"entry","entry":-1}"#, "whole number"),
+        (#"{"command":"entry","entry":99999999999999999999}"#, "whole number"),
+        (#"{"command":"drop","entries":[]}"#, "1 to 1000"), (#"{"command":"wait"}"#, "1 to 1000"),
+        (#"{"command":"write","writes":[]}"#, "1 to 1000"), (#"{"command":"write"}"#, "1 to 1000"),
+        (#"{"command":"write","writes":[{}]}"#, "writes[0]: action is missing"),
+        (#"{"command":"write","writes":[{"action":"undo"}]}"#, "create, edit or delete"),
+        (#"{"command":"write","writes":[{"action":"delete"}]}"#, "item is missing"),
+        (
+            #"{"command":"write","writes":[{"action":"delete","item":"a","title":"b"}]}"#,
+            "\"title\" does not belong here"
+        ),
+        (#"{"command":"write","writes":[{"action":"create","url":"a","url":"b"}]}"#, "\"url\" is given twice"),
+        (#"{"command":"write","writes":[{"action":"create","ulr":"a"}]}"#, "\"ulr\" is not a known member"),
+        (#"{"command":"write","writes":[{"action":"create","tags":"a"}]}"#, "array of strings"),
+        (#"{"command":"write","writes":[7]}"#, "not a JSON object"), (#"{"command":"status"} x"#, "text after"),
+        (#"{"command":"reboot\u001b"}"#, #""reboot\u{1B}" is not a command"#),
+    ])
+    func whatIsNoRequestIsRefusedWithItsReason(line: String, part: String) {
+        do throws(ControlRequest.Refusal) {
+            _ = try ControlRequest(line: Array(line.utf8))
+            Issue.record("accepted")
+        } catch {
+            #expect(error.reason.contains(part), "\(error.reason)")
+        }
+    }
+
+    @Test func aRequestHasAtMostAThousandDrafts() throws {
+        let draft = WriteDraft.delete(item: "x")
+        let most = ControlRequest.write(Array(repeating: draft, count: 1_000), isBrief: true)
+        #expect(try ControlRequest(line: most.line) == most)
+        let more = ControlRequest.write(Array(repeating: draft, count: 1_001), isBrief: true)
+        #expect(throws: ControlRequest.Refusal.self) { try ControlRequest(line: more.line) }
+    }
+
+    @Test func bytesThatAreNotUTF8AreRefusedAndNotRepaired() {
+        var line = ControlRequest.write([.create(NewItem(url: "https://example.org/?"))], isBrief: false).line
+        line[line.firstIndex(of: UInt8(ascii: "?")) ?? 0] = 0xFF
+        #expect(throws: ControlRequest.Refusal(reason: "it is not UTF-8")) { try ControlRequest(line: line) }
+    }
+
+    @Test(arguments: [
+        (#""\ud800""#, true), (#""\udc00""#, true), (#""\ud83d\ude00""#, false), (#""\ud83dx\ude00""#, true),
+        (#""\ud83d\ud83d\ude00""#, true), (#""\ufffd""#, false), (#""\\ud800""#, false), (#""a\n\ud800\n""#, true),
+        (#""\ud83d\n\ude00""#, true), (#""""#, false),
+    ])
+    func aHalfSurrogatePairIsNoticed(string: String, isLone: Bool) {
+        #expect(DraftMembers.hasLoneSurrogate(Array(string.utf8)) == isLone)
+    }
+}
