@@ -12,7 +12,7 @@ public enum Sending: String, Sendable, Codable {
 
     var text: String {
         switch self {
-        case .inTurn: "the server is reachable; will be sent in turn"
+        case .inTurn: "will be sent in turn"
         case .whenReachable: "will be sent when the server is reachable"
         case .whenAuthorized: "will be sent when the server accepts the key in api_key_file"
         case .whenDaemonRuns: "will be sent when the daemon runs"

@@ -22,6 +22,7 @@ final class Replayer: Sendable {
 
     private let wakeup = Wakeup()
     private let isUrged = Flag()
+    private let counting: Mutex<Counting>
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
@@ -37,6 +38,7 @@ final class Replayer: Sendable {
         self.log = log
         self.settings = settings
         self.wantsHead = wantsHead
+        counting = Mutex(Counting(until: time.uptime(), wakesAt: time.uptime()))
     }
 
     /// What the loop knows besides the file.
@@ -54,8 +56,13 @@ final class Replayer: Sendable {
         var proof: (credentials: Credentials, at: Duration)?
         /// When something was delivered that no pull has shown yet.
         var unseenSince: Duration?
-        /// Until when the time that the server could be reached has been counted.
-        var countedUntil: Duration
+    }
+
+    /// The time during which the server could be reached, as far as it was counted (uptime).
+    private struct Counting {
+        var until: Duration
+        /// When the loop meant to wake up: what passes long after that was spent asleep, with the whole machine.
+        var wakesAt: Duration
     }
 
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
@@ -76,7 +83,7 @@ final class Replayer: Sendable {
 
     /// Sends until the task is cancelled.
     func run() async {
-        var memory = Memory(countedUntil: time.uptime())
+        var memory = Memory()
         while !Task.isCancelled {
             if isUrged.isSet {
                 isUrged.clear()
@@ -88,9 +95,10 @@ final class Replayer: Sendable {
                 memory.unseenSince = nil
                 wantsHead()
             }
+            counting.withLock { $0.wakesAt = time.uptime() + wait }
             await wakeup.wait(atMost: wait, time: time)
-            await countReachable(&memory, atMost: wait + .seconds(60))
         }
+        await countReachable()
         do {
             try await store.saveReachable()
         } catch {
@@ -100,7 +108,7 @@ final class Replayer: Sendable {
 
     /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
     func drain() async {
-        var memory = Memory(countedUntil: time.uptime())
+        var memory = Memory()
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
@@ -109,7 +117,7 @@ final class Replayer: Sendable {
     /// - Returns: How long there is nothing to do; `nil` to go on at once.
     private func step(_ memory: inout Memory) async -> Duration? {
         let uptime = time.uptime()
-        await countReachable(&memory, atMost: .seconds(60))
+        await countReachable()
         let closed = max(memory.pausedUntil, memory.closedUntil)
         do {
             let kinds = sendable(memory)
@@ -149,13 +157,17 @@ final class Replayer: Sendable {
         memory.pace.nextAt() <= time.uptime() ? [.capture, .note, .edit, .delete] : [.edit, .delete]
     }
 
-    /// - Parameter limit: What has passed beyond this was spent asleep.
-    private func countReachable(_ memory: inout Memory, atMost limit: Duration) async {
+    /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
+    /// they are not older than they are.
+    func countReachable() async {
         let uptime = time.uptime()
-        let passed = uptime - memory.countedUntil
-        guard passed >= .seconds(1) else { return }
-        memory.countedUntil = uptime
-        if connectivity.current.state == .online { await store.noteReachable(min(passed, limit)) }
+        let passed = counting.withLock { counting -> Duration in
+            let passed = uptime - counting.until
+            guard passed >= .seconds(1) else { return .zero }
+            defer { counting.until = uptime }
+            return min(passed, max(counting.wakesAt - counting.until, .zero) + .seconds(60))
+        }
+        if passed > .zero, connectivity.current.state == .online { await store.noteReachable(passed) }
     }
 
     // MARK: Being let in

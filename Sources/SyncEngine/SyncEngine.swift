@@ -76,6 +76,12 @@ public final class SyncEngine: Sendable {
         return state
     }
 
+    /// Brings the time that the server could be reached up to date; to be called before writes are accepted, or they would
+    /// be older than they are.
+    public func countReachable() async {
+        await replayer.countReachable()
+    }
+
     /// Tells the replayer that there is something to send; by a person, that what waits is to be tried now.
     public func writesAccepted(byHand: Bool = false) {
         replayer.wake(byHand: byHand)

@@ -13,6 +13,7 @@ extension RequestHandler {
         let operations = OutboxOperations(store: store, source: .daemon, now: time.now) { [engine] in
             Sending(engine.state.connectivity.state)
         }
+        if case .write = request { await engine.countReachable() }
         guard let reply = try await operations.answer(request) else {
             throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
         }

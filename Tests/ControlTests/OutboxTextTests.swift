@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (Sending.inTurn, "queued #12 (the server is reachable; will be sent in turn)\n"),
+        (Sending.inTurn, "queued #12 (will be sent in turn)\n"),
         (.whenReachable, "queued #12 (will be sent when the server is reachable)\n"),
         (.whenAuthorized, "queued #12 (will be sent when the server accepts the key in api_key_file)\n"),
         (.whenDaemonRuns, "queued #12 (will be sent when the daemon runs)\n"),
