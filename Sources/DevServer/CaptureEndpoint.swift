@@ -13,7 +13,7 @@ extension ServerState {
         let url = body.text("url", in: 1...2_048, &response, isValid: &isValid)
         let title = body.text("title", in: 1...500, &response, isValid: &isValid)
         let content = body.text("content", in: 1...50_000, &response, isValid: &isValid)
-        _ = body.text("highlight", in: 0...1_000, &response, isValid: &isValid)
+        let highlight = body.text("highlight", in: 0...1_000, &response, isValid: &isValid)
         let type = body.text("content_type", in: 0...100, &response, isValid: &isValid)
         let tags = body.tags(&response, isValid: &isValid)
         guard isValid else { return }
@@ -40,9 +40,17 @@ extension ServerState {
             response.failUnhandled("Internal server error")
             return
         }
-        let id = capture(
-            url: url, title: title, content: content, type: type == "auto" ? nil : type, tags: tags ?? [],
-            owner: account.id)
+        captureCount += 1
+        var capture = DevServer.Capture(number: captureCount, id: "", owner: account.id, receivedAt: now)
+        capture.url = url
+        capture.title = title
+        capture.content = content
+        capture.highlight = highlight
+        capture.tags = tags ?? []
+        capture.type = type
+        capture.summarize = body.members["enable_summarization"] == .bool(true)
+        capture.idempotencyKey = request.headers["idempotency-key"]
+        let id = apply(&capture)
         response.set(
             201, #"{"id":"\#(id)","status":"pending","message":"Item capture initiated","duplicate_info":null}"#)
     }
@@ -66,24 +74,26 @@ extension ServerState {
         return true
     }
 
-    private mutating func capture(
-        url: String?, title: String?, content: String?, type: String?, tags: [String], owner: String
-    ) -> String {
-        captureCount += 1
-        let time = unusedTime()
-        var random = ItemRandom(state: mix(UInt64(captureCount)) ^ 0xCA97_0000)
+    /// - Returns: the new item's id, also put into the capture.
+    private mutating func apply(_ capture: inout DevServer.Capture) -> String {
+        var random = ItemRandom(state: mix(UInt64(capture.number)) ^ 0xCA97_0000)
+        let type = capture.type == "auto" ? nil : capture.type
+        capture.id = random.uuid()
         var item = DevItem(
-            id: random.uuid(), createdAt: time, title: title ?? url ?? content?.derivedTitle ?? "Untitled",
-            type: type ?? (url == nil ? "note" : "link"), status: "pending", tags: tags, owner: owner)
-        item.url = url
-        item.hiddenContent = content
+            id: capture.id, createdAt: unusedTime(),
+            title: capture.title ?? capture.url ?? capture.content.map(NoteTitle.derived) ?? "Untitled",
+            type: type ?? (capture.url == nil ? "note" : "link"), status: "pending", tags: capture.tags,
+            owner: capture.owner)
+        item.url = capture.url
+        item.hiddenContent = capture.content
         item.permalink = "/items/\(item.id)"
         items.add(item, hidden: quirks.hidesCaptured)
-        var entry = Unsettled(id: item.id, number: captureCount)
+        created(capture)
+        var entry = Unsettled(id: item.id, number: capture.number)
         switch configuration.settling {
         case .onCommand: break
         case .afterRequests(let count): entry.dueRequest = timelineRequestCount + count
-        case .after(let delay): entry.dueTime = now.advanced(by: delay)
+        case .after(let delay): entry.dueTime = item.createdAt.advanced(by: delay)
         }
         unsettled.append(entry)
         return item.id

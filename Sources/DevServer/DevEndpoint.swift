@@ -11,6 +11,12 @@ extension ServerState {
             response.contentType = "text/tab-separated-values"
             response.set(200, items.tabSeparated(owner: owner == "*" ? nil : owner))
         case ("GET", "requests"): respondWithCounts(&response)
+        case ("GET", "writes"):
+            let writes = appliedWrites
+            response.set(
+                200,
+                #"{"created":\#(writes.created),"updated":\#(writes.updated),"deleted":\#(writes.deleted)}"# + "\n")
+        case ("GET", "captures"): respondWithCaptures(&response)
         case ("POST", "add"): addItems(request, owner: owner, &response)
         case ("POST", "edit"), ("POST", "delete"), ("POST", "hide"), ("POST", "show"):
             changeItems(String(name), request, owner: owner, &response)
@@ -24,8 +30,18 @@ extension ServerState {
             cached = [:]
             response.set(200, "{}\n")
         case ("POST", "fault"): scriptFault(request, &response)
+        case ("POST", "random-fault"):
+            let probability = request.parameter("probability").flatMap(Double.init) ?? 0
+            randomFault =
+                probability <= 0
+                ? nil
+                : RandomFault(
+                    probability: probability, seed: request.parameter("seed").flatMap(UInt64.init) ?? 1,
+                    kinds: Fault.lostWrites)
+            response.set(200, "{}\n")
         case ("POST", "clear-faults"):
             for index in script.indices { script[index].times = 0 }
+            randomFault = nil
             response.set(200, "{}\n")
         default: response.fail(404, "no such thing: \(request.method) \(request.path)")
         }
@@ -36,6 +52,23 @@ extension ServerState {
         let style = ItemStyle(dialect: items.dialect)
         for item in items.items(owner: owner) {
             item.appendTimelineJSON(to: &response.body, style: style)
+            response.body.append(UInt8(ascii: "\n"))
+        }
+    }
+
+    private func respondWithCaptures(_ response: inout HTTPResponse) {
+        response.contentType = "application/x-ndjson"
+        for capture in captures {
+            var object = JSONObjectWriter(&response.body)
+            object.string("id", capture.id, &response.body)
+            object.string("url", capture.url, &response.body)
+            object.string("title", capture.title, &response.body)
+            object.string("content", capture.content, &response.body)
+            object.string("highlight", capture.highlight, &response.body)
+            object.strings("tags", capture.tags, &response.body)
+            object.string("content_type", capture.type, &response.body)
+            object.string("idempotency_key", capture.idempotencyKey, &response.body)
+            object.end(&response.body)
             response.body.append(UInt8(ascii: "\n"))
         }
     }
@@ -129,6 +162,8 @@ extension Fault {
         case "empty-object": self = .emptyObject
         case "close": self = .closeBeforeAnswering
         case "close-after": self = .closeAfterApplying
+        case "error-after":
+            self = .answerAfterApplying(status: number("status", 500), body: request.parameter("body") ?? "")
         case "die": self = .dieKeptAlive
         case "truncate": self = .truncate(after: number("bytes", 100))
         case "delay": self = .delay(.milliseconds(number("ms", 1_000)))

@@ -71,7 +71,7 @@ extension DevServer {
     public func settle() { shared.state.withLock { $0.settleAll() } }
 
     /// Ids of captured items that are still pending or hidden.
-    public var unsettledIDs: [String] { shared.state.withLock { $0.unsettled.map(\.id) } }
+    public var unsettledIDs: [String] { shared.state.withLock { $0.unsettled.elements.map(\.id) } }
 
     public func setQuirks(_ change: @Sendable (inout Quirks) -> Void) {
         shared.state.withLock { state in

@@ -56,6 +56,6 @@ extension DevServer {
         shared.add(fault, matcher: matcher, times: times, skip: skip)
     }
 
-    /// Ends the script; held requests go on.
+    /// Ends the script and the random faults; held requests go on.
     public func removeFaults() { shared.removeAllFaults() }
 }

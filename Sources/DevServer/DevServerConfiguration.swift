@@ -90,6 +90,8 @@ extension DevServer {
         public var etags = true
         /// Captured items are hidden (`processing`) until they settle, in place of `pending`.
         public var hidesCaptured = false
+        /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
+        public var marksCutTitles = false
 
         public init() {}
     }

@@ -157,7 +157,9 @@ final class EventLoop {
                 return true
             case .malformed:
                 connection.output.append(
-                    contentsOf: "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".utf8)
+                    contentsOf: "HTTP/1.1 400 Bad Request\r\ndate: \(date(at: shared.time))\r\ncontent-length: 0\r\n"
+                        .utf8)
+                connection.output.append(contentsOf: "connection: close\r\n\r\n".utf8)
                 connection.closesAfterwards = true
             case .request(let request, let length):
                 connection.toldToContinue = false

@@ -41,9 +41,11 @@ extension ServerState {
         switch request.method {
         case "PUT":
             _ = edit(id) { $0.apply(members) }
+            appliedWrites.updated += 1
             items.item(id)?.appendTimelineJSON(to: &response.body, style: style)
         case "DELETE":
             items.remove(id)
+            appliedWrites.deleted += 1
             response.status = 204
         default:
             items.countAccess(id, at: now)
@@ -70,6 +72,14 @@ extension ServerState {
             owner: viewer.owner(configuration.testUser) ?? configuration.accounts.first?.id ?? DevAccount.owner.id)
         item.apply(members)
         items.add(item)
+        var capture = DevServer.Capture(number: captureCount, id: item.id, owner: item.owner, receivedAt: now)
+        capture.url = members["url"]?.string
+        capture.title = members["title"]?.string
+        capture.content = members["content"]?.string
+        capture.tags = item.tags
+        capture.type = members["itemType"]?.string
+        capture.idempotencyKey = request.headers["idempotency-key"]
+        created(capture)
         response.status = 201
         items.item(item.id)?.appendTimelineJSON(to: &response.body, style: ItemStyle(dialect: .express))
     }

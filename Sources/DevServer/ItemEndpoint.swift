@@ -51,6 +51,7 @@ extension ServerState {
             if let summary { item.summary = summary }
             if let tags { item.tags = tags }
         }
+        appliedWrites.updated += 1
         items.item(id)?.appendDetailJSON(to: &response.body)
     }
 
@@ -65,6 +66,7 @@ extension ServerState {
             return
         }
         items.remove(id)
+        appliedWrites.deleted += 1
         response.set(200, #"{"message":"Item deleted successfully","id":"\#(id)"}"#)
     }
 

@@ -9,6 +9,11 @@ struct ItemTable: Sendable {
         var rendered: [UInt8] = []
     }
 
+    private struct OwnedURL: Hashable, Sendable {
+        var owner: String
+        var url: String
+    }
+
     /// Rendered items are kept up to so many: at 800 bytes, 160 MB.
     private static let renderedLimit = 200_000
 
@@ -16,6 +21,7 @@ struct ItemTable: Sendable {
     private var entries: [Entry?] = []
     private var freeSlots: [Int32] = []
     private var slotByID: [String: Int32] = [:]
+    private var slotsByURL: [OwnedURL: [Int32]] = [:]
     private var everybody = Timeline()
     private var byOwner: [String: Timeline] = [:]
     private var renderedCount = 0
@@ -47,9 +53,10 @@ struct ItemTable: Sendable {
 
     func item(slot: Int32) -> DevItem? { entries[Int(slot)]?.item }
 
-    /// A URL of this account, compared as text.
+    /// The oldest item of this account with a URL, compared as text, hidden or not.
     func firstItem(url: String, owner: String) -> DevItem? {
-        timeline(owner: owner).slots.lazy.compactMap { entries[Int($0)]?.item }.first { $0.url == url }
+        (slotsByURL[OwnedURL(owner: owner, url: url)] ?? []).compactMap { entries[Int($0)]?.item }
+            .min { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     // MARK: Changing
@@ -92,6 +99,7 @@ struct ItemTable: Sendable {
     mutating func remove(_ id: String) -> DevItem? {
         guard let slot = slotByID.removeValue(forKey: id), let entry = entries[Int(slot)] else { return nil }
         if !entry.isHidden { unlink(entry.item, slot: slot) }
+        forgetURL(of: entry.item, slot: slot)
         if !entry.rendered.isEmpty { renderedCount -= 1 }
         entries[Int(slot)] = nil
         freeSlots.append(slot)
@@ -190,7 +198,17 @@ struct ItemTable: Sendable {
             entries.append(entry)
         }
         slotByID[entry.item.id] = slot
+        if let url = entry.item.url {
+            slotsByURL[OwnedURL(owner: entry.item.owner, url: url), default: []].append(slot)
+        }
         return slot
+    }
+
+    private mutating func forgetURL(of item: DevItem, slot: Int32) {
+        guard let url = item.url else { return }
+        let key = OwnedURL(owner: item.owner, url: url)
+        slotsByURL[key]?.removeAll { $0 == slot }
+        if slotsByURL[key]?.isEmpty == true { slotsByURL[key] = nil }
     }
 
     private mutating func link(_ item: DevItem, slot: Int32) {

@@ -95,7 +95,7 @@ struct MainBody {
         }
         var tags: [String] = []
         for element in elements {
-            guard let text = element.string?.trimmed.lowercased() else { continue }
+            guard let text = element.string?.trimmingWhiteSpace().lowercased() else { continue }
             let isClean = text.utf8.allSatisfy { byte in
                 (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x20 || byte == 0x2D
             }

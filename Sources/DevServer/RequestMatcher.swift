@@ -20,7 +20,12 @@ public struct RequestMatcher: Sendable {
     public static let login = path("/api/auth/login")
     public static let refresh = path("/api/auth/refresh")
     public static let health = path("/api/health")
-    /// Anything but GET and HEAD.
+    /// Creating, editing or deleting an item, in any dialect: what is applied.
+    public static let change = RequestMatcher { request in
+        capture.matches(request)
+            || ["PATCH", "PUT", "DELETE"].contains(request.method) && request.path.hasPrefix("/api/items/")
+    }
+    /// Anything but GET and HEAD, questions and logins included.
     public static let write = RequestMatcher { $0.method != "GET" && $0.method != "HEAD" }
 
     /// A path without its query, exactly; `method` `nil` for any.

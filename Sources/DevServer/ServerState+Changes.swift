@@ -53,46 +53,6 @@ extension ServerState {
         }
     }
 
-    // MARK: Settling
-
-    /// Captured items whose time has come.
-    mutating func settleDue() {
-        guard !unsettled.isEmpty else { return }
-        let now = now
-        for entry in unsettled {
-            let isDue = entry.dueRequest.map { $0 <= timelineRequestCount } ?? entry.dueTime.map { $0 <= now } ?? false
-            if isDue { settle(entry) }
-        }
-    }
-
-    mutating func settleAll() {
-        for entry in unsettled { settle(entry) }
-    }
-
-    /// A link gets a scraped title, the type `link`, and loses its content; a note's title becomes its first line or
-    /// the first 80 characters, and its content is trimmed. Every seventh capture fails instead.
-    private mutating func settle(_ entry: Unsettled) {
-        unsettled.removeAll { $0.id == entry.id }
-        let now = now
-        items.change(entry.id, hidden: false) { item in
-            item.updatedAt = max(now, item.updatedAt.advanced(by: .milliseconds(1)))
-            if entry.number.isMultiple(of: 7) {
-                item.status = "failed"
-                return
-            }
-            item.status = "completed"
-            if let url = item.url {
-                item.title = "Scraped: \(url)"
-                item.type = "link"
-                item.content = nil
-            } else if let content = item.hiddenContent {
-                item.content = content.trimmed
-                item.title = content.derivedTitle
-            }
-            item.hiddenContent = nil
-        }
-    }
-
     // MARK: Tokens
 
     mutating func issueToken(for account: DevAccount, lifetime: Duration?) -> (access: String, refresh: String) {
@@ -111,20 +71,5 @@ extension ServerState {
 
     mutating func expireTokens() {
         for token in accessTokens.keys { accessTokens[token]?.expiresAt = .earliest }
-    }
-}
-
-extension String {
-    /// Without white space at either end.
-    var trimmed: String {
-        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-    }
-
-    /// The title that the real server gives a note: its first line where that has 10 to 100 characters, else the
-    /// first 80.
-    var derivedTitle: String {
-        let text = trimmed
-        let line = text.prefix { !$0.isNewline }
-        return (10...100).contains(line.count) ? String(line) : String(text.prefix(80))
     }
 }

@@ -13,6 +13,8 @@ extension ServerState {
                 script[index].applied += 1
                 admission.fault = script[index].fault
                 admission.faultNumber = script[index].number
+            } else if randomFault != nil, RequestMatcher.change.matches(logged) {
+                admission.fault = randomFault?.draw()
             }
         }
         logged.fault = admission.fault?.name

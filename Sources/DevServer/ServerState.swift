@@ -31,7 +31,9 @@ struct ServerState: Sendable {
     var items: ItemTable
     /// Deleted, but `GET /api/items/{id}` still finds them.
     var cached: [String: DevItem] = [:]
-    var unsettled: [Unsettled] = []
+    var unsettled = Queue<Unsettled>()
+    var captures: [DevServer.Capture] = []
+    var appliedWrites = DevServer.AppliedWrites()
     var captureCount = 0
     var captureWindowStart: Timestamp?
     var capturesInWindow = 0
@@ -42,6 +44,7 @@ struct ServerState: Sendable {
 
     var script: [Script] = []
     var scriptCount = 0
+    var randomFault: RandomFault?
 
     var log: [LoggedRequest] = []
     var requestCount = 0

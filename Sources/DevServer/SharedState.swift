@@ -90,6 +90,7 @@ final class SharedState: Sendable {
 
     func removeAllFaults() {
         state.withLock { state in
+            state.randomFault = nil
             for index in state.script.indices {
                 state.script[index].isReleased = true
                 state.script[index].times = 0

@@ -20,6 +20,7 @@ struct HTTPAnswer: Sendable {
     var contentType: String?
     var etag: String?
     var retryAfter: String?
+    /// `Date`; `nil` for an answer out of a cache.
     var date: String?
     /// `X-Error-Code`.
     var errorCode: String?

@@ -245,7 +245,8 @@ extension Transfer {
         body = []
         answer.contentType = string(CURLINFO_CONTENT_TYPE)
         answer.etag = header("ETag")
-        answer.date = header("Date")
+        // With an Age it is the date of a cache's copy, perhaps of half an hour ago: RFC 9111 section 5.1.
+        answer.date = header("Age") == nil ? header("Date") : nil
         if answer.status >= 300 {
             answer.retryAfter = header("Retry-After")
             answer.errorCode = header("X-Error-Code")

@@ -46,13 +46,13 @@ struct CreationSearch: Sendable {
             guard let first = candidates.min(by: { $0.item.createdAt < $1.item.createdAt }) else { return .absent }
             return .found(id: first.item.id)
         }
-        let text = TagText.trimmed(item.note ?? "")
+        let text = (item.note ?? "").trimmingWhiteSpace()
         var matches: [String] = []
         var isUnsettled = false
         var isDoubtful = false
         for candidate in candidates {
             if let content = candidate.content, !content.isEmpty {
-                if TagText.trimmed(content) == text {
+                if content.trimmingWhiteSpace() == text {
                     matches.append(candidate.item.id)
                 } else if hasOurTitle(candidate.item) {
                     isDoubtful = true  // rewritten by the server, or another note that begins the same way
@@ -69,12 +69,12 @@ struct CreationSearch: Sendable {
     }
 
     private func hasOurTitle(_ other: TimelineItem) -> Bool {
-        other.title == item.title ?? NoteTitle.derived(from: item.note ?? "")
-            || other.title == NoteTitle.derived(from: item.note ?? "")
+        guard let title = other.title else { return false }
+        return title == item.title || NoteTitle.isDerived(title, from: item.note ?? "")
     }
 }
 
-/// The two small readings of text that a search needs.
+/// Tags as a column has them.
 enum TagText {
     static func parse(_ json: String?) -> Set<String> {
         guard let json else { return [] }
@@ -87,13 +87,5 @@ enum TagText {
         } catch {
             return []  // not a list: the server's own form, of which nothing is known
         }
-    }
-
-    /// Without white space at both ends, as servers store notes.
-    static func trimmed(_ text: String) -> String {
-        guard let first = text.firstIndex(where: { !$0.isWhitespace }),
-            let last = text.lastIndex(where: { !$0.isWhitespace })
-        else { return "" }
-        return String(text[first...last])
     }
 }

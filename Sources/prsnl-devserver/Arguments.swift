@@ -28,6 +28,9 @@ struct Arguments {
           --item-cost US       how long each page takes for every item there is: 6.6 is like the real server
           --mutate [N]         change something with every N-th page that is read (default 1)
           --settle S           captured items are worked on for S seconds (default 3)
+          --capture-limit N    captures in a minute, dialect C (default 30; 0: any number)
+          --patch-works        PATCH changes items in place of answering 500 (dialect C)
+          --hide-captured      captured items are hidden until they are worked on
           --ready-file FILE    write the URL to FILE when ready
           --log                print each request on stderr
           --dump               print all items as ID<TAB>CREATED<TAB>UPDATED, newest first, and exit
@@ -37,6 +40,8 @@ struct Arguments {
           GET  /__dev/items              the server's own list, one JSON object a line, newest first
           GET  /__dev/items.tsv          ID<TAB>CREATED<TAB>UPDATED
           GET  /__dev/requests           how many requests were answered, by endpoint
+          GET  /__dev/writes             how many writes were applied, answered or not
+          GET  /__dev/captures           what was captured, as it came in, one JSON object a line
           POST /__dev/add?count=N        add new items; with at=TIME, items of that time
           POST /__dev/edit?index=N       change the N-th newest item (or id=ID); title=TEXT
           POST /__dev/delete?index=N     delete it; count=N for several; cached=1: GET by id still finds it
@@ -46,9 +51,12 @@ struct Arguments {
           POST /__dev/clear-cache        deleted items are not found by id any more
           POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal,
                                          garbage, empty, empty-object, close, close-after, die, stall,
+                                         error-after&status=N (applied, and then an error),
                                          truncate&bytes=N, delay&ms=N, redirect&to=URL;
                                          path=PATH (default /api/timeline; PREFIX* too), times=N (default
                                          1; 0: all), skip=N
+          POST /__dev/random-fault?probability=P&seed=N
+                                         let writes be lost at random, before or after they are applied
           POST /__dev/clear-faults       end them
 
         """
@@ -119,6 +127,11 @@ struct Arguments {
             }
             configuration.mutation = .init(everyRequests: every, seed: seed)
         case "--settle": configuration.settling = .after(.milliseconds(Int64(try number(Double.self) * 1_000)))
+        case "--capture-limit":
+            let limit = try number(Int.self)
+            configuration.quirks.capturesPerMinute = limit == 0 ? nil : limit
+        case "--patch-works": configuration.quirks.patchFails = false
+        case "--hide-captured": configuration.quirks.hidesCaptured = true
         case "--ready-file": readyFile = try value()
         case "--log": logs = true
         case "--dump": dumps = true

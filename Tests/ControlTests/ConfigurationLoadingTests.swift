@@ -52,6 +52,8 @@ import Testing
             poll_interval = 10s
             sweep_interval = 12h
             page_size = 50
+            lookup_interval = 5s
+            resend_unknown = yes
             log_level = Debug
             proxy = http://user:hidden@proxy.example.org:3128
             allow_insecure_http = on
@@ -69,6 +71,8 @@ import Testing
         #expect(configuration.pollInterval == .seconds(10))
         #expect(configuration.sweepInterval == .seconds(12 * 3_600))
         #expect(configuration.pageSize == 50)
+        #expect(configuration.lookupInterval == .seconds(5))
+        #expect(configuration.resendUnknown)
         #expect(configuration.logLevel == .debug)
         #expect(configuration.proxy == "http://user:hidden@proxy.example.org:3128")
         #expect(configuration.allowInsecureHTTP)

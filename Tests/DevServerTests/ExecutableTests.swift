@@ -93,6 +93,37 @@ import Testing
         #expect(line == "GET /api/timeline -> 502 (none) [answer]")
     }
 
+    @Test func shellScriptsSeeWhatWasWrittenWhateverWasAnswered() async throws {
+        let folder = TemporaryDirectory()
+        let token = folder.file("token")
+        let running = try await Running(
+            ["--items", "1", "--token", token, "--capture-limit", "0", "--patch-works", "--hide-captured"])
+        let headers = ["Authorization": "Bearer " + (try TestFile.text(token).split(separator: "\n")[0])]
+        let client = try running.client()
+        let first = try client.page("?limit=1").ids[0]
+        for number in 1...31 {
+            let body = #"{"content":"Note \#(number)","tags":["a"]}"#
+            #expect(try client.request("POST", "/api/capture", headers: headers, body: body).status == 201)
+        }
+        #expect(try client.page("?limit=100").ids == [first], "hidden")
+        let edit = try client.request("PATCH", "/api/items/\(first)", headers: headers, body: #"{"title":"B"}"#)
+        #expect(edit.status == 200)
+        _ = try client.request("POST", "/__dev/fault?kind=error-after&status=502&path=/api/items/*")
+        #expect(try client.request("DELETE", "/api/items/\(first)", headers: headers).status == 502)
+        _ = try client.request("POST", "/__dev/random-fault?probability=1&seed=3")
+        #expect(throws: RawClient.Closed.self) {
+            for _ in 0..<100 {
+                _ = try running.client().request(
+                    "PATCH", "/api/items/\(first)", headers: headers, body: #"{"title":"C"}"#)
+            }
+        }
+        _ = try client.request("POST", "/__dev/clear-faults")
+        #expect(try client.get("/__dev/writes").text == #"{"created":31,"updated":1,"deleted":1}"# + "\n")
+        let captures = try client.get("/__dev/captures").text.split(separator: "\n")
+        #expect(captures.count == 31)
+        #expect(try member("content", of: Array(captures[30].utf8)) == "Note 31")
+    }
+
     @Test func badArgumentsAreUsageErrors() async throws {
         let binary = try BuiltProducts.executable("prsnl-devserver")
         for arguments in [["--nope"], ["--items"], ["--items", "many"], ["--dialect", "X"], ["--port", "70000"]] {

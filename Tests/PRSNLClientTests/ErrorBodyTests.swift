@@ -40,6 +40,21 @@ struct ErrorBodyTests {
     }
 
     @Test(arguments: [
+        (#"{"detail":"text"}"#, true), (#"{"detail":"text","code":"X"}"#, true),
+        (#"{"detail":[{"loc":["body"],"msg":"missing"}]}"#, true), (#"{"error":"Item not found"}"#, true),
+        (#"{"detail":{"error":{"code":"X","message":"no"}}}"#, true), (#"{"error":{"code":"X","message":"no"}}"#, true),
+        (#"{"detail":{"status":"not ready","checks":{}}}"#, true),
+        (#"{"error":"rate_limit_exceeded","message":"m","retry_after":null}"#, true),
+        // Gateways.
+        (#"{"message":"Service Unavailable"}"#, false), (#"{"type":"about:blank","title":"T","detail":"d"}"#, false),
+        (#"{"timestamp":1,"status":503,"error":"Service Unavailable","path":"/"}"#, false),
+        (#"{"error":null}"#, false), ("{}", false), ("[]", false), ("", false), ("<html>", false),
+    ])
+    func aGatewaysAnswerIsNotTakenForPRSNLs(_ text: String, _ isPRSNL: Bool) {
+        #expect(ErrorBody(Array(text.utf8)).isPRSNL == isPRSNL)
+    }
+
+    @Test(arguments: [
         ("Item: 'My title' (created 2026)", "Item: … (created 2026)"),
         (#"Item "My "best" title" there"#, "Item … there"),
         ("Can't do it, and won't", "Can't do it, and won't"),
