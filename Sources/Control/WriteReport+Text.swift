@@ -64,7 +64,7 @@ extension WriteReport: Report {
 enum OutboxWords {
     /// As much of a server's id as a person needs: ids may be shortened to what only one item has.
     static func shortID(_ id: String) -> String {
-        id.hasPrefix("local-") ? String(id.prefix(14)) : String(id.prefix(8))
+        id.hasPrefix("local-") ? id : String(id.prefix(8))
     }
 
     /// `#10, #11 and 12 more`

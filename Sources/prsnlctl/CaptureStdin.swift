@@ -18,7 +18,7 @@ struct CaptureStdin: ~Copyable {
     private var hasProgress = false
 
     private static let linesPerGroup = 500
-    /// Bytes; with what escaping adds, a request stays below its limit.
+    /// Bytes, as long as it is more than one line.
     private static let bytesPerGroup = 256 << 10
     /// Milliseconds after which a group is written although more may come: somebody may be typing.
     private static let pause: Int32 = 200
@@ -49,9 +49,11 @@ struct CaptureStdin: ~Copyable {
                 report.lines += 1
                 take(.tooLong, size: 0)
             case .line(let bytes):
+                // The limit of a request holds even where every byte has to be escaped.
+                if groupSize + bytes.count > Self.bytesPerGroup { try flush() }
                 report.lines += 1
                 take(CaptureLine(bytes, isFirst: report.lines == 1), size: bytes.count)
-                if group.count >= Self.linesPerGroup || groupSize >= Self.bytesPerGroup { try flush() }
+                if group.count >= Self.linesPerGroup { try flush() }
             }
         }
     }
@@ -124,20 +126,21 @@ struct CaptureStdin: ~Copyable {
         _ error: UserFacingError, _ drafts: [WriteDraft], _ lines: [Int], since started: Timestamp
     ) -> UserFacingError {
         let first = lines.first ?? report.lines
+        let last = lines.last ?? report.lines
         guard door.isUnanswered else { return stopped(error, before: first) }
         switch door.fate(of: drafts, since: started) {
         case .notWritten: return stopped(error, before: first)
         case .written(let entries):
             report.accepted += entries.count
-            return stopped(error, before: report.lines + 1)
+            return stopped(error, before: last + 1)
         case .notKnown:
             return UserFacingError(
                 error.code, error.message,
                 consequence:
-                    "\(report.accepted) lines are on disk. Whether lines \(first) to \(report.lines) are, is not "
+                    "\(report.accepted) lines are on disk. Whether lines \(first) to \(last) are, is not "
                     + "known; those after them are not.",
                 recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or "
-                    + "\(report.lines + 1).")
+                    + "\(last + 1).")
         }
     }
 
