@@ -42,11 +42,19 @@ extension Store {
     public func dueEntry(
         now: Timestamp, sending kinds: Set<OutboxEntry.Kind>
     ) throws(UserFacingError) -> OutboxTask? {
-        try read { connection throws(SQLiteFailure) in
-            let unknown = try Self.due(connection, .unknown, Set(OutboxEntry.Kind.allCases), now: now)
-            if let unknown { return unknown }
-            return try Self.due(connection, .queued, kinds, now: now)
+        try read { connection throws(SQLiteFailure) in try Self.due(connection, sending: kinds, now: now) }
+    }
+
+    private static func due(
+        _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, now: Timestamp
+    ) throws(SQLiteFailure) -> OutboxTask? {
+        let count = try connection.cached("SELECT unknown FROM copy")
+        let hasUnknown = try count.step() && count.int(0) > 0
+        count.reset()
+        if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), now: now) {
+            return look
         }
+        return try due(connection, .queued, kinds, now: now)
     }
 
     /// When the next entry becomes due after `now`; `nil` where none waits for a time to come.
@@ -111,18 +119,23 @@ extension Store {
         return entry != nil
     }
 
-    /// Records what a request brought and, in the same transaction, begins to send the next entry of one of `kinds`: two
-    /// moves for one fsync.
+    /// Records what a request brought and, in the same transaction, begins to send the entry that is due next, if it is of
+    /// one of the kinds in `unprepared`: two moves for one fsync.
     ///
-    /// - Returns: The entry that is now `sending`, where one was due.
+    /// - Parameter kinds: Those that may be sent now. An entry of another kind than `unprepared` that has waited longer is
+    ///   not passed over.
+    /// - Returns: The entry that is now `sending`, where it was one.
     public func settle(
-        _ settlement: Settlement, now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = []
+        _ settlement: Settlement, now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
+        unprepared: Set<OutboxEntry.Kind> = []
     ) throws(UserFacingError) -> OutboxTask? {
         let (next, item) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
             let item = try writer.settle(settlement, statements: statements, reachable: reachable)
             var next: OutboxTask?
-            if !kinds.isEmpty, let due = try Self.due(connection, .queued, kinds, now: now) {
+            if !unprepared.isEmpty, let due = try Self.due(connection, sending: kinds, now: now),
+                due.entry.state == .queued, unprepared.contains(due.entry.kind)
+            {
                 next = try writer.beginSending(due.entry.id, evidence: nil)
             }
             try writer.deltas.save(connection)

@@ -229,12 +229,13 @@ final class Replayer: Sendable {
     /// Writes a settlement. What the server has answered must not be forgotten because a disk is full: until it is
     /// written, nothing else is done.
     func record(
-        _ settlement: Settlement, thenSending kinds: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
+        _ settlement: Settlement, thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
     ) async -> OutboxTask? {
         var tries = 0
         while true {
             do {
-                let next = try await store.settle(settlement, now: time.now(), thenSending: kinds)
+                let next = try await store.settle(
+                    settlement, now: time.now(), thenSending: sendable(memory), unprepared: unprepared)
                 changes.announce()
                 return next
             } catch {
