@@ -58,8 +58,7 @@ final class DatabaseLock {
             throw UserFacingError(
                 .databaseLocked,
                 holder.map { "Process \($0) already works on \(database)." }
-                    ?? "Another process already works on \(database).",
-                nextCommand: holder.map { "kill \($0)" })
+                    ?? "Another process already works on \(database).")
         }
     }
 

@@ -50,7 +50,7 @@ extension OutboxWriter {
 
     private mutating func create(_ item: NewItem, reachable: Double) throws(SQLiteFailure) -> AcceptedWrite {
         let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
-        let id = LocalID.make()
+        let id = LocalID.make(at: now)
         let entry = try insert(
             kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable)
         try insertLocalItem(id, entry: entry, item)
