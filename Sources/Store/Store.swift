@@ -148,7 +148,7 @@ public actor Store {
         guard let connection else { return }
         do {
             // A damaged file is to be checked again at the next start.
-            if markedOpen, refusal == nil, !wasStoppedUncleanly || isSound {
+            if refusal == nil, wasStoppedUncleanly ? isSound : markedOpen {
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
                 markedOpen = false
             }

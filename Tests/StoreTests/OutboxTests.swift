@@ -1,0 +1,332 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// The journal of writes: what is accepted, in which order, and what it makes of the timeline.
+@Suite struct OutboxTests {
+    let fixture = StoreFixture()
+    let now = StoreFixture.at(5_000)
+
+    private func accept(_ store: Store, _ draft: WriteDraft) async throws -> AcceptedWrite {
+        switch try await store.accept([draft], now: now)[0] {
+        case .accepted(let write): return write
+        case .refused(let error): throw error
+        }
+    }
+
+    private func url(_ number: Int) -> WriteDraft { .create(NewItem(url: "https://example.org/\(number)")) }
+
+    private func deliver(_ store: Store, _ id: Int64, as serverID: String? = nil) async throws {
+        #expect(try await store.beginSending(id, evidence: nil, now: now))
+        try await settle(store, id, .delivered(Settlement.Delivery(serverID: serverID)))
+    }
+
+    private func settle(
+        _ store: Store, _ id: Int64, _ outcome: Settlement.Outcome, error: UserFacingError? = nil
+    ) async throws {
+        _ = try await store.settle(
+            Settlement(
+                entry: id, from: .sending, outcome: outcome, attempt: OutboxAttempt(.send, startedAt: now), error: error
+            ),
+            now: now)
+    }
+
+    private func states(_ store: Store) async throws -> [OutboxEntry.State] {
+        try await store.outboxEntries(Array(1...20)).map(\.state)
+    }
+
+    @Test func aFileOfTheFirstSchemaGainsTheOutboxAndKeepsItsItems() async throws {
+        let old = try Connection(path: fixture.path, mode: .readWrite)
+        try old.execute(Schema.migrations[0])
+        try old.execute("PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = 1")
+        try old.execute("INSERT INTO item (id, created_at, title) VALUES ('a', '2025-01-01T00:00:00.000000Z', 'Kept')")
+        try old.execute("UPDATE copy SET live = 1")
+        let store = try fixture.open()
+        #expect(try fixture.query("SELECT title FROM timeline") == "Kept")
+        #expect(try await accept(store, .edit(item: "a", ItemEdit(title: "New"))).entry == 1)
+        #expect(try fixture.query("SELECT title || pending FROM timeline") == "Newedit")
+        await store.close()
+    }
+
+    @Test func oneRefusedDraftLeavesTheOthers() async throws {
+        let store = try fixture.open()
+        let results = try await store.accept(
+            [url(1), .delete(item: "nowhere"), .create(NewItem(url: "https://example.org", tags: ["BAD"])), url(2)],
+            now: now)
+        #expect(
+            results.map { result in
+                switch result {
+                case .accepted(let write): "#\(write.entry)"
+                case .refused(let error): error.code.rawValue
+                }
+            } == ["#1", "item_unknown", "write_invalid", "#2"])
+        #expect(try fixture.query("SELECT waiting FROM sync_state") == "2")
+        await store.close()
+    }
+
+    @Test func idsMayBeShortenedAsLongAsTheyAreUnique() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1), StoreFixture.item(10), StoreFixture.item(2)]))
+        #expect(try await accept(store, .delete(item: "item-2")).itemID == "item-2")
+        #expect(
+            try await accept(store, .delete(item: "item-1")).itemID == "item-1", "a whole id is one, whatever goes on")
+        for (prefix, code) in [("item", ErrorCode.itemAmbiguous), ("", .writeInvalid), ("jtem", .itemUnknown)] {
+            #expect(try await errorCode { _ = try await accept(store, .delete(item: prefix)) } == code)
+        }
+        await store.close()
+    }
+
+    @Test func anEditAfterAnEditThatWasNeverSentIsOne() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1, title: "Was")]))
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "First", summary: "S")))
+        let second = try await accept(store, .edit(item: "item-1", ItemEdit(title: "Second", tags: ["c"])))
+        #expect(second.supersedes == [1])
+        let entry = try await store.outboxEntries([2])[0]
+        #expect(entry.payload == .edit(ItemEdit(title: "Second", summary: "S", tags: ["c"])))
+        // The base is what the server has, not what the first edit made of it.
+        #expect(entry.base == ItemEdit(title: "Was", tags: ["a", "b"]))
+        #expect(try fixture.query("SELECT title || summary || tags FROM timeline") == #"SecondS["c"]"#)
+        await store.close()
+    }
+
+    @Test func anEditBehindOneThatIsBeingSentKeepsItsPlace() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "First")))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        let second = try await accept(store, .edit(item: "item-1", ItemEdit(title: "Second")))
+        #expect(second.behind == 1)
+        #expect(try await store.outboxEntries([2])[0].base == ItemEdit(title: "First"))
+        #expect(try await store.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases)) == nil)
+        try await settle(store, 1, .delivered(Settlement.Delivery()))
+        #expect(try await store.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases))?.entry.id == 2)
+        #expect(try fixture.query("SELECT title FROM item") == "First")
+        #expect(try fixture.query("SELECT title FROM timeline") == "Second")
+        await store.close()
+    }
+
+    @Test func aDeletionTakesThePlaceOfEditsAndComesOnce() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "First")))
+        let deletion = try await accept(store, .delete(item: "item-1"))
+        #expect(deletion.supersedes == [1])
+        let again = try await accept(store, .delete(item: "item-1"))
+        #expect(again.wasQueued && again.entry == 2)
+        #expect(
+            try await errorCode { _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "No"))) }
+                == .conflict)
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "0")
+        try await deliver(store, 2)
+        #expect(try fixture.query("SELECT live || ' ' || deleted FROM copy") == "0 1")
+        await store.close()
+    }
+
+    @Test func aCreationThatWasRefusedCanBeMendedOrDeleted() async throws {
+        let store = try fixture.open()
+        let made = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        try await settle(store, 1, .parked(theirs: nil), error: UserFacingError(.invalidInput, "no"))
+        let mended = try await accept(store, .edit(item: made.itemID, ItemEdit(title: "Better")))
+        #expect(mended.supersedes == [1] && mended.kind == .capture)
+        #expect(try await accept(store, .delete(item: made.itemID)).state == .superseded)
+        #expect(try fixture.query("SELECT waiting || ' ' || parked FROM copy") == "0 0")
+        await store.close()
+    }
+
+    @Test func bindingMovesEverythingBehindACreationToTheServersID() async throws {
+        let store = try fixture.open()
+        let made = try await accept(store, url(1))
+        _ = try await accept(store, .edit(item: made.itemID, ItemEdit(summary: "S")))
+        try await deliver(store, 1, as: "server-1")
+        #expect(try await store.outboxEntries([1, 2]).map(\.itemID) == ["server-1", "server-1"])
+        #expect(try fixture.query("SELECT id || summary || pending FROM timeline") == "server-1Screation")
+        // The server's row takes the local one's place, and the edit goes on lying over it.
+        var item = TimelineItem(id: "server-1", createdAt: StoreFixture.at(10))
+        item.title = "From the server"
+        try await store.commit(StoreFixture.page([item]))
+        #expect(try fixture.query("SELECT title || summary || pending FROM timeline") == "From the serverSedit")
+        #expect(try fixture.query("SELECT count(*) FROM local_item") == "0")
+        await store.close()
+    }
+
+    @Test func aPullThatWasFasterThanTheAnswerIsMergedWithIt() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        var item = TimelineItem(id: "server-1", createdAt: StoreFixture.at(10))
+        item.url = "https://example.org/1"
+        try await store.commit(StoreFixture.page([item, StoreFixture.item(3)]))
+        #expect(try fixture.query("SELECT count(*) FROM timeline WHERE url = 'https://example.org/1'") == "1")
+        #expect(try fixture.query("SELECT pending FROM timeline WHERE url IS NOT NULL") == "creation")
+        try await settle(store, 1, .delivered(Settlement.Delivery(serverID: "server-1")))
+        #expect(try fixture.query("SELECT id FROM timeline WHERE url = 'https://example.org/1'") == "server-1")
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "2")
+        #expect(try fixture.query("SELECT count(*) FROM held_item") == "0")
+        await store.close()
+    }
+
+    @Test func aPageFromBeforeAWriteDoesNotUndoIt() async throws {
+        let store = try fixture.open()
+        try await store.commit(
+            StoreFixture.page([StoreFixture.item(1, title: "Old"), StoreFixture.item(2), StoreFixture.item(3)]))
+        await store.beginPull()
+        let asOf = await store.deliveries
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "New")))
+        _ = try await accept(store, .delete(item: "item-2"))
+        try await deliver(store, 1)
+        try await deliver(store, 2)
+        var stale = StoreFixture.page(
+            [StoreFixture.item(1, title: "Old"), StoreFixture.item(2), StoreFixture.item(3, title: "Changed")])
+        stale.asOf = asOf
+        try await store.commit(stale)
+        #expect(
+            try fixture.query("SELECT group_concat(title) FROM (SELECT title FROM timeline ORDER BY id)")
+                == "New,Changed")
+        // Asked for afterwards, it counts.
+        var fresh = stale
+        fresh.asOf = await store.deliveries
+        try await store.commit(fresh)
+        #expect(try fixture.query("SELECT title FROM timeline WHERE id = 'item-1'") == "Old")
+        await store.endPull()
+        await store.close()
+    }
+
+    @Test func whatWasBeingSentIsUnknownAtTheNextStart() async throws {
+        var store = try fixture.open()
+        _ = try await accept(store, url(1))
+        _ = try await accept(store, url(2))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        await store.close()
+        store = try fixture.open()
+        #expect(try await states(store) == [.unknown, .queued])
+        #expect(try fixture.query("SELECT waiting || ' ' || unknown FROM copy") == "2 1")
+        let due = try await store.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases))
+        #expect(due?.entry.id == 1 && due?.maybeApplied == true)
+        await store.close()
+    }
+
+    @Test func aTwinOfAnUnknownCreationWaitsForIt() async throws {
+        let store = try fixture.open()
+        _ = try await store.accept(
+            [.create(NewItem(note: "Same words")), .create(NewItem(note: "Same words "))], now: now)
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        try await settle(store, 1, .unknown(lookAt: StoreFixture.at(9_000), absentSince: nil))
+        let all = Set(OutboxEntry.Kind.allCases)
+        #expect(try await store.dueEntry(now: now, sending: all) == nil)
+        #expect(try await store.dueEntry(now: StoreFixture.at(9_000), sending: all)?.entry.id == 1)
+        await store.close()
+    }
+
+    @Test func retryingTouchesWhatWaitsAndSaysWhyNotTheRest() async throws {
+        let store = try fixture.open()
+        for number in 1...5 { _ = try await accept(store, url(number)) }
+        let later = StoreFixture.at(90_000)
+        for id: Int64 in [1, 2] {
+            #expect(try await store.beginSending(id, evidence: nil, now: now))
+            try await settle(store, id, .queued(at: later, isFailure: true))
+        }
+        #expect(try await store.beginSending(3, evidence: nil, now: now))
+        #expect(try await store.beginSending(4, evidence: nil, now: now))
+        try await settle(store, 4, .parked(theirs: nil), error: UserFacingError(.invalidInput, "no"))
+        let asked = now.advanced(by: .seconds(60))
+        var outcome = try await store.retry(nil, parked: false, dryRun: true, now: asked)
+        #expect(outcome.touchedEntries == [1, 2])
+        outcome = try await store.retry(nil, parked: false, dryRun: false, now: asked)
+        #expect(outcome.touched == 2)
+        #expect(outcome.skippedByReason == [.isBeingSent: 1, .isParked: 1, .isDue: 1])
+        #expect(try await store.retry(nil, parked: false, dryRun: false, now: asked).touched == 0)
+        #expect(try await store.retry([4], parked: false, dryRun: false, now: asked).touched == 1)
+        #expect(try await states(store) == [.queued, .queued, .sending, .queued, .queued])
+        #expect(
+            try await errorCode { _ = try await store.retry([99], parked: false, dryRun: false, now: asked) }
+                == .entryUnknown)
+        await store.close()
+    }
+
+    @Test func whoeverAsksAgainAndAgainIsNotHeard() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        try await settle(store, 1, .queued(at: StoreFixture.at(90_000), isFailure: true))
+        let soon = now.advanced(by: .seconds(9))
+        #expect(
+            try await store.retry(nil, parked: false, dryRun: false, now: soon).skippedByReason == [.wasTriedJustNow: 1]
+        )
+        await store.close()
+    }
+
+    @Test func aCreationIsDroppedWithWhatWaitsBehindItOrNotAtAll() async throws {
+        let store = try fixture.open()
+        let made = try await accept(store, url(1))
+        _ = try await accept(store, .edit(item: made.itemID, ItemEdit(summary: "S")))
+        _ = try await accept(store, url(2))
+        var outcome = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        #expect(outcome.dropped == [] && outcome.dependents == [2])
+        outcome = try await store.drop([1], withDependents: true, dryRun: false, now: now)
+        #expect(outcome.dropped == [1, 2])
+        #expect(try fixture.query("SELECT group_concat(url) FROM timeline") == "https://example.org/2")
+        #expect(
+            try await errorCode { _ = try await store.drop([3, 1], withDependents: true, dryRun: false, now: now) }
+                == .entryNotChangeable)
+        #expect(try await states(store) == [.dropped, .dropped, .queued])
+        #expect(try fixture.query("SELECT waiting FROM copy") == "1")
+        await store.close()
+    }
+
+    @Test func aMoveFromAnotherStateIsRefusedAndChangesNothing() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        #expect(try await errorCode { try await settle(store, 1, .delivered(Settlement.Delivery())) } == .storeBug)
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        #expect(try await !store.beginSending(1, evidence: nil, now: now))
+        #expect(try await states(store) == [.sending])
+        await store.close()
+    }
+
+    @Test func whatIsOverIsRemovedWithItsAttempts() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        _ = try await accept(store, url(2))
+        try await deliver(store, 1, as: "server-1")
+        try await store.purgeOutbox(endedBefore: now)
+        #expect(try await states(store).count == 2)
+        try await store.purgeOutbox(endedBefore: now.next)
+        #expect(try await states(store) == [.queued])
+        #expect(try fixture.query("SELECT count(*) FROM outbox_attempt") == "0")
+        // Numbers are never used again.
+        #expect(try await accept(store, url(3)).entry == 3)
+        await store.close()
+    }
+
+    @Test func ageCountsOnlyWhileTheServerCanBeReached() async throws {
+        let store = try fixture.open()
+        await store.noteReachable(.seconds(100))
+        _ = try await accept(store, url(1))
+        await store.noteReachable(.seconds(50))
+        try await store.saveReachable()
+        #expect(try await store.outboxEntries([1])[0].reachableAge == .seconds(50))
+        await store.close()
+    }
+
+    @Test func aShortOwnerOfAFileThatWasNotClosedDoesNotCallItSound() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        await store.close()
+        let killed = try Connection(path: fixture.path, mode: .readWrite)
+        try killed.execute("UPDATE copy SET stopped_cleanly = 0")
+        let visitor = try fixture.open()
+        _ = try await accept(visitor, url(2))
+        await visitor.close()
+        let next = try fixture.open()
+        #expect(next.wasStoppedUncleanly)
+        await next.noteSound()
+        await next.close()
+        let last = try fixture.open()
+        #expect(!last.wasStoppedUncleanly)
+        await last.close()
+    }
+}
