@@ -33,6 +33,8 @@ extension OutboxWriter {
         _ settlement: Settlement, statements: Statements?, reachable: Double
     ) throws(SQLiteFailure) -> String? {
         guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
+            // While a queued one was looked up, a person has dropped it, or a newer write has taken its place.
+            if settlement.from == .queued { return nil }
             throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)")
         }
         try record(settlement.attempt, of: settlement.entry)

@@ -243,7 +243,10 @@ final class Replayer: Sendable {
                 log(
                     .error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)"
                 )
-                if error.code == .storeBug { return nil }
+                if error.code == .storeBug {
+                    memory.pausedUntil = time.uptime() + .seconds(60)
+                    return nil
+                }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
                 do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return nil }
             }

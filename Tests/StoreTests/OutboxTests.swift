@@ -287,6 +287,20 @@ import Testing
         await store.close()
     }
 
+    @Test func aPersonIsFasterThanALook() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "No")))
+        _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        _ = try await store.settle(
+            Settlement(
+                entry: 1, from: .queued, outcome: .parked(theirs: nil), attempt: OutboxAttempt(.look, startedAt: now)),
+            now: now)
+        #expect(try await states(store) == [.dropped])
+        #expect(try fixture.query("SELECT parked FROM copy") == "0")
+        await store.close()
+    }
+
     @Test func whatIsOverIsRemovedWithItsAttempts() async throws {
         let store = try fixture.open()
         _ = try await accept(store, url(1))
