@@ -57,6 +57,7 @@ static inline int prsnl_accept(int listener) {
 }
 // Negative macros, which the importer leaves out: mallopt(3).
 static inline int prsnl_m_arena_max(void) { return M_ARENA_MAX; }
+static inline int prsnl_m_trim_threshold(void) { return M_TRIM_THRESHOLD; }
 static inline int prsnl_m_mmap_threshold(void) { return M_MMAP_THRESHOLD; }
 // WIFEXITED and friends are macros with arguments: wait(2).
 static inline int prsnl_wait_exited(int s) { return WIFEXITED(s); }

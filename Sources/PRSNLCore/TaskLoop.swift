@@ -28,6 +28,7 @@ public final class TaskLoop: TaskExecutor {
 
     private let state = Mutex(State())
     private let wake: Int32
+    private let thread = Mutex<pthread_t?>(nil)
 
     private static let installed = TaskLoop()
 
@@ -65,12 +66,15 @@ public final class TaskLoop: TaskExecutor {
         if first { signal() }
     }
 
+    /// Only for other threads: the loop itself looks for jobs and timers before it waits. One `await` is several jobs.
     private func signal() {
+        if let thread = thread.withLock({ $0 }), pthread_equal(thread, pthread_self()) != 0 { return }
         var one: UInt64 = 1
         while write(wake, &one, 8) < 0 && errno == EINTR {}
     }
 
     private func run() -> Never {
+        thread.withLock { $0 = pthread_self() }
         while true {
             let jobs = state.withLock { state in
                 defer { state.jobs = [] }

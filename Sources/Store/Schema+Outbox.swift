@@ -41,11 +41,12 @@ extension Schema {
             CHECK (next_attempt_at IS NULL OR state IN ('queued', 'unknown'))
         ) STRICT;
         CREATE INDEX outbox_due ON outbox (state, kind, next_attempt_at, id) WHERE next_attempt_at IS NOT NULL;
+        -- Each index costs a page or two per move, so that there are only those that a move itself asks.
         CREATE INDEX outbox_open ON outbox (id) WHERE ended_at IS NULL;
-        CREATE INDEX outbox_state ON outbox (state, id);
-        CREATE INDEX outbox_item ON outbox (item_id, id);
-        CREATE INDEX outbox_ended ON outbox (ended_at) WHERE ended_at IS NOT NULL;
-        CREATE INDEX outbox_unknown ON outbox (fingerprint) WHERE state = 'unknown';
+        CREATE INDEX outbox_item ON outbox (item_id, id) WHERE ended_at IS NULL;
+        -- Not WHERE state = 'unknown': a condition that a parameter is compared with makes SQLite prepare the statement anew
+        -- whenever another value is bound to it.
+        CREATE INDEX outbox_unknown ON outbox (fingerprint) WHERE maybe_applied IS 1;
 
         -- The requests that were made for an entry.
         CREATE TABLE outbox_attempt (
@@ -63,8 +64,8 @@ extension Schema {
 
         -- Items that were created here and that no pull has brought yet.
         CREATE TABLE local_item (
-            id TEXT PRIMARY KEY,
-            entry_id INTEGER NOT NULL,
+            entry_id INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
             created_at TEXT NOT NULL,
             type TEXT,
             title TEXT,
@@ -72,7 +73,7 @@ extension Schema {
             content TEXT,
             tags TEXT,
             delivered_at TEXT
-        ) STRICT, WITHOUT ROWID;
+        ) STRICT;
         CREATE INDEX local_item_by_time ON local_item (created_at);
         CREATE INDEX local_item_delivered ON local_item (delivered_at) WHERE delivered_at IS NOT NULL;
 

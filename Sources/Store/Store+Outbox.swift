@@ -87,7 +87,8 @@ extension Store {
                 SELECT \(OutboxTask.columns) FROM outbox
                 WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
                     AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
-                        WHERE other.state = 'unknown' AND other.fingerprint = outbox.fingerprint))
+                        WHERE other.maybe_applied IS 1 AND other.state = 'unknown'
+                            AND other.fingerprint = outbox.fingerprint))
                 ORDER BY next_attempt_at, id LIMIT 1
                 """
             ).bind(state.rawValue).bind(kind.rawValue).bind(now)
@@ -148,6 +149,20 @@ extension Store {
         return next
     }
 
+    /// Begins to send the entry that is due next, if it is of one of the kinds in `unprepared`; see `settle`.
+    public func beginNext(
+        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>
+    ) throws(UserFacingError) -> OutboxTask? {
+        guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds), due.entry.state == .queued,
+            unprepared.contains(due.entry.kind)
+        else { return nil }
+        let next = try writeOutbox { connection throws(SQLiteFailure) in
+            try OutboxWriter(connection, now: now).beginSending(due.entry.id, evidence: nil)
+        }
+        if let next { noteSending(next) }
+        return next
+    }
+
     /// Where entries stand: for whoever waits for them. Entries that are gone are left out.
     public func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
         try read { connection throws(SQLiteFailure) in
@@ -165,15 +180,18 @@ extension Store {
     /// Which of the ids belong to creations from here already.
     public func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<String> {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached(
-                "SELECT 1 FROM outbox WHERE item_id = ? AND kind IN ('capture', 'note') AND state = 'delivered' LIMIT 1"
-            )
+            guard !ids.isEmpty else { return [] }
+            // Without an index: this is asked when an answer was lost, and the index would cost every delivery a page.
+            let rows = try connection.prepare(
+                """
+                SELECT item_id FROM outbox
+                WHERE item_id IN (SELECT value FROM json_each(?)) AND kind IN ('capture', 'note') AND state = 'delivered'
+                """
+            ).bind(JSONText.array(ids))
             var bound: Set<String> = []
-            for id in ids {
-                row.reset()
-                if try row.bind(id).step() { bound.insert(id) }
+            while try rows.step() {
+                if let id = rows.text(0) { bound.insert(id) }
             }
-            row.reset()
             return bound
         }
     }

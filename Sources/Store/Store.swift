@@ -127,8 +127,10 @@ public actor Store {
         }
         connection.keepWriteAheadLog()
         connection.relax()
-        // The WAL is cut back to this size when it starts over.
+        // The WAL is cut back to this size when it starts over. A checkpoint after 16 MiB of it rather than after 4: the pages
+        // that every move of the outbox writes are then copied back a fourth as often.
         try connection.execute("PRAGMA journal_size_limit = 8388608")
+        try connection.execute("PRAGMA wal_autocheckpoint = 4096")
         return connection
     }
 

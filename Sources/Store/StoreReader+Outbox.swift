@@ -60,7 +60,8 @@ extension OutboxFilter {
         switch self {
         case .open: "WHERE ended_at IS NULL"
         case .all: ""
-        case .state(let state): "WHERE state = '\(state.rawValue)'"
+        case .state(let state):
+            "WHERE state = '\(state.rawValue)'" + (state.isWaiting || state == .parked ? " AND ended_at IS NULL" : "")
         }
     }
 

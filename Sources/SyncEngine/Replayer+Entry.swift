@@ -161,13 +161,60 @@ extension Replayer {
         var begun = task
         begun.entry.attempts += 1
         begun.evidence = evidence
-        var sending: OutboxTask? = begun
-        while let current = sending {
-            sending = await transmit(current, look, &memory)
-            if let next = sending, Task.isCancelled {
-                _ = await record(returned(next), &memory)
+        await sendInTurn(from: begun, look, &memory)
+    }
+
+    /// Sends an entry that is `sending` in the file, and those after it that need nothing asked before.
+    ///
+    /// While one is under way, what the one before it brought is written, and the one after it begun, in one transaction: an
+    /// entry costs one fsync, for which nobody waits.
+    private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async {
+        var current: OutboxTask? = first
+        var answered: Settlement?
+        while let task = current {
+            var attempt = OutboxAttempt(.send, startedAt: time.now())
+            if task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
+            async let answer = answer(to: task, look.dialect)
+            let next = await takeUp(after: answered, look.dialect, &memory)
+            answered = nil
+            switch await answer {
+            case .success(let (delivery, requestID)):
+                noteAnswer(&memory)
+                delivered(&memory)
+                attempt.endedAt = time.now()
+                attempt.requestID = requestID
+                attempt.verdict = "delivered"
+                answered = Settlement(
+                    entry: task.entry.id, from: .sending, outcome: .delivered(delivery), attempt: attempt)
+                current = next
+            case .failure(let error):
+                _ = await record(await settlement(task, error, attempt, look, &memory), &memory)
+                if let next { _ = await record(returned(next), &memory) }
                 return
             }
+            if Task.isCancelled, let next = current {
+                _ = await record(returned(next), &memory)
+                current = nil
+            }
+            if current == nil, let last = answered {
+                answered = nil
+                current = await record(last, thenSending: takenUp(look.dialect, memory), &memory)
+            }
+        }
+    }
+
+    /// Writes what the last entry brought, and begins the next one.
+    private func takeUp(
+        after answered: Settlement?, _ dialect: Dialect, _ memory: inout Memory
+    ) async -> OutboxTask? {
+        let unprepared = takenUp(dialect, memory)
+        if let answered { return await record(answered, thenSending: unprepared, &memory) }
+        do {
+            return try await store.beginNext(now: time.now(), of: sendable(memory), unprepared: unprepared)
+        } catch {
+            // Its turn comes again; what must not be lost is not in it.
+            log(.warning, .store, "the next entry could not be begun: \(error.message)")
+            return nil
         }
     }
 
@@ -178,33 +225,6 @@ extension Replayer {
             entry: task.entry.id, from: .sending, outcome: .queued(at: time.now(), isFailure: false), attempt: attempt)
     }
 
-    /// Sends an entry that is `sending` in the file, and settles it.
-    ///
-    /// - Returns: The entry that was taken up with it, `sending` already.
-    private func transmit(_ task: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async -> OutboxTask? {
-        var attempt = OutboxAttempt(.send, startedAt: time.now())
-        if task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
-        do throws(APIError) {
-            let (delivery, requestID) = try await request(task, look.dialect)
-            noteAnswer(&memory)
-            attempt.requestID = requestID
-            attempt.verdict = "delivered"
-            delivered(&memory)
-            return await record(
-                Settlement(entry: task.entry.id, from: .sending, outcome: .delivered(delivery), attempt: attempt),
-                thenSending: takenUp(look.dialect, memory), &memory)
-        } catch {
-            let verdict = WriteVerdict(error, kind: task.entry.kind)
-            attempt.verdict = verdict.name
-            attempt.errorCode = error.code.rawValue
-            attempt.status = error.status
-            attempt.requestID = error.requestID
-            let settlement = await settlement(task, error, verdict, attempt, look, &memory)
-            _ = await record(settlement, &memory)
-            return nil
-        }
-    }
-
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
     /// before, so that an entry costs one fsync and not two.
     private func takenUp(_ dialect: Dialect, _ memory: Memory) -> Set<OutboxEntry.Kind> {
@@ -212,6 +232,12 @@ extension Replayer {
             time.uptime() - proof.at < Self.proofLife
         else { return [] }
         return sendable(memory).intersection(dialect == .cursor ? [.capture, .delete] : [.delete])
+    }
+
+    private func answer(
+        to task: OutboxTask, _ dialect: Dialect
+    ) async -> Result<(Settlement.Delivery, requestID: String?), APIError> {
+        do throws(APIError) { return .success(try await request(task, dialect)) } catch { return .failure(error) }
     }
 
     private func request(
@@ -238,9 +264,15 @@ extension Replayer {
     // MARK: After a failure
 
     private func settlement(
-        _ task: OutboxTask, _ error: APIError, _ verdict: WriteVerdict, _ attempt: OutboxAttempt, _ look: OutboxLook,
-        _ memory: inout Memory
+        _ task: OutboxTask, _ error: APIError, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout Memory
     ) async -> Settlement {
+        let verdict = WriteVerdict(error, kind: task.entry.kind)
+        var attempt = attempt
+        attempt.endedAt = time.now()
+        attempt.verdict = verdict.name
+        attempt.errorCode = error.code.rawValue
+        attempt.status = error.status
+        attempt.requestID = error.requestID
         let now = time.now()
         let facing = error.userFacing
         func settle(_ outcome: Settlement.Outcome, _ error: UserFacingError? = nil, remark: String? = nil) -> Settlement

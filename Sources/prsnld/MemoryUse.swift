@@ -7,9 +7,12 @@ enum MemoryUse {
     /// One malloc arena for all threads: by default each gets its own of up to 64 MiB of address space, and what one frees
     /// no other can use (mallopt(3), M_ARENA_MAX). A few threads that mostly wait do not contend for it. M_MMAP_THRESHOLD
     /// is fixed, because it grows by itself with the largest block ever freed, and then large blocks stay on the heap.
+    /// M_TRIM_THRESHOLD is raised, or the heap's end would go up and down with every request; `trimmingBeforeSleep` gives it
+    /// back.
     static func limitArenas() {
         mallopt(prsnl_m_arena_max(), 1)
         mallopt(prsnl_m_mmap_threshold(), 256 << 10)
+        mallopt(prsnl_m_trim_threshold(), 2 << 20)
     }
 
     /// The system's time, which also gives free memory back to the kernel before every long sleep: that is when a pull is
