@@ -61,8 +61,9 @@ extension NewItem {
         let theirs = Set(TagList.parse(item.tags) ?? [])
         guard tags.allSatisfy(theirs.contains) else { return false }
         let note = note ?? ""
-        return item.title == nil || item.title == title || item.title == NoteTitle.derived(from: note)
-            || item.content?.trimmed == note.trimmed
+        guard let theirTitle = item.title else { return true }
+        return theirTitle == title || NoteTitle.isDerived(theirTitle, from: note)
+            || item.content?.trimmingWhiteSpace() == note.trimmingWhiteSpace()
     }
 }
 
@@ -100,15 +101,5 @@ extension Store {
             try connection.cached("INSERT OR IGNORE INTO held_item (item_id, entry_id) VALUES (?, ?)")
                 .bind(item.id).bind(Int(entry)).run()
         }
-    }
-}
-
-extension String {
-    /// Without white space at both ends.
-    var trimmed: String {
-        guard let first = firstIndex(where: { !$0.isWhitespace }),
-            let last = lastIndex(where: { !$0.isWhitespace })
-        else { return "" }
-        return String(self[first...last])
     }
 }
