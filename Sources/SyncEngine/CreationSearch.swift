@@ -46,21 +46,24 @@ struct CreationSearch: Sendable {
             guard let first = candidates.min(by: { $0.item.createdAt < $1.item.createdAt }) else { return .absent }
             return .found(id: first.item.id)
         }
-        let text = TagText.trimmed(item.note ?? "")
+        let text = (item.note ?? "").trimmingWhiteSpace()
         var matches: [String] = []
         var isUnsettled = false
         var isDoubtful = false
         for candidate in candidates {
             if let content = candidate.content, !content.isEmpty {
-                if TagText.trimmed(content) == text {
+                if content.trimmingWhiteSpace() == text {
                     matches.append(candidate.item.id)
                 } else if hasOurTitle(candidate.item) {
                     isDoubtful = true  // rewritten by the server, or another note that begins the same way
                 }
             } else if candidate.item.status == TimelineItem.pendingStatus {
                 isUnsettled = isUnsettled || hasOurTitle(candidate.item) || candidate.item.title == nil
-            } else if hasOurTitle(candidate.item) {
+            } else if hasDerivedTitle(candidate.item) {
                 matches.append(candidate.item.id)
+            } else if hasOurTitle(candidate.item) {
+                // Any number of notes may be called "Groceries": to take another one for ours would lose ours.
+                isDoubtful = true
             }
         }
         if matches.count == 1, !isUnsettled { return .found(id: matches[0]) }
@@ -68,13 +71,17 @@ struct CreationSearch: Sendable {
         return matches.isEmpty && !isDoubtful ? .absent : .ambiguous
     }
 
+    /// As the person named it, or as a server would.
     private func hasOurTitle(_ other: TimelineItem) -> Bool {
-        other.title == item.title ?? NoteTitle.derived(from: item.note ?? "")
-            || other.title == NoteTitle.derived(from: item.note ?? "")
+        hasDerivedTitle(other) || item.title != nil && other.title == item.title
+    }
+
+    private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
+        other.title.map { NoteTitle.isDerived($0, from: item.note ?? "") } ?? false
     }
 }
 
-/// The two small readings of text that a search needs.
+/// How a search reads tags.
 enum TagText {
     static func parse(_ json: String?) -> Set<String> {
         guard let json else { return [] }
@@ -87,13 +94,5 @@ enum TagText {
         } catch {
             return []  // not a list: the server's own form, of which nothing is known
         }
-    }
-
-    /// Without white space at both ends, as servers store notes.
-    static func trimmed(_ text: String) -> String {
-        guard let first = text.firstIndex(where: { !$0.isWhitespace }),
-            let last = text.lastIndex(where: { !$0.isWhitespace })
-        else { return "" }
-        return String(text[first...last])
     }
 }
