@@ -22,7 +22,7 @@ extension PRSNLClient {
     /// Changes an item's fields.
     ///
     /// - Returns: the item as the server then has it; `nil` where a 204 or another object does not show it, though it was applied.
-    /// - Throws: `decodingError` for a 2xx that is empty, no JSON or about another item: nothing says that PRSNL answered.
+    /// - Throws: `decodingError` for a 2xx that is empty, no JSON, `{}` or about another item: nothing says that PRSNL answered.
     public func update(
         _ id: String, _ edit: ItemEdit, dialect: Dialect, key: String
     ) async throws(APIError) -> ItemDetail? {
@@ -32,20 +32,28 @@ extension PRSNLClient {
             named: "\(method) /api/items/{id}")
         if answer.saysNothing { return nil }
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            let value = try Self.object(body)
+            let value = try Self.acknowledgement(body)
             return value["id"]?.text == nil ? nil : try ItemDetail(value, of: id)
         }
     }
 
     /// Deletes an item. An item that is not there is an error here too (`isItemNotFound`).
     ///
-    /// - Throws: `decodingError` for a 200 that is empty or no JSON: nothing says that PRSNL answered.
+    /// - Throws: `decodingError` for a 200 that is empty, no JSON or `{}`: nothing says that PRSNL answered.
     public func delete(_ id: String, dialect: Dialect, key: String) async throws(APIError) {
         let (call, answer, requestID) = try await write(
             "DELETE", Self.itemPath(id), json: nil, dialect: dialect, idempotencyKey: key,
             named: "DELETE /api/items/{id}")
         if answer.saysNothing { return }
-        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in _ = try Self.object(body) }
+        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in _ = try Self.acknowledgement(body)
+        }
+    }
+
+    /// An object that says something: what stands in between answers `{}` to whatever it is asked.
+    private static func acknowledgement(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
+        let value = try object(body)
+        guard value != .object([:]) else { throw .unexpectedShape("an object without members") }
+        return value
     }
 
     /// `POST /api/capture/check-duplicate`, dialect C: the item that the server has for a URL. The server normalises this

@@ -51,9 +51,12 @@ extension OutboxWriter {
                 settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
                 evidence: evidence)
         case .parked(let theirs):
+            let isUndecidable = settlement.error?.code == .outcomeUndecidable
+            // Kept with the evidence, so that a person can have it looked for again.
             try update(
-                settlement, to: .parked, dueAt: nil, failures: 0,
-                maybeApplied: settlement.error?.code == .outcomeUndecidable, theirs: theirs)
+                settlement, to: .parked, dueAt: nil, failures: 0, maybeApplied: isUndecidable,
+                evidence: isUndecidable ? task.evidence : nil, theirs: theirs)
+            if task.entry.kind == .edit { try giveWayToDeletion(task.entry) }
             try refreshLocalEdit(task.entry.itemID)
         }
         if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
@@ -126,19 +129,58 @@ extension OutboxWriter {
         case .delete: try bury(item)
         }
         if let followUp = delivery.followUp {
-            _ = try insert(
-                .edit, item: item, payload: .edit(followUp.edit), base: followUp.base, dueAt: nil, reachable: reachable)
+            let edit = try withoutWhatIsQueued(followUp.edit, of: item)
+            if !edit.isEmpty {
+                _ = try insert(
+                    .edit, item: item, payload: .edit(edit), base: followUp.base, dueAt: nil, reachable: reachable)
+            }
         }
         try refreshLocalEdit(item)
         try advance(item)
         return item
     }
 
+    /// What a follow-up would set that no later word of the person sets otherwise: those come first, and it would undo
+    /// them.
+    private func withoutWhatIsQueued(_ edit: ItemEdit, of item: String) throws(SQLiteFailure) -> ItemEdit {
+        var left = edit
+        for entry in try open(item) {
+            switch entry.payload {
+            case .delete: return ItemEdit()
+            case .edit(let later):
+                if later.title != nil { left.title = nil }
+                if later.summary != nil { left.summary = nil }
+                if later.tags != nil { left.tags = nil }
+            case .create: break
+            }
+        }
+        return left
+    }
+
+    /// A deletion takes the place of parked edits, also of one that was under way when the deletion was accepted.
+    private mutating func giveWayToDeletion(_ edit: OutboxEntry) throws(SQLiteFailure) {
+        let deletion = try open(edit.itemID).first { $0.kind == .delete && $0.state == .queued && $0.id > edit.id }
+        guard let deletion else { return }
+        try move(edit.id, from: .parked, to: .superseded, supersededBy: deletion.id)
+        try advance(edit.itemID)
+    }
+
+    /// What waits behind a creation that the server has under an id which nobody knows.
+    private mutating func parkOrphans(of local: String) throws(SQLiteFailure) {
+        for entry in try open(local) where entry.state == .queued {
+            try move(
+                entry.id, from: .queued, to: .parked,
+                remark: "the server has the item and does not say under which id: write to that one once it was pulled")
+        }
+        try refreshLocalEdit(local)
+    }
+
     /// Turns the local id into the server's, for the item and everything that waits behind its creation.
-    private func bind(_ entry: OutboxEntry, to serverID: String?) throws(SQLiteFailure) {
+    private mutating func bind(_ entry: OutboxEntry, to serverID: String?) throws(SQLiteFailure) {
         try release(entry.id)
         guard let serverID else {
             // The server has it and does not say which it is: the next pull brings it, under the server's id.
+            try parkOrphans(of: entry.itemID)
             return try removeLocalItem(entry: entry.id)
         }
         try connection.cached("UPDATE outbox SET item_id = ?2 WHERE item_id = ?1 AND ended_at IS NULL")

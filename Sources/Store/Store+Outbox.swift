@@ -196,11 +196,15 @@ extension Store {
         }
     }
 
-    /// The item of the copy that has exactly this URL.
+    /// The item of the copy that has exactly this URL, or the one that was made of it here.
     public func itemID(url: String) throws(UserFacingError) -> String? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare("SELECT id FROM item WHERE url = ? AND deleted_at IS NULL LIMIT 1").bind(
-                url)
+            let row = try connection.prepare(
+                """
+                SELECT id FROM item WHERE url = ?1 AND deleted_at IS NULL
+                UNION ALL SELECT id FROM local_item WHERE url = ?1 AND delivered_at IS NOT NULL LIMIT 1
+                """
+            ).bind(url)
             return try row.step() ? row.text(0) : nil
         }
     }

@@ -59,8 +59,11 @@ struct CreationSearch: Sendable {
                 }
             } else if candidate.item.status == TimelineItem.pendingStatus {
                 isUnsettled = isUnsettled || hasOurTitle(candidate.item) || candidate.item.title == nil
-            } else if hasOurTitle(candidate.item) {
+            } else if hasDerivedTitle(candidate.item) {
                 matches.append(candidate.item.id)
+            } else if hasOurTitle(candidate.item) {
+                // Any number of notes may be called "Groceries": to take another one for ours would lose ours.
+                isDoubtful = true
             }
         }
         if matches.count == 1, !isUnsettled { return .found(id: matches[0]) }
@@ -68,13 +71,17 @@ struct CreationSearch: Sendable {
         return matches.isEmpty && !isDoubtful ? .absent : .ambiguous
     }
 
+    /// As the person named it, or as a server would.
     private func hasOurTitle(_ other: TimelineItem) -> Bool {
-        guard let title = other.title else { return false }
-        return title == item.title || NoteTitle.isDerived(title, from: item.note ?? "")
+        hasDerivedTitle(other) || item.title != nil && other.title == item.title
+    }
+
+    private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
+        other.title.map { NoteTitle.isDerived($0, from: item.note ?? "") } ?? false
     }
 }
 
-/// Tags as a column has them.
+/// How a search reads tags.
 enum TagText {
     static func parse(_ json: String?) -> Set<String> {
         guard let json else { return [] }

@@ -78,16 +78,30 @@ struct OutboxLook: Sendable {
 
     /// What the answer "already exists" means.
     ///
-    /// - Parameter sentAt: When it may have been sent first; `nil` where that was just now, so that it was there before.
-    func whatWasThere(_ item: NewItem, sentAt: Timestamp?) async throws(PullFailure) -> Settlement.Delivery {
+    /// - Parameters:
+    ///   - sentAt: When it may have been sent first; `nil` where that was just now, so that it was there before.
+    ///   - since: When it was accepted: an item of ours is not older.
+    func whatWasThere(
+        _ item: NewItem, sentAt: Timestamp?, since: Timestamp
+    ) async throws(PullFailure) -> Settlement.Delivery {
         guard let url = item.url else { return Settlement.Delivery() }
         guard let existing = try await existing(url) else {
             // The server compares the raw text when it refuses, and a cleaned one when it is asked.
             do {
-                return Settlement.Delivery(serverID: try await store.itemID(url: url))
+                if let known = try await store.itemID(url: url) { return Settlement.Delivery(serverID: known) }
             } catch {
                 throw PullFailure(store: error)
             }
+            guard sentAt != nil else { return Settlement.Delivery() }
+            // Not pulled yet: one that an earlier attempt has made is among the newest.
+            let offset = client.serverClockOffset ?? .zero
+            let search = CreationSearch(
+                item: item, evidence: SendEvidence(serverTime: since.advanced(by: offset - .seconds(60)), knownIDs: []))
+            guard case .found(let id) = search.finding(try await candidates(search)) else {
+                return Settlement.Delivery()
+            }
+            try await prove()
+            return Settlement.Delivery(serverID: id)
         }
         return try await delivery(of: existing, item, sentAt: sentAt)
     }

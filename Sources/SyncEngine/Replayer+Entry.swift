@@ -319,7 +319,8 @@ extension Replayer {
                 if case .create(let item) = task.entry.payload {
                     // What was sent before may be what is there now.
                     let delivery = try await look.whatWasThere(
-                        item, sentAt: task.entry.attempts > 1 ? task.entry.acceptedAt : nil)
+                        item, sentAt: task.entry.attempts > 1 ? task.entry.acceptedAt : nil,
+                        since: task.entry.acceptedAt)
                     delivered(&memory)
                     return settle(.delivered(delivery), nil, "was already there")
                 }

@@ -110,6 +110,23 @@ struct WriteFaultTests {
         }
     }
 
+    @Test func anEmptyObjectSaysNothingOfAWrite() async throws {
+        let server = try ScriptedServer(always: .json("{}"))
+        let test = try TestClient(server.url)
+        let answers = [
+            await apiError { () async throws(APIError) in
+                _ = try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
+            },
+            await apiError { () async throws(APIError) in
+                try await test.client.delete("mine", dialect: .page, key: "k")
+            },
+        ]
+        for error in answers {
+            #expect(error?.kind == .decodingError(.unexpectedShape("an object without members")))
+            #expect(error?.mayHaveReachedServer == true)
+        }
+    }
+
     private func perform(_ write: Write, _ fixture: WriteCallTests.Fixture, _ id: String) async throws(APIError) {
         switch write {
         case .create: _ = try await fixture.create(NewItem(url: "https://example.org/", title: "T"))

@@ -1,0 +1,155 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+import Testing
+
+@testable import SyncEngine
+
+/// The pure values of the replay, as tables.
+@Suite struct WriteVerdictTests {
+    private func error(
+        _ kind: APIError.Kind, status: Int? = nil, code: String? = nil, arrived: Bool = true, isPRSNL: Bool = false,
+        detail: String? = nil
+    ) -> APIError {
+        APIError(
+            kind: kind, endpoint: "POST /api/capture", status: status, serverCode: code, requestID: "r",
+            mayHaveReachedServer: arrived, isPRSNLError: isPRSNL, detail: detail)
+    }
+
+    private func verdicts(_ error: APIError) -> [WriteVerdict] {
+        [.capture, .note, .edit, .delete].map { WriteVerdict(error, kind: $0) }
+    }
+
+    @Test func whatCertainlyDidNotArriveIsNeverLookedFor() {
+        for cause in [APIError.NetworkCause.nameNotResolved, .connectFailed, .tlsFailed, .redirectRefused(to: "x")] {
+            #expect(verdicts(error(.networkError(cause), arrived: false)).allSatisfy { $0 == .waitForNetwork })
+        }
+        #expect(verdicts(error(.networkError(.cancelled), arrived: false)).allSatisfy { $0 == .returned })
+    }
+
+    @Test func whatMayHaveArrivedIsNeverSentAgainUnseen() {
+        for cause in [APIError.NetworkCause.timedOut, .cutOff, .answerTooLarge(limit: 1), .cancelled] {
+            #expect(verdicts(error(.networkError(cause))).allSatisfy { $0 == .look })
+        }
+        for cause in [APIError.DecodingCause.empty, .portal, .notJSON(""), .unexpectedShape("")] {
+            #expect(verdicts(error(.decodingError(cause), status: 200)).allSatisfy { $0 == .look })
+        }
+        for status in [502, 503, 504] {
+            let error = error(.serviceUnavailable(reason: "", retryAfter: .seconds(9)), status: status)
+            #expect(verdicts(error).prefix(3).allSatisfy { $0 == .look })
+            #expect(verdicts(error)[3] == .retry(after: .seconds(9)), "a second deletion does no harm")
+        }
+        #expect(verdicts(error(.serverError(message: ""), status: 500)) == [.look, .look, .look, .retry(after: nil)])
+        #expect(verdicts(error(.unknown(statusCode: 507, message: ""), status: 507)).allSatisfy { $0 == .look })
+    }
+
+    @Test func whatTheServerItselfRefusedIsKnownNotToBeApplied() {
+        let busy = error(.serviceUnavailable(reason: "", retryAfter: nil), status: 503, isPRSNL: true)
+        #expect(verdicts(busy).allSatisfy { $0 == .retry(after: nil) })
+        #expect(verdicts(error(.unauthorized, status: 401)).allSatisfy { $0 == .waitForLogin })
+        #expect(verdicts(error(.forbidden, status: 403)).allSatisfy { $0 == .waitForLogin })
+        let slow = error(.rateLimitExceeded(retryAfter: .seconds(60)), status: 429)
+        #expect(verdicts(slow).allSatisfy { $0 == .slowDown(.seconds(60)) })
+        #expect(verdicts(error(.conflict(message: ""), status: 409)).allSatisfy { $0 == .park })
+        #expect(verdicts(error(.invalidInput(message: ""), status: 422)).allSatisfy { $0 == .park })
+        #expect(
+            verdicts(error(.unknown(statusCode: 405, message: ""), status: 405)).allSatisfy { $0 == .retry(after: nil) }
+        )
+    }
+
+    @Test func onlyACaptureCanBeThereAlready() {
+        let exists = error(
+            .invalidInput(message: ""), status: 400, detail: "This URL already exists in your knowledge base. Item: 'A'"
+        )
+        #expect(verdicts(exists) == [.alreadyThere, .park, .park, .park])
+    }
+
+    @Test func onlyTheItemsOwn404EndsAnything() {
+        let gone = error(.notFound(resource: "Item"), status: 404, code: "ITEM_NOT_FOUND")
+        #expect(verdicts(gone) == [.retry(after: nil), .retry(after: nil), .park, .done(remark: "was already gone")])
+        let route = error(.notFound(resource: "Resource"), status: 404)
+        #expect(verdicts(route).allSatisfy { $0 == .retry(after: nil) })
+    }
+
+    // MARK: Backoff and pace
+
+    @Test func eightAttemptsAtAFailingServerTakeADay() {
+        let waits = (1...7).compactMap { WriteBackoff.afterServerError(failures: $0, draw: 0) }
+        #expect(waits.count == 7)
+        #expect(waits.reduce(.zero, +) >= .seconds(86_400))
+        #expect(WriteBackoff.afterServerError(failures: 8, draw: 0) == nil)
+    }
+
+    @Test func probesAndLooksAreCapped() {
+        for failures in 1...200 {
+            #expect(WriteBackoff.betweenProbes(failures: failures, draw: 1) <= .seconds(60))
+            #expect(WriteBackoff.betweenProbes(failures: failures, draw: 0) >= .milliseconds(800))
+            #expect(WriteBackoff.betweenLooks(failures) <= .seconds(600))
+        }
+    }
+
+    @Test func aPaceOnceLearntIsNotExceededInAnyWindow() {
+        var pace = Pace()
+        for _ in 0..<31 { pace.noteSent(at: .seconds(5)) }
+        pace.noteRefused(at: .seconds(5), retryAfter: .seconds(60))
+        #expect(pace.limit == 30)
+        var sent: [Duration] = []
+        var now = Duration.seconds(5)
+        for _ in 0..<300 {
+            now = max(now, pace.nextAt())
+            pace.noteSent(at: now)
+            sent.append(now)
+        }
+        for (earlier, later) in zip(sent, sent.dropFirst(30)) { #expect(later - earlier > .seconds(60)) }
+    }
+
+    @Test func aRefusalOfTheFirstRequestSaysNothingAboutTheLimit() {
+        var pace = Pace()
+        pace.noteSent(at: .seconds(5))
+        pace.noteRefused(at: .seconds(5), retryAfter: .seconds(60))
+        #expect(pace.limit == nil)
+        #expect(pace.nextAt() >= .seconds(65))
+    }
+
+    // MARK: Comparisons
+
+    @Test func anEditIsSentOnlyOverWhatItWasMadeOn() {
+        let ours = ItemEdit(title: "Ours", tags: ["b", "a"])
+        let base = ItemEdit(title: "Base", tags: ["x"])
+        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["a", "b"])) == .done)
+        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Base", tags: ["x"])) == .send)
+        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["x"])) == .send)
+        let theirs = ItemEdit(title: "Theirs", tags: ["x"])
+        #expect(EditComparison(ours, base: base, theirs: theirs) == .conflict(theirs: theirs))
+        #expect(EditComparison(ours, base: nil, theirs: theirs) == .send)
+        #expect(
+            EditComparison(ItemEdit(summary: "S"), base: ItemEdit(), theirs: ItemEdit(title: "T", summary: "")) == .send
+        )
+    }
+
+    private func candidate(_ id: String, title: String?, content: String? = nil, status: String = "completed")
+        -> CreationSearch.Candidate
+    {
+        var item = TimelineItem(id: id, createdAt: Timestamp(microseconds: 5_000_000))
+        item.title = title
+        item.status = status
+        return CreationSearch.Candidate(item: item, content: content)
+    }
+
+    @Test func aCreationIsFoundByItsTextAndNotByItsName() {
+        let evidence = SendEvidence(serverTime: Timestamp(microseconds: 4_000_000), knownIDs: ["old"])
+        let search = CreationSearch(item: NewItem(title: "Groceries", note: " Bread and \u{1C}"), evidence: evidence)
+        func finding(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Finding { search.finding(candidates) }
+        #expect(finding() == .absent)
+        #expect(finding(candidate("a", title: "Other", content: "Bread and")) == .found(id: "a"))
+        #expect(finding(candidate("a", title: "Other", content: "Other")) == .absent)
+        #expect(finding(candidate("a", title: "Bread and", status: "failed")) == .found(id: "a"))
+        #expect(finding(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
+        #expect(finding(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
+        #expect(finding(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
+        #expect(
+            finding(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
+                == .ambiguous)
+        #expect(!search.isCandidate(candidate("old", title: nil).item))
+    }
+}
