@@ -9,6 +9,8 @@ struct Connection {
         case nothing
         /// Until `release`, or for ever.
         case held(HTTPRequest, Admission)
+        /// The answer was made, and is written after `release`.
+        case answerHeld(Admission)
         case until(ContinuousClock.Instant, HTTPRequest, Admission)
         /// An answer is written in pieces; see `drip`.
         case dripping(next: ContinuousClock.Instant)

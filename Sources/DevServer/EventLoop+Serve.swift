@@ -64,6 +64,7 @@ extension EventLoop {
         switch admission.fault {
         case .truncate: connection.closesAfterwards = true
         case .stall: connection.waiting = .stalled
+        case .holdAnswer: connection.waiting = .answerHeld(admission)
         case .drip(let bytes, let interval): connection.drip = .init(bytes: max(1, bytes), interval: interval)
         default: break
         }

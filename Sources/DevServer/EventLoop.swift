@@ -136,6 +136,7 @@ final class EventLoop {
     /// - Returns: false when the connection is done.
     func advance(_ connection: inout Connection) -> Bool {
         while true {
+            if case .answerHeld = connection.waiting { return true }
             if connection.hasOutput {
                 if connection.drip != nil {
                     if !connection.isWaiting { connection.waiting = .dripping(next: now) }
@@ -180,7 +181,10 @@ final class EventLoop {
         }
         var connection = connection
         var wantsOutput = connection.hasOutput
-        if case .dripping = connection.waiting { wantsOutput = false }
+        switch connection.waiting {
+        case .dripping, .answerHeld: wantsOutput = false
+        case .nothing, .held, .until, .stalled: break
+        }
         if wantsOutput != connection.watchesOutput {
             connection.watchesOutput = wantsOutput
             let events = EPOLLIN.rawValue | (wantsOutput ? EPOLLOUT.rawValue : 0)
@@ -216,7 +220,7 @@ final class EventLoop {
     private func due(_ connection: Connection) -> ContinuousClock.Instant? {
         switch connection.waiting {
         case .until(let time, _, _), .dripping(let time): time
-        case .held, .stalled: nil
+        case .held, .answerHeld, .stalled: nil
         case .nothing: connection.hasOutput ? nil : idleTimeout.map { connection.lastActive + $0 }
         }
     }
@@ -233,7 +237,7 @@ final class EventLoop {
                 isAlive = advance(&connection)
             case .dripping: isAlive = drip(&connection, at: time)
             case .nothing: isAlive = false  // idle for too long
-            case .held, .stalled: break
+            case .held, .answerHeld, .stalled: break
             }
             keep(connection, isAlive: isAlive)
         }
@@ -254,12 +258,17 @@ final class EventLoop {
 
     private func resumeReleased() {
         for (socket, connection) in connections {
-            guard case .held(let request, let admission) = connection.waiting,
-                !shared.isHeld(byFault: admission.faultNumber), var taken = connections.removeValue(forKey: socket)
-            else { continue }
+            let request: HTTPRequest?
+            let number: Int
+            switch connection.waiting {
+            case .held(let held, let admission): (request, number) = (held, admission.faultNumber)
+            case .answerHeld(let admission): (request, number) = (nil, admission.faultNumber)
+            case .nothing, .until, .dripping, .stalled: continue
+            }
+            guard !shared.isHeld(byFault: number), var taken = connections.removeValue(forKey: socket) else { continue }
             taken.waiting = .nothing
             taken.lastActive = now
-            serve(request, admission, on: &taken)
+            if let request, case .held(_, let admission) = connection.waiting { serve(request, admission, on: &taken) }
             // In two steps: as one expression, `taken` would be copied before it is advanced, and answer twice.
             let isAlive = advance(&taken)
             keep(taken, isAlive: isAlive)

@@ -7,6 +7,7 @@ extension Fault {
         case .answer: "answer"
         case .answerBytes: "answerBytes"
         case .hold: "hold"
+        case .holdAnswer: "holdAnswer"
         case .delay: "delay"
         case .perform: "perform"
         case .closeBeforeAnswering: "closeBeforeAnswering"
@@ -49,7 +50,7 @@ extension Fault {
             response.headers.append(("location", target))
         case .rateLimit(let retryAfter): retryAfter.answer(&response, now: now)
         case .huge(let bytes, let gzip): response.answerHuge(bytes: bytes, gzip: gzip)
-        case .hold, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive, .answerAfterApplying,
+        case .hold, .holdAnswer, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive, .answerAfterApplying,
             .truncate, .drip, .stall:
             return false
         }

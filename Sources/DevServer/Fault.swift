@@ -8,6 +8,8 @@ public enum Fault: Sendable {
     case answerBytes(status: Int, headers: [String: String] = [:], body: [UInt8])
     /// Nothing happens until `ScriptedFault.release()`; then the request is served as usual.
     case hold
+    /// The request is served at once, and its answer kept back until `ScriptedFault.release()`: it is out of date then.
+    case holdAnswer
     /// Nothing happens for so long; then the request is served as usual.
     case delay(Duration)
     /// Runs on the server's thread before the request is served as usual; may change the server's data, must not stop

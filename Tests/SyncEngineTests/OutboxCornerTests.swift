@@ -30,7 +30,7 @@ import Testing
             fixture.time.stand()
             let run = Task { await engine.run() }
             let before = server.requests(.timeline).count
-            let held = server.script(.drip(bytes: 400, every: .milliseconds(20)), on: .timeline)
+            let held = server.script(.holdAnswer, on: .timeline)
             let sync = Task { await engine.sync(SyncRequest(full: true)) }
             try await server.waitForRequest(.timeline, count: before + 1)
             let drafts: [WriteDraft] = [
@@ -42,8 +42,10 @@ import Testing
             try await eventually("the writes to be delivered") {
                 try fixture.states().allSatisfy { $0 == .delivered }
             }
+            // Only now does the page arrive that was made before the writes.
+            held.release()
             _ = await sync.value
-            held.remove()
+            #expect(held.appliedCount == 1)
             let shown = try fixture.list("SELECT id || title FROM timeline")
             #expect(shown.contains("\(ids[0])Ours"))
             #expect(!shown.contains { $0.hasPrefix(ids[1]) })
