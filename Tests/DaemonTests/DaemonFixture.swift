@@ -10,17 +10,19 @@ final class DaemonFixture: Sendable {
 
     let server: DevServer
     let folder = TemporaryDirectory("daemon")
-    var database: String { folder.file("state/prsnl.sqlite") }
+    let database: String
     var configuration: String { folder.file("prsnld.conf") }
     var socket: String { folder.file("control.sock") }
 
+    /// - Parameter database: its path; `nil` for one in the fixture's own folder.
     init(
-        items: [DevItem] = DevItem.generate(count: 250), dialect: Dialect = .cursor,
+        items: [DevItem] = DevItem.generate(count: 250), dialect: Dialect = .cursor, database: String? = nil,
         _ change: (inout DevServer.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = DevServer.Configuration(dialect: dialect)
         change(&configuration)
         server = try DevServer.start(configuration, items: items)
+        self.database = database ?? folder.file("state/prsnl.sqlite")
         try TestFile.write(
             (dialect == .cursor ? server.issueToken() : DevAccount.owner.apiKey) + "\n", to: folder.file("key"))
         try configure()
@@ -31,12 +33,12 @@ final class DaemonFixture: Sendable {
     /// Writes the configuration, with more lines at its end.
     ///
     /// - Parameter serverURL: where something stands between the daemon and the server.
-    func configure(_ lines: String = "", serverURL: String? = nil, database: String? = nil) throws {
+    func configure(_ lines: String = "", serverURL: String? = nil) throws {
         try TestFile.write(
             """
             server_url = \(serverURL ?? server.url)
             api_key_file = \(folder.file("key"))
-            database = \(database ?? self.database)
+            database = \(database)
             control_socket = \(socket)
             \(lines)
 
