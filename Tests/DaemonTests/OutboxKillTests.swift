@@ -37,6 +37,27 @@ import Testing
         try await scene.expectEachAppliedOnce()
     }
 
+    @Test func whatBecameAPartOfAnotherWriteIsFoundTooWhenTheDaemonDies() async throws {
+        let scene = try await WriteScene()
+        let made = try scene.fixture.decode(WriteReport.self, try await scene.give(.note, ["--json"]))
+        let id = try #require(made.writes[0].itemID)
+        #expect(try await scene.give(.delete).exit == .status(0))
+        // The edit changes the note that was not sent yet; the deletion waits already.
+        let commands = [["edit", id, "--title", "A title", "--tag", "work"], ["delete", scene.deleted.id]]
+        for (arguments, entry) in zip(commands, ["queued #3", "queued #2"]) {
+            scene.server.refuseConnections()
+            let daemon = try await scene.fixture.startReady(environment: Self.crash(.afterAccept))
+            let child = try scene.fixture.startControl(arguments)
+            #expect(try await child.waitForExit() == .status(0), "\(child.stderr)")
+            #expect(child.stdout.hasPrefix(entry), "\(child.stdout)")
+            #expect(try await daemon.waitForExit() == .signal(SIGKILL))
+        }
+        try scene.server.acceptConnections()
+        #expect(try await scene.live() == false)
+        #expect(scene.server.captures.map(\.title) == ["A title"])
+        #expect(scene.server.appliedWrites == .init(created: 1, deleted: 1))
+    }
+
     @Test func aCommandThatIsKilledWhileItWritesTheFileLeavesAllOrNothing() async throws {
         let scene = try await WriteScene()
         for kind in WriteScene.Kind.allCases {
