@@ -35,13 +35,19 @@ final class DatabaseLock {
         return holder(file)
     }
 
-    /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`.
+    /// - Throws: `database_locked`, naming the pid that holds it; `database_read_only`, `disk_full`,
+    ///   `database_unreadable`.
     init(database: String) throws(UserFacingError) {
         let path = database + ".lock"
         file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
         guard file >= 0 else {
-            throw UserFacingError(
-                .databaseUnreadable, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
+            let code: ErrorCode =
+                switch errno {
+                case EROFS, EACCES: .databaseReadOnly
+                case ENOSPC, EDQUOT: .diskFull
+                default: .databaseUnreadable
+                }
+            throw UserFacingError(code, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)

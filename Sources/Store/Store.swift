@@ -16,6 +16,8 @@ public actor Store {
     private(set) var connection: Connection?
     private var lock: DatabaseLock?
     private let identity: FileIdentity
+    /// Of the write-ahead log, which stays the same file for as long as the database is open.
+    private let logIdentity: FileIdentity
     /// True from the first write on until `close`: the file says that it was not closed yet.
     var markedOpen = false
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
@@ -80,6 +82,7 @@ public actor Store {
             try Self.doubtWhatWasBeingSent(opened)
             meanwhile = try WritesMeanwhile(opened)
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
+            logIdentity = try FileIdentity(path: path + "-wal")
         } catch let error as SQLiteFailure {
             executor.stop()
             throw error.userFacing(path: path)
@@ -190,7 +193,7 @@ public actor Store {
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }
-        try identity.check(path: path)
+        try checkIdentity()
         do {
             if durably { try connection.execute("PRAGMA synchronous = FULL") }
             defer { if durably { connection.relax() } }
@@ -218,6 +221,14 @@ public actor Store {
     /// - Throws: `database_replaced`.
     func checkIdentity() throws(UserFacingError) {
         try identity.check(path: path)
+        do {
+            try logIdentity.check(path: path + "-wal")
+        } catch {
+            // What was committed last is in a file without a name by now, which would be gone with this process: the
+            // database itself can still have it.
+            connection?.checkpoint()
+            throw error
+        }
     }
 
     private func open() throws(UserFacingError) -> Connection {

@@ -16,13 +16,17 @@ extension OutboxDoor {
     /// Looks into the file, after it is certain that the old daemon writes no more: another one answers, or the lock is
     /// free.
     mutating func fate(of drafts: [WriteDraft], since started: Timestamp) -> Fate {
+        // One that lives and is slow may write them yet.
+        if hasTimedOut { return .notKnown }
         do throws(UserFacingError) {
             guard try oldDaemonIsGone() else { return .notKnown }
             let newest = try StoreReader(path: context.paths.database).outbox(
                 .all, limit: ControlRequest.mostListed)
             // One transaction has them all: those that are found were in it.
             let ours = newest.entries.filter { entry in
-                entry.acceptedAt >= started && drafts.contains { entry.isMade(of: $0) }
+                // A deletion that waits already is not written again.
+                let isNew = entry.acceptedAt >= started || entry.kind == .delete && entry.state.isWaiting
+                return isNew && drafts.contains { entry.isMade(of: $0) }
             }
             return ours.isEmpty ? .notWritten : .written(ours.sorted { $0.id < $1.id })
         } catch {
@@ -67,6 +71,11 @@ extension OutboxEntry {
         case (.edit(let item, let wanted), .edit(let made)):
             itemID.hasPrefix(item) && (wanted.title == nil || wanted.title == made.title)
                 && (wanted.summary == nil || wanted.summary == made.summary)
+                && (wanted.tags == nil || wanted.tags.map(Set.init) == made.tags.map(Set.init))
+        // An edit of what was not sent yet changes what is to be sent.
+        case (.edit(let item, let wanted), .create(let made)):
+            itemID.hasPrefix(item) && wanted.summary == nil && (wanted.title == nil || wanted.title == made.title)
+                && (wanted.tags == nil || wanted.tags.map(Set.init) == Set(made.tags))
         case (.delete(let item), .delete): itemID.hasPrefix(item)
         default: false
         }

@@ -14,6 +14,8 @@ struct OutboxDoor: ~Copyable {
     private var saidThatItIsStopped = false
     /// Whether the last request went to a daemon that did not answer it: see `fate`.
     private(set) var isUnanswered = false
+    /// Whether that daemon may still be at it.
+    private(set) var hasTimedOut = false
 
     /// How long a daemon that has the lock and no socket yet is given to make one.
     private static let startTime: Duration = .seconds(10)
@@ -87,6 +89,7 @@ struct OutboxDoor: ~Copyable {
     private mutating func ask(_ request: ControlRequest, timeout: Duration?) throws(UserFacingError) -> ControlReply {
         do throws(UserFacingError) {
             isUnanswered = true
+            hasTimedOut = false
             try client?.send(request)
             guard let reply = try client?.receive(timeout: timeout) else {
                 throw UserFacingError(.daemonNotRunning, "There is no connection to the daemon.")
@@ -96,6 +99,7 @@ struct OutboxDoor: ~Copyable {
             if case .error(let report) = reply { throw report.userFacing }
             return reply
         } catch {
+            hasTimedOut = isUnanswered && error.code == .daemonBusy
             // The connection is gone, or its answers would no longer be those to our questions.
             if isUnanswered || error.code == .daemonBusy { client = nil }
             throw error

@@ -10,23 +10,33 @@ final class DaemonFixture: Sendable {
 
     let server: DevServer
     let folder = TemporaryDirectory("daemon")
-    var database: String { folder.file("state/prsnl.sqlite") }
+    let database: String
     var configuration: String { folder.file("prsnld.conf") }
     var socket: String { folder.file("control.sock") }
 
-    init(items: [DevItem] = DevItem.generate(count: 250), dialect: Dialect = .cursor) throws {
-        server = try DevServer.start(.init(dialect: dialect), items: items)
-        try TestFile.write(server.issueToken() + "\n", to: folder.file("key"))
+    /// - Parameter database: its path; `nil` for one in the fixture's own folder.
+    init(
+        items: [DevItem] = DevItem.generate(count: 250), dialect: Dialect = .cursor, database: String? = nil,
+        _ change: (inout DevServer.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = DevServer.Configuration(dialect: dialect)
+        change(&configuration)
+        server = try DevServer.start(configuration, items: items)
+        self.database = database ?? folder.file("state/prsnl.sqlite")
+        try TestFile.write(
+            (dialect == .cursor ? server.issueToken() : DevAccount.owner.apiKey) + "\n", to: folder.file("key"))
         try configure()
     }
 
     deinit { server.stop() }
 
     /// Writes the configuration, with more lines at its end.
-    func configure(_ lines: String = "") throws {
+    ///
+    /// - Parameter serverURL: where something stands between the daemon and the server.
+    func configure(_ lines: String = "", serverURL: String? = nil) throws {
         try TestFile.write(
             """
-            server_url = \(server.url)
+            server_url = \(serverURL ?? server.url)
             api_key_file = \(folder.file("key"))
             database = \(database)
             control_socket = \(socket)
@@ -53,9 +63,19 @@ final class DaemonFixture: Sendable {
             if let exit = daemon.pollExit() {
                 throw WaitedInVain("prsnld ended (\(exit)): \(daemon.stderr)")
             }
-            return TestFile.exists(socket)
+            return isListening
         }
         return daemon
+    }
+
+    /// Whether somebody answers at the socket, which a killed daemon leaves behind.
+    private var isListening: Bool {
+        do throws(UserFacingError) {
+            _ = try ControlClient(path: socket)
+            return true
+        } catch {
+            return false
+        }
     }
 
     func run(_ arguments: [String] = [], environment more: [String: String] = [:]) async throws -> Ended {
@@ -63,14 +83,18 @@ final class DaemonFixture: Sendable {
         return (try await child.waitForExit(), child.stdout, child.stderr)
     }
 
-    func startControl(_ arguments: [String]) throws -> ChildProcess {
+    func startControl(
+        _ arguments: [String], environment more: [String: String] = [:], input: String = ""
+    ) throws -> ChildProcess {
         try ChildProcess(
             BuiltProducts.executable("prsnlctl"), ["--config", configuration] + arguments,
-            environment: environment([:]), directory: folder.path)
+            environment: environment(more), directory: folder.path, input: input)
     }
 
-    func control(_ arguments: String...) async throws -> Ended {
-        let child = try startControl(arguments)
+    func control(
+        _ arguments: String..., environment more: [String: String] = [:], input: String = ""
+    ) async throws -> Ended {
+        let child = try startControl(arguments, environment: more, input: input)
         return (try await child.waitForExit(), child.stdout, child.stderr)
     }
 

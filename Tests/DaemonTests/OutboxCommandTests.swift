@@ -1,0 +1,334 @@
+import Control
+import DevServer
+import Glibc
+import PRSNLCore
+import Store
+import TestSupport
+import Testing
+
+/// The commands that write, end to end: with a daemon, and without one.
+@Suite struct OutboxCommandTests {
+    private func fixture(
+        items: [DevItem] = DevItem.generate(count: 6), dialect: Dialect = .cursor
+    ) async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(items: items, dialect: dialect, WriteScene.makeQuick)
+        try fixture.configure("lookup_interval = 1s")
+        let first = try await fixture.run(["--once"])
+        try #require(first.exit == .status(0), "\(first.stderr)")
+        return fixture
+    }
+
+    private func entries(_ fixture: DaemonFixture) throws -> [OutboxEntry] {
+        try StoreReader(path: fixture.database).outbox(.all, limit: 1_000).entries
+    }
+
+    private func error(_ fixture: DaemonFixture, _ ended: DaemonFixture.Ended) throws -> ErrorReport {
+        try fixture.decode(FailureReport.self, ended).error
+    }
+
+    // MARK: With a daemon
+
+    @Test(arguments: Dialect.allCases)
+    func eachCommandIsDeliveredAndSaysSo(dialect: Dialect) async throws {
+        let fixture = try await fixture(dialect: dialect)
+        let items = fixture.server.items()
+        let daemon = try await fixture.startReady()
+        let capture = try await fixture.control(
+            "capture", "https://example.com/a", "--title", "A title", "--tag", "work", "--tag", "later", "--note",
+            "a remark", "--type", "article", "--summarize", "--wait")
+        #expect(capture.exit == .status(0), "\(capture)")
+        let made = try #require(fixture.server.captures.first)
+        #expect(capture.stdout == "delivered #1 → \(made.id.prefix(8))\n")
+        #expect(made.url == "https://example.com/a" && made.title == "A title" && made.tags == ["work", "later"])
+        #expect(made.type == "article")
+        #expect((dialect == .express ? made.content : made.highlight) == "a remark")
+
+        let note = try await fixture.control("note", "-", "--wait", "--json", input: "from stdin\n")
+        let report = try fixture.decode(WriteReport.self, note)
+        #expect(report.source == .daemon && report.waited)
+        #expect(report.writes.map(\.state) == ["delivered"])
+        #expect(fixture.server.captures.last?.content == "from stdin")
+
+        let edit = try await fixture.control("edit", items[0].id, "--summary", "new", "--tag", "x", "--wait")
+        #expect(edit.exit == .status(0), "\(edit)")
+        #expect(fixture.server.item(items[0].id)?.summary == "new")
+        #expect(fixture.server.item(items[0].id)?.tags == ["x"])
+
+        let delete = try await fixture.control("delete", items[1].id, items[2].id, "--wait")
+        #expect(delete.exit == .status(0), "\(delete)")
+        #expect(delete.stdout.split(separator: "\n").count == 2)
+        #expect(fixture.server.item(items[1].id) == nil && fixture.server.item(items[2].id) == nil)
+        let queue = try fixture.decode(QueueReport.self, try await fixture.control("queue", "--all", "--json"))
+        #expect(queue.source == .daemon && queue.total == 5)
+        #expect(queue.entries.allSatisfy { $0.state == "delivered" })
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func waitingEndsWithFiveWhenTheTimeIsUp() async throws {
+        let fixture = try await fixture()
+        let daemon = try await fixture.startReady()
+        fixture.server.refuseConnections()
+        let one = try await fixture.control("note", "a note", "--wait=50ms")
+        #expect(one.exit == .status(5), "\(one)")
+        #expect(one.stdout.hasPrefix("queued #1 (on disk, not delivered yet"), "\(one)")
+        let many = try await fixture.control(
+            "capture", "--stdin", "--wait=50ms", "--json", input: "https://example.com/a\nhttps://example.com/b\n")
+        #expect(many.exit == .status(5), "\(many)")
+        let report = try fixture.decode(CaptureReport.self, many)
+        #expect(report.accepted == 2 && report.delivered == 0)
+        let wrong = try await fixture.control("note", "a note", "--wait=soon")
+        #expect(wrong.exit == .status(2))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func waitingEndsWithFourWhenThePersonMustDecide() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("sync", "--wait").exit == .status(0))
+        // In the copy it is as it was, until the next pull.
+        fixture.server.edit(item.id) { $0.title = "changed elsewhere" }
+        let ended = try await fixture.control("edit", item.id, "--title", "changed here", "--wait")
+        #expect(ended.exit == .status(4), "\(ended)")
+        #expect(ended.stdout.hasPrefix("parked #1:"), "\(ended)")
+        #expect(try await fixture.control("status").exit == .status(4))
+        let shown = try fixture.decode(EntryReport.self, try await fixture.control("queue", "show", "#1", "--json"))
+        #expect(shown.write.title == "changed here")
+        #expect(shown.base?.title == item.title)
+        #expect(shown.theirs?.title == "changed elsewhere")
+        #expect(!shown.requests.isEmpty)
+        #expect(fixture.server.item(item.id)?.title == "changed elsewhere")
+        // Whoever has looked may overwrite it.
+        #expect(try await fixture.control("retry-queue", "1").exit == .status(0))
+        try await eventually("the edit") { fixture.server.item(item.id)?.title == "changed here" }
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func retryingTwiceChangesNothingMore() async throws {
+        let fixture = try await fixture()
+        fixture.server.script(
+            .answer(status: 503, body: #"{"error":{"code":"SERVICE_UNAVAILABLE","message":"later"}}"#),
+            on: .capture, times: .max)
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("capture", "https://example.com/a").exit == .status(0))
+        try await eventually("the first attempt") { try entries(fixture)[0].attempts == 1 }
+        let first = try fixture.decode(RetryReport.self, try await fixture.control("retry-queue", "--json"))
+        let second = try fixture.decode(RetryReport.self, try await fixture.control("retry-queue", "--json"))
+        // It was tried a moment ago: whoever asks again and again does not make the server be asked as often.
+        #expect(first.touched == 0 && second.touched == 0)
+        #expect(second.skipped.map(\.entry) == [1])
+        #expect(try entries(fixture)[0].attempts == 1)
+        #expect(try await daemon.terminate() == .status(0))
+
+        let alone = try fixture.decode(
+            RetryReport.self, try await fixture.control("retry-queue", "--dry-run", "--json"))
+        #expect(alone.source == .file && alone.dryRun)
+        let unknown = try await fixture.control("retry-queue", "99", "--json")
+        #expect(unknown.exit == .status(1))
+        #expect(try error(fixture, unknown).code == "entry_unknown")
+    }
+
+    // MARK: Without one
+
+    @Test func withoutADaemonAllIsWrittenToTheFileAndDeliveredByTheNextOnce() async throws {
+        let fixture = try await fixture()
+        let items = fixture.server.items()
+        let ended = try await fixture.control("capture", "https://example.com/a", "--wait=1s")
+        #expect(ended.exit == .status(5), "\(ended)")
+        #expect(ended.stdout == "queued #1 (on disk, not delivered yet; will be sent when the daemon runs)\n")
+        #expect(ended.stderr.contains("the daemon is not running: written to \(fixture.database)"))
+        let report = try fixture.decode(
+            WriteReport.self, try await fixture.control("edit", items[0].id, "--summary", "new", "--json"))
+        #expect(report.source == .file && report.sending == .whenDaemonRuns)
+        #expect(try await fixture.control("delete", items[1].id).exit == .status(0))
+        #expect(try await fixture.control("note", "a note").exit == .status(0))
+
+        let list = try await fixture.control("queue")
+        #expect(list.exit == .status(0) && list.stdout.contains("https://example.com/a"))
+        let json = try fixture.decode(
+            QueueReport.self, try await fixture.control("queue", "--state", "queued", "--json"))
+        #expect(json.source == .file && json.entries.map(\.entry) == [1, 2, 3, 4])
+        let shell = try await ChildProcess.run(
+            "/usr/bin/sqlite3",
+            ["-readonly", fixture.database, "SELECT pending, count(*) FROM timeline GROUP BY 1 ORDER BY 1"])
+        #expect(shell.stdout == "|4\ncreation|2\nedit|1\n")
+
+        // Without a terminal nothing is given up unasked.
+        #expect(try await fixture.control("queue", "drop", "4").exit == .status(2))
+        #expect(try await fixture.control("queue", "drop", "4", "--yes").stdout == "dropped #4\n")
+        let gone = try await fixture.control("queue", "drop", "4", "--yes", "--json")
+        #expect(try error(fixture, gone).code == "entry_not_changeable")
+
+        let once = try await fixture.run(["--once"])
+        #expect(once.exit == .status(0), "\(once.stderr)")
+        #expect(fixture.server.captures.map(\.url) == ["https://example.com/a"])
+        #expect(fixture.server.item(items[0].id)?.summary == "new")
+        #expect(fixture.server.item(items[1].id) == nil)
+        #expect(try await fixture.control("queue", "--json").stdout.contains(#""total" : 0"#))
+    }
+
+    @Test func whatWasNeverSentCollapses() async throws {
+        let fixture = try await fixture()
+        let made = try fixture.decode(
+            WriteReport.self, try await fixture.control("note", "a note", "--json"))
+        let id = try #require(made.writes[0].itemID)
+        let edited = try fixture.decode(
+            WriteReport.self, try await fixture.control("edit", id, "--title", "A title", "--json"))
+        #expect(edited.writes[0].supersedes == [1])
+        let deleted = try await fixture.control("delete", id)
+        #expect(deleted.exit == .status(0))
+        #expect(deleted.stdout.hasPrefix("nothing to send for #3"), "\(deleted)")
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        #expect(fixture.server.appliedWrites.total == 0)
+    }
+
+    @Test func droppingACreationDropsWhatIsQueuedBehindIt() async throws {
+        let fixture = try await fixture()
+        let made = try fixture.decode(
+            WriteReport.self, try await fixture.control("capture", "https://example.com/a", "--json"))
+        let id = try #require(made.writes[0].itemID)
+        #expect(try await fixture.control("edit", id, "--summary", "later").exit == .status(0))
+        let report = try fixture.decode(
+            DropReport.self, try await fixture.control("queue", "drop", "1", "--yes", "--json"))
+        #expect(report.dropped == [1, 2] && report.dependents == [2])
+        #expect(try StoreReader(path: fixture.database).summary().waiting == 0)
+    }
+
+    // MARK: What is meant
+
+    @Test(arguments: [true, false])
+    func aBeginningOfAnIDIsEnoughIfItIsUnique(isDaemonRunning: Bool) async throws {
+        var items = DevItem.generate(count: 6)
+        items[0].id = "aaaa1111-0000-4000-8000-000000000001"
+        items[1].id = "aaaa2222-0000-4000-8000-000000000002"
+        let fixture = try await fixture(items: items)
+        let daemon = isDaemonRunning ? try await fixture.startReady() : nil
+        let ambiguous = try await fixture.control("edit", "aaaa", "--title", "x", "--json")
+        #expect(ambiguous.exit == .status(1))
+        let refused = try fixture.decode(WriteReport.self, ambiguous).writes[0].error
+        #expect(refused?.code == "item_ambiguous")
+        #expect(refused?.message.contains(items[0].id) ?? false && refused?.message.contains(items[1].id) ?? false)
+        let unknown = try await fixture.control("delete", "aaaa1", "bbbbbbbbbbbbbbbb")
+        #expect(unknown.exit == .status(1))
+        #expect(unknown.stdout.hasPrefix("queued #1"), "\(unknown)")
+        #expect(unknown.stderr.contains("bbbbbbbbbbbbbbbb"), "\(unknown)")
+        #expect(try entries(fixture).map(\.itemID) == [items[0].id])
+        if let daemon { #expect(try await daemon.terminate() == .status(0)) }
+    }
+
+    // MARK: What is refused
+
+    @Test(arguments: [true, false])
+    func linesThatAreRefusedAreNamedAndTheOthersAccepted(isDaemonRunning: Bool) async throws {
+        let fixture = try await fixture()
+        let daemon = isDaemonRunning ? try await fixture.startReady() : nil
+        fixture.server.refuseConnections()
+        let lines = [
+            "https://example.com/first",
+            "not a URL",
+            "",
+            #"{"note": "half a pair: \ud800"}"#,
+            #"{"note": "the other half: \udc00 "}"#,
+            #"{"note": "a whole pair: \ud83d\ude00"}"#,
+            #"{"note": "a NUL: \u0000"}"#,
+            #"{"note": "fine", "tags": ["work", "\ud83d"]}"#,
+            #"{"url": "https://example.com/b", "titel": "misspelt"}"#,
+            #"{"url": "https://example.com/c", "type": "auto"}"#,
+            #"{"note": "truncated"#,
+            "https://example.com/last",
+        ]
+        let ended = try await fixture.control("capture", "--stdin", "--json", input: lines.joined(separator: "\n"))
+        #expect(ended.exit == .status(1))
+        let report = try fixture.decode(CaptureReport.self, ended)
+        #expect(report.lines == 12 && report.accepted == 3 && report.refused == 8)
+        #expect(report.refusals.map(\.line).sorted() == [2, 4, 5, 7, 8, 9, 10, 11])
+        let reasons = Dictionary(report.refusals.map { ($0.line, $0.error.message) }) { first, _ in first }
+        for line in [4, 5, 8] { #expect(reasons[line]?.contains("surrogate") ?? false, "\(reasons)") }
+        #expect(reasons[7]?.contains("NUL") ?? false)
+        #expect(reasons[9]?.contains("titel") ?? false)
+        #expect(reasons[10]?.contains("auto") ?? false)
+        for line in [2, 4, 5, 7, 8, 9, 10, 11] { #expect(ended.stderr.contains("line \(line): "), "\(ended.stderr)") }
+        let accepted = try entries(fixture).sorted { $0.id < $1.id }.map(\.payload)
+        #expect(
+            accepted == [
+                .create(NewItem(url: "https://example.com/first")), .create(NewItem(note: "a whole pair: 😀")),
+                .create(NewItem(url: "https://example.com/last")),
+            ])
+        if let daemon { #expect(try await daemon.terminate() == .status(0)) }
+    }
+
+    @Test func whatTheServerWouldRefuseIsRefusedWithFieldAndLength() async throws {
+        let fixture = try await fixture()
+        let cases: [([String], String)] = [
+            (["note", String(repeating: "x", count: 50_001)], "note: 50001 characters, at most 50000 are allowed"),
+            (["note", "x", "--title", String(repeating: "é", count: 501)], "title: 501 characters, at most 500"),
+            (["note", "x", "--tag", "no_underscores"], "tag"),
+            (["note", "x", "--title", ""], "title: it is empty"),
+            (["capture", "ftp://example.com/"], "url: "),
+            (["capture", "https://example.com/", "--type", "auto"], "type: auto is not sent"),
+            (["edit", "0", "--summary", String(repeating: "s", count: 5_001)], "summary: 5001 characters"),
+        ]
+        for (arguments, words) in cases {
+            let child = try fixture.startControl(arguments)
+            #expect(try await child.waitForExit() == .status(1), "\(arguments.prefix(2))")
+            let talk = child.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(talk.contains(words), "\(child.stderr)")
+            #expect(talk.contains("Nothing was queued."), "\(child.stderr)")
+        }
+        #expect(try entries(fixture).isEmpty)
+    }
+
+    @Test func argumentsThatAreNotUTF8AreAUsageError() async throws {
+        let fixture = try await fixture()
+        let child = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", #"exec "$0" --config "$1" note "$(printf 'caf\351')""#,
+                try BuiltProducts.executable("prsnlctl"), fixture.configuration,
+            ])
+        #expect(try await child.waitForExit() == .status(2), "\(child.stderr)")
+        let piped = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", #"printf 'caf\351' | "$0" --config "$1" note -"#, try BuiltProducts.executable("prsnlctl"),
+                fixture.configuration,
+            ])
+        #expect(try await piped.waitForExit() == .status(1))
+        #expect(piped.stderr.contains("not UTF-8"), "\(piped.stderr)")
+        #expect(try entries(fixture).isEmpty)
+    }
+
+    // MARK: Who has the file
+
+    @Test func aDaemonThatStartsWhileCommandsWriteWaitsForThemAndTheyForIt() async throws {
+        let fixture = try await fixture()
+        let lines = (1...2_000).map { "https://example.com/\($0)\n" }
+        let many = try fixture.startControl(["capture", "--stdin"], input: lines.joined())
+        // Some of the lines have been written, and more are to come.
+        try await eventually("the first group") { try StoreReader(path: fixture.database).summary().waiting > 0 }
+        let daemon = try fixture.start()
+        let one = try await fixture.control("note", "meanwhile")
+        #expect(one.exit == .status(0), "\(one)")
+        #expect(try await many.waitForExit() == .status(0), "\(many.stderr)")
+        try await eventually("everything to be sent") {
+            try StoreReader(path: fixture.database).summary().waiting == 0
+        }
+        #expect(fixture.server.captures.count == 2_001)
+        #expect(Set(fixture.server.captures.map { $0.url ?? "" }).count == 2_001)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aCommandWaitsForADaemonThatIsStarting() async throws {
+        let fixture = try await fixture()
+        // Each daemon is hardly there when it is asked.
+        for number in 1...5 {
+            let daemon = try fixture.start()
+            let ended = try await fixture.control("capture", "https://example.com/\(number)")
+            #expect(ended.exit == .status(0), "\(ended)")
+            try await eventually("the daemon to run") { daemon.stderr.contains("prsnld \(ProductVersion.current)") }
+            #expect(try await daemon.terminate() == .status(0), "\(daemon.stderr)")
+        }
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        #expect(fixture.server.captures.count == 5)
+    }
+}
