@@ -44,7 +44,9 @@ extension RetryReport: Report {
     public func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if touched == 0 {
-            lines.append("Nothing to do.")
+            // The daemon is told all the same, and does not wait for its next look at a server that was away.
+            let isTried = !dryRun && source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
+            lines.append(isTried ? "Nothing to change; what is due is tried now." : "Nothing to do.")
         } else {
             let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
             // The total counts all; the numbers are the first of them.

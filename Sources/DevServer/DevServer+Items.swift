@@ -98,6 +98,14 @@ extension DevServer {
         shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime).access }
     }
 
+    /// Takes a login token of an earlier server, as a real one does after a restart.
+    public func acceptToken(_ token: String, of account: DevAccount = .owner, lifetime: Duration? = nil) {
+        shared.state.withLock { state in
+            let end = state.now.advanced(by: lifetime ?? state.configuration.tokenLifetime)
+            state.accessTokens[token] = .init(account: account, expiresAt: end)
+        }
+    }
+
     /// Login tokens given out so far are now expired: answered as the test user.
     public func expireTokens() { shared.state.withLock { $0.expireTokens() } }
 

@@ -18,7 +18,7 @@ struct Arguments {
           --port N             0 for any free port (default 0)
           --ties N             so many items share each createdAt (default 1)
           --seed N             other items for another number (default 1)
-          --token FILE         write a valid login token to FILE (dialect C), mode 600
+          --token FILE         write a valid login token to FILE (dialect C), mode 600; one that is there stays valid
           --token-lifetime S   seconds until a login token expires (default 1800; with --token: one year)
           --api-key KEY        the key to ask for (dialects P and E; default fake-owner-api-key)
           --api-key-file FILE  write that key to FILE, mode 600

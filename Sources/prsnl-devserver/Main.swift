@@ -51,7 +51,12 @@ enum Main {
         server.prepareAnswers()
         if let file = arguments.tokenFile {
             let lifetime = Duration.seconds(arguments.tokenLifetime ?? 365 * 86_400)
-            try writeFile(server.issueToken(for: configuration.accounts[0], lifetime: lifetime) + "\n", to: file)
+            let account = configuration.accounts[0]
+            if let token = readLine(of: file) {
+                server.acceptToken(token, of: account, lifetime: lifetime)
+            } else {
+                try writeFile(server.issueToken(for: account, lifetime: lifetime) + "\n", to: file)
+            }
         }
         if let file = arguments.apiKeyFile { try writeFile(configuration.accounts[0].apiKey + "\n", to: file) }
         put("listening on \(server.url)\n", on: STDOUT_FILENO)
@@ -79,6 +84,17 @@ enum Main {
             if count < 0 { return }  // nobody reads it any more
             bytes = bytes.dropFirst(count)
         }
+    }
+
+    /// The first line of a file; `nil` where there is none.
+    private static func readLine(of path: String) -> String? {
+        let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = max(0, read(file, &bytes, bytes.count))
+        let line = String(decoding: bytes[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        return line.isEmpty ? nil : line
     }
 
     /// Replaces a file in one step, readable by its owner only.

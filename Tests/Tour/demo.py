@@ -1,9 +1,13 @@
 """`make demo`: the tour of `make run` without a keyboard. Each step checks what it shows; the first that does not hold
 ends the tour with exit code 1."""
 
+import contextlib
+import json
 import os
+import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -12,8 +16,9 @@ import tour
 from tour import Failed, wait_until
 
 ITEMS = 5_000
-# Ties, so that the pages' borders fall into groups of equal times.
-OPTIONS = ["--items", str(ITEMS), "--dialect", "C", "--seed", "7", "--ties", "7"]
+# Ties, so that the pages' borders fall into groups of equal times. Edits work: releases of the main server are in use that
+# answer each of them with 500.
+OPTIONS = ["--items", str(ITEMS), "--dialect", "C", "--seed", "7", "--ties", "7", "--patch-works"]
 # 50 pages at 60 ms each: slow enough that the kill surely comes half-way.
 PAGE_COST = ["--page-cost", "60"]
 PAGES = ITEMS // 100
@@ -37,6 +42,25 @@ class Steps:
 
 def show(text):
     print("".join(f"   | {line}\n" for line in text.rstrip().splitlines()), end="")
+
+
+def typed(words, code, text, complaint=""):
+    """What a person would have typed, and seen."""
+    print(f"   $ {shlex.join(words)}")
+    show(text + complaint)
+    return code, text
+
+
+def control(setting, *words):
+    return typed(["prsnlctl", *words], *setting.control(*words))
+
+
+def read(setting, sql):
+    """The file, by the sqlite3 of the system."""
+    words = ["sqlite3", "-readonly", os.path.basename(setting.database), sql]
+    done = subprocess.run(
+        words, cwd=os.path.dirname(setting.database), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return typed(words, done.returncode, done.stdout, done.stderr)
 
 
 def compare(steps, server, setting, text):
@@ -71,6 +95,79 @@ def resume(steps, server, setting, daemon, kept):
     steps.check(daemon.is_running, "the daemon has pulled the rest")
     missing = PAGES - kept // 100
     steps.check(asked < PAGES, f"{asked} pages asked for where a new start takes {PAGES} ({missing} were missing)")
+
+
+def write_offline(steps, server, setting):
+    """Three creations, an edit and a deletion, while no server is there.
+
+    Returns the items that were edited and deleted, by id."""
+    steps.start("Stop the server, and go on writing")
+    server.end()
+    (edited, _), (deleted, _) = items = setting.query("SELECT id, title FROM timeline LIMIT 2")
+    commands = [
+        ("capture", "https://example.org/a-long-read", "--title", "For the train", "--tag", "later"),
+        ("capture", "https://example.net/", "--note", "They have a new front page"),
+        ("note", "Milk, bread, coffee", "--tag", "shopping"),
+        ("edit", short(edited), "--title", "A better title"),
+        ("delete", short(deleted)),
+    ]
+    for number, words in enumerate(commands, start=1):
+        code, text = control(setting, *words)
+        steps.check(code == 0 and text.startswith(f"queued #{number} "), f"#{number} is on the disk")
+    wait_until(lambda: setting.status()["daemon"]["connectivity"]["state"] == "unreachable", "the daemon to notice")
+    code, text = control(setting, "status")
+    steps.check(code == 0 and setting.status()["outbox"]["waiting"] == len(commands), "status says that five writes wait")
+    control(setting, "queue")
+    queue = json.loads(setting.control("queue", "--json")[1])
+    steps.check(
+        [entry["state"] for entry in queue["entries"]] == ["queued"] * len(commands), "queue lists them, all of them queued")
+    read(setting, "SELECT pending, type, title, url FROM timeline WHERE pending IS NOT NULL")
+    pending = setting.query("SELECT pending FROM timeline WHERE pending IS NOT NULL ORDER BY pending")
+    steps.check(
+        pending == [("creation",)] * 3 + [("edit",)], "the timeline shows what was made and edited here, marked as pending")
+    steps.check(
+        setting.query("SELECT 1 FROM timeline WHERE id = ?", deleted) == [], "and no more what was deleted here")
+    return dict(items)
+
+
+def short(id):
+    return id[:8]
+
+
+def deliver(steps, server, setting, touched):
+    edited, deleted = touched
+    steps.start("Start the server: they arrive, each once")
+    code, _ = control(setting, "retry-queue")
+    steps.check(code == 0, "retry-queue: try now, not when the daemon would next look whether the server is back")
+    left = 5
+
+    def is_empty():
+        nonlocal left
+        count = setting.query("SELECT waiting FROM sync_state")[0][0]
+        if count != left:
+            print(f"   {count} left")
+        left = count
+        return count == 0
+
+    wait_until(is_empty, "the queue to be empty", 60)
+    control(setting, "queue", "--all")
+    writes = server.writes()
+    steps.check(
+        writes == {"created": 3, "updated": 1, "deleted": 1}, "the server has applied 3 creations, 1 edit, 1 deletion")
+    steps.check(
+        sorted(item["url"] or item["content"] for item in server.captures())
+        == ["Milk, bread, coffee", "https://example.net/", "https://example.org/a-long-read"], "of the three that were made")
+    titles = {item["id"]: item["title"] for item in server.items()}
+    steps.check(titles.get(edited) == "A better title" and deleted not in titles, "and of the two that it had")
+    code, text = control(setting, "note", "And one that goes straight through", "--wait=30s")
+    steps.check(code == 0 and text.startswith("delivered #6 "), "with --wait it is told when the server has it")
+    # The server works on what is new for some seconds, and changes it.
+    server.post("/__dev/settle")
+    code, text = control(setting, "sync", "--full", "--wait")
+    steps.check(code == 0, "`prsnlctl sync --full --wait` ends with 0")
+    pending = setting.query("SELECT id FROM timeline WHERE pending IS NOT NULL")
+    steps.check(pending == [], "nothing is marked as pending any more")
+    compare(steps, server, setting, "every id and every field is as in the server's own list")
 
 
 def find_changes(steps, server, setting):
@@ -109,17 +206,22 @@ def run():
     directory = tempfile.mkdtemp(prefix="prsnl-demo-")
     log = None
     try:
-        with tour.DevServer(directory, *OPTIONS, *PAGE_COST) as server:
+        with contextlib.ExitStack() as children:
+            server = children.enter_context(tour.DevServer(directory, *OPTIONS, *PAGE_COST))
             print(f"The server: {server.url}, the file: {directory}/prsnl.sqlite")
             setting = tour.Setting(directory, server.url, server.token_file)
             log = setting.log
             kept = kill_half_way(steps, server, setting)
-            with setting.daemon() as daemon:
-                resume(steps, server, setting, daemon, kept)
-                steps.start("Compare the copy with the server's own list")
-                compare(steps, server, setting, f"{ITEMS:,} items: every id and every field is the same")
-                find_changes(steps, server, setting)
-                status_and_end(steps, setting, daemon)
+            daemon = children.enter_context(setting.daemon())
+            resume(steps, server, setting, daemon, kept)
+            steps.start("Compare the copy with the server's own list")
+            compare(steps, server, setting, f"{ITEMS:,} items: every id and every field is the same")
+            touched = write_offline(steps, server, setting)
+            # Its items are made up, and so the same again.
+            again = children.enter_context(tour.DevServer(directory, *OPTIONS, "--port", server.port))
+            deliver(steps, again, setting, touched)
+            find_changes(steps, again, setting)
+            status_and_end(steps, setting, daemon)
     except Failed:
         if log and os.path.exists(log):
             print("   The end of the daemon's log:")

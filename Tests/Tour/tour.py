@@ -137,6 +137,18 @@ class DevServer(Child):
         """How many requests were answered so far, by "METHOD /path"; what the tours ask themselves is not counted."""
         return json.loads(self.get("/__dev/requests"))["endpoints"]
 
+    @property
+    def port(self):
+        return str(urllib.parse.urlsplit(self.url).port)
+
+    def writes(self):
+        """How many writes it applied, by kind, answered or not."""
+        return json.loads(self.get("/__dev/writes"))
+
+    def captures(self):
+        """What was captured, as it came in."""
+        return [json.loads(line) for line in self.get("/__dev/captures").splitlines()]
+
     def timeline_requests(self):
         return self.requests().get("GET /api/timeline", 0)
 
