@@ -58,11 +58,12 @@ struct CreationSearch: Sendable {
                     isDoubtful = true  // rewritten by the server, or another note that begins the same way
                 }
             } else if candidate.item.status == TimelineItem.pendingStatus {
-                isUnsettled = isUnsettled || hasOurTitle(candidate.item) || candidate.item.title == nil
+                isUnsettled = true
             } else if hasDerivedTitle(candidate.item) {
                 matches.append(candidate.item.id)
-            } else if hasOurTitle(candidate.item) {
-                // Any number of notes may be called "Groceries": to take another one for ours would lose ours.
+            } else {
+                // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
+                // another title may be ours, and retitled elsewhere: to take it for another would double ours.
                 isDoubtful = true
             }
         }

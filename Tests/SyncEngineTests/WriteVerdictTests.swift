@@ -147,6 +147,9 @@ import Testing
         #expect(finding(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
         #expect(finding(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
         #expect(finding(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
+        // Retitled by somebody else before its text could be read.
+        #expect(finding(candidate("a", title: "Theirs", status: "pending")) == .unsettled)
+        #expect(finding(candidate("a", title: "Theirs", status: "failed")) == .ambiguous)
         #expect(
             finding(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
                 == .ambiguous)
