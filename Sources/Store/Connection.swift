@@ -28,6 +28,10 @@ final class Connection {
         sqlite3_busy_timeout(handle, Self.patience)
         // The file may have been prepared by somebody else: no functions with side effects from its schema.
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        // A statement is planned once, not again for each value: a parameter that is compared with what a partial index
+        // asks for (`state = ?` and `WHERE state = 'unknown'`) would have it compiled anew after each binding
+        // (https://sqlite.org/queryplanner-ng.html#qpsg).
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     }
 
     deinit {
