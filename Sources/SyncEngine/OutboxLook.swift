@@ -35,8 +35,15 @@ struct OutboxLook: Sendable {
             if item.url != nil, dialect == .cursor { return try await lookForURL(item, task) }
             return try await search(item, task, interval: interval)
         case .edit(let edit): return try await compare(edit, task)
-        case .delete: return .notApplied  // sending it once more does no harm, and its answer tells
+        case .delete: return try await lookForDeleted(task)
         }
+    }
+
+    /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
+    private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> Conclusion {
+        let item = try await ask { () async throws(APIError) in try await client.item(task.entry.itemID) }
+        try await prove()
+        return item == nil ? .applied(Settlement.Delivery(), remark: nil) : .notApplied
     }
 
     // MARK: Edits

@@ -50,12 +50,16 @@ extension Replayer {
         var attempt = OutboxAttempt(.look, startedAt: time.now())
         attempt.verdict = "look"
         attempt.errorCode = failure.error.code.rawValue
-        let outcome: Settlement.Outcome =
-            task.entry.state == .unknown
-            ? .unknown(lookAt: at, absentSince: task.evidence?.absentSince) : .queued(at: at, isFailure: true)
+        let isUnknown = task.entry.state == .unknown
+        var outcome: Settlement.Outcome =
+            isUnknown ? .unknown(lookAt: at, absentSince: task.evidence?.absentSince) : .queued(at: at, isFailure: true)
+        var error = failure.error
+        if let age = tooOld(task) {
+            outcome = .parked(theirs: nil)
+            error = isUnknown ? .undecidable : age
+        }
         _ = await record(
-            Settlement(
-                entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: failure.error),
+            Settlement(entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: error),
             &memory)
     }
 
