@@ -39,11 +39,15 @@ let package = Package(
         .executableTarget(
             name: "prsnl-devserver", dependencies: ["DevServer", "PRSNLCore", "CLinux"], swiftSettings: strict),
 
-        // A figure of the benchmarks that needs the engine itself, and a clock of its own.
+        // Figures of the benchmarks that need the engine itself, and a clock of its own.
         .executableTarget(
             name: "prsnl-simulate-day",
             dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
             path: "Tests/Benchmarks/SimulateDay", swiftSettings: strict),
+        .executableTarget(
+            name: "prsnl-simulate-queue",
+            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            path: "Tests/Benchmarks/SimulateQueue", swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
             swiftSettings: strict),

@@ -11,6 +11,8 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
     private var prepared: [String: Statement] = [:]
+    /// `nil` until it was set.
+    private var isDurable: Bool?
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
         self.path = path
@@ -28,6 +30,10 @@ final class Connection {
         sqlite3_busy_timeout(handle, Self.patience)
         // The file may have been prepared by somebody else: no functions with side effects from its schema.
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        // A statement is planned once, not again for each value: a parameter that is compared with what a partial index
+        // asks for (`state = ?` and `WHERE state = 'unknown'`) would have it compiled anew after each binding
+        // (https://sqlite.org/queryplanner-ng.html#qpsg).
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     }
 
     deinit {
@@ -66,9 +72,12 @@ final class Connection {
         prepared = [:]
     }
 
-    /// Back to an fsync per checkpoint, not per commit: what is pulled can be pulled again (https://sqlite.org/wal.html).
-    func relax() {
-        sqlite3_exec(handle, "PRAGMA synchronous = NORMAL", nil, nil, nil)
+    /// Whether each commit is followed by an fsync (FULL), or each checkpoint only (NORMAL: https://sqlite.org/wal.html).
+    /// SQLite carries the PRAGMA out while it compiles it, so that it cannot be prepared once: it is given on a change only.
+    func synchronize(durably: Bool) throws(SQLiteFailure) {
+        guard isDurable != durably else { return }
+        try execute("PRAGMA synchronous = \(durably ? "FULL" : "NORMAL")")
+        isDurable = durably
     }
 
     func double(_ sql: String) throws(SQLiteFailure) -> Double {
@@ -97,10 +106,10 @@ final class Connection {
     /// BEGIN IMMEDIATE, because a transaction that begins by reading cannot wait for a lock when it comes to write
     /// (https://sqlite.org/lang_transaction.html).
     func transaction<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
-        try execute("BEGIN IMMEDIATE")
+        try cached("BEGIN IMMEDIATE").run()
         do {
             let result = try body()
-            try execute("COMMIT")
+            try cached("COMMIT").run()
             return result
         } catch {
             // Some failures (a full disk, for one) have already rolled back by themselves; then there is nothing open.

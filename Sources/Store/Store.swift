@@ -101,8 +101,7 @@ public actor Store {
 
     /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
     private static func doubtWhatWasBeingSent(_ connection: Connection) throws(SQLiteFailure) {
-        try connection.execute("PRAGMA synchronous = FULL")
-        defer { connection.relax() }
+        try connection.synchronize(durably: true)
         try connection.transaction { () throws(SQLiteFailure) in
             let doubted = try connection.prepare(
                 """
@@ -129,10 +128,11 @@ public actor Store {
                 .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
         }
         connection.keepWriteAheadLog()
-        connection.relax()
-        // The WAL is cut back to this size when it starts over. A checkpoint after 16 MiB of it rather than after 4: the pages
-        // that every move of the outbox writes are then copied back a fourth as often.
-        try connection.execute("PRAGMA journal_size_limit = 8388608")
+        try connection.synchronize(durably: false)
+        // The WAL is cut back to this size when it starts over: a little more than it has at a checkpoint, because writing
+        // over what is there costs the file system less than appending. A checkpoint after 16 MiB of it rather than after
+        // 4: the pages that every move of the outbox writes are then copied back a fourth as often.
+        try connection.execute("PRAGMA journal_size_limit = 20971520")
         try connection.execute("PRAGMA wal_autocheckpoint = 4096")
         return connection
     }
@@ -195,8 +195,7 @@ public actor Store {
         if let refusal { throw refusal }
         try checkIdentity()
         do {
-            if durably { try connection.execute("PRAGMA synchronous = FULL") }
-            defer { if durably { connection.relax() } }
+            try connection.synchronize(durably: durably)
             let result = try connection.transaction { () throws(SQLiteFailure) in
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
                 return try body(connection)

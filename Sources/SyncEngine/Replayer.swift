@@ -70,6 +70,8 @@ final class Replayer: Sendable {
     static let proofLife: Duration = .seconds(300)
     /// While much is delivered, pulls look for it this often.
     private static let betweenHeads: Duration = .seconds(30)
+    /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
+    private static let longPause: Duration = .seconds(10)
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
 
@@ -95,6 +97,7 @@ final class Replayer: Sendable {
                 memory.unseenSince = nil
                 wantsHead()
             }
+            if wait > Self.longPause { await store.releaseMemory() }
             counting.withLock { $0.wakesAt = time.uptime() + wait }
             await wakeup.wait(atMost: wait, time: time)
         }

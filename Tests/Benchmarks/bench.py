@@ -11,8 +11,10 @@ import time
 import measure
 import rows
 import tour
+import writes
 from tour import Failed
 
+ALL = {**rows.ALL, **writes.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 
@@ -39,15 +41,15 @@ def save(lines):
 
 def run():
     wanted = [name for name in os.environ.get("ROWS", "").replace(",", " ").split() if name]
-    unknown = [name for name in wanted if name not in rows.ALL]
+    unknown = [name for name in wanted if name not in ALL]
     if unknown:
-        raise Failed(f"no such row: {', '.join(unknown)}; there are {', '.join(rows.ALL)}")
+        raise Failed(f"no such row: {', '.join(unknown)}; there are {', '.join(ALL)}")
     head = [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), *measure.machine()]
     print("\n".join(head))
     begin = time.monotonic()
     results, failures = [], 0
     with rows.Bench() as bench:
-        for name, row in rows.ALL.items():
+        for name, row in ALL.items():
             if wanted and name not in wanted:
                 continue
             print(f"\n{name} …", flush=True)

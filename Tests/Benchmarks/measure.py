@@ -1,5 +1,6 @@
 """What a process costs, as the kernel and the file itself say it."""
 
+import math
 import os
 import platform
 import re
@@ -21,10 +22,10 @@ MEBIBYTE = 1 << 20
 class Run:
     """A process from its start to its end: wall and CPU seconds, bytes that it had the kernel write (getrusage(2))."""
 
-    def __init__(self, arguments, watch=False, expected=(0,), output=subprocess.DEVNULL):
+    def __init__(self, arguments, watch=False, expected=(0,), input=subprocess.DEVNULL, output=subprocess.DEVNULL):
         begin = time.perf_counter()
         process = subprocess.Popen(
-            arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, env=tour.clean_environment())
+            arguments, stdin=input, stdout=output, stderr=subprocess.PIPE, env=tour.clean_environment())
         # A full pipe would stop the process.
         complaint = []
         drain = threading.Thread(target=lambda: complaint.append(process.stderr.read()))
@@ -159,6 +160,16 @@ class FileWatch:
 
 def median(values):
     return statistics.median(values)
+
+
+def percentile(values, share):
+    """The smallest value that so large a share of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def mebibytes(value):
+    return f"{value / MEBIBYTE:.1f} MiB"
 
 
 def machine():

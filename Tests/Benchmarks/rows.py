@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 import tour
-from measure import MEBIBYTE, FileWatch, MemoryWatch, Run, bytes_written, median, status_of, wake_ups
+from measure import MEBIBYTE, FileWatch, MemoryWatch, Run, bytes_written, mebibytes, median, status_of, wake_ups
 from tour import Failed, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -89,10 +89,6 @@ def once(setting, items, **options):
 
 def seconds(value):
     return f"{value:.2f} s"
-
-
-def mebibytes(value):
-    return f"{value / MEBIBYTE:.1f} MiB"
 
 
 def full_pull(bench):

@@ -160,11 +160,12 @@ class Setting:
         self.database = os.path.join(directory, f"{name}.sqlite")
         self.path = os.path.join(directory, f"{name}.conf")
         self.log = os.path.join(directory, f"{name}.log")
+        self.socket = os.path.join(directory, f"{name}.sock")
         values = {
             "server_url": server_url,
             "api_key_file": token_file,
             "database": self.database,
-            "control_socket": os.path.join(directory, f"{name}.sock"),
+            "control_socket": self.socket,
             **keys,
         }
         with open(self.path, "w") as file:
