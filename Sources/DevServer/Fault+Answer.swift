@@ -50,7 +50,8 @@ extension Fault {
             response.headers.append(("location", target))
         case .rateLimit(let retryAfter): retryAfter.answer(&response, now: now)
         case .huge(let bytes, let gzip): response.answerHuge(bytes: bytes, gzip: gzip)
-        case .hold, .holdAnswer, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive, .answerAfterApplying,
+        case .hold, .holdAnswer, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive,
+            .answerAfterApplying,
             .truncate, .drip, .stall:
             return false
         }

@@ -44,6 +44,7 @@ extension SendEvidence {
         var object = JSONObject()
         object.add("server_time", serverTime.description)
         object.add("known_ids", knownIDs)
+        object.add("known_down_to", knownDownTo?.description)
         object.add("absent_since", absentSince?.description)
         return object.text
     }
@@ -54,6 +55,7 @@ extension SendEvidence {
         else { return nil }
         self.init(
             serverTime: serverTime, knownIDs: members.lists["known_ids"] ?? [],
+            knownDownTo: members.text["known_down_to"].flatMap { Timestamp($0) },
             absentSince: members.text["absent_since"].flatMap { Timestamp($0) })
     }
 }

@@ -26,12 +26,17 @@ public struct SendEvidence: Sendable, Equatable {
     public var serverTime: Timestamp
     /// The ids of the newest items.
     public var knownIDs: [String]
-    /// When a look first found nothing; one is not enough, because servers show new items late.
+    /// All items that are newer than this are among `knownIDs`; `nil` where all items are.
+    public var knownDownTo: Timestamp?
+    /// When (by the server's clock) a look first found nothing; one is not enough, because servers show new items late.
     public var absentSince: Timestamp?
 
-    public init(serverTime: Timestamp, knownIDs: [String], absentSince: Timestamp? = nil) {
+    public init(
+        serverTime: Timestamp, knownIDs: [String], knownDownTo: Timestamp? = nil, absentSince: Timestamp? = nil
+    ) {
         self.serverTime = serverTime
         self.knownIDs = knownIDs
+        self.knownDownTo = knownDownTo
         self.absentSince = absentSince
     }
 }

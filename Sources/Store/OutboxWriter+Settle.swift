@@ -43,6 +43,10 @@ extension OutboxWriter {
             return try deliver(task, settlement, delivery, statements, reachable: reachable)
         case .queued(let at, let isFailure):
             try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
+            if task.entry.kind == .edit {
+                try giveWayToDeletion(task.entry, from: .queued)
+                try refreshLocalEdit(task.entry.itemID)
+            }
         case .unknown(let lookAt, let absentSince):
             // Without a note of what the server had before, nothing can be told from it afterwards.
             var evidence = task.evidence
@@ -56,7 +60,8 @@ extension OutboxWriter {
             try update(
                 settlement, to: .parked, dueAt: nil, failures: 0, maybeApplied: isUndecidable,
                 evidence: isUndecidable ? task.evidence : nil, theirs: theirs)
-            if task.entry.kind == .edit { try giveWayToDeletion(task.entry) }
+            if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .parked) }
+            if task.entry.kind.isCreation, !isUndecidable { try collapse(task.entry) }
             try refreshLocalEdit(task.entry.itemID)
         }
         if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
@@ -157,12 +162,27 @@ extension OutboxWriter {
         return left
     }
 
-    /// A deletion takes the place of parked edits, also of one that was under way when the deletion was accepted.
-    private mutating func giveWayToDeletion(_ edit: OutboxEntry) throws(SQLiteFailure) {
+    /// A deletion takes the place of edits that the server does not have, also of one that was under way when the deletion
+    /// was accepted.
+    private mutating func giveWayToDeletion(
+        _ edit: OutboxEntry, from state: OutboxEntry.State
+    ) throws(SQLiteFailure) {
         let deletion = try open(edit.itemID).first { $0.kind == .delete && $0.state == .queued && $0.id > edit.id }
         guard let deletion else { return }
-        try move(edit.id, from: .parked, to: .superseded, supersededBy: deletion.id)
+        try move(edit.id, from: state, to: .superseded, supersededBy: deletion.id)
         try advance(edit.itemID)
+    }
+
+    /// A creation that the server has refused while its item's deletion waited behind it: nothing is left to send.
+    private mutating func collapse(_ creation: OutboxEntry) throws(SQLiteFailure) {
+        let open = try open(creation.itemID)
+        guard let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued }) else { return }
+        for entry in open where entry.id != deletion.id && (entry.state == .queued || entry.state == .parked) {
+            try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion.id)
+        }
+        try move(
+            deletion.id, from: .queued, to: .superseded, remark: "nothing to send: the server never had the item")
+        try removeLocalItem(entry: creation.id)
     }
 
     /// What waits behind a creation that the server has under an id which nobody knows.

@@ -217,6 +217,44 @@ extension Store {
         }
     }
 
+    /// Longer than any entry is made to wait.
+    public static let longestWait: Duration = .seconds(12 * 3_600)
+
+    /// A clock that was set back makes due times of the past look like times to come: such entries are due now.
+    public func distrustDueTimes(now: Timestamp) throws(UserFacingError) {
+        let limit = now.advanced(by: Self.longestWait)
+        let condition = "next_attempt_at > ?1 OR (next_attempt_at > ?2 AND attempts = 0 AND state = 'queued')"
+        let isAhead = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
+                .bind(limit).bind(now).step()
+        }
+        guard isAhead else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare(
+                "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
+            ).bind(limit).bind(now).run()
+        }
+    }
+
+    /// When the entry was first sent without anybody knowing what became of it, before the attempt under way.
+    public func doubtfulSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                """
+                SELECT min(started_at) FROM outbox_attempt
+                WHERE entry_id = ?1 AND purpose = 'send' AND (verdict IS NULL OR verdict = 'look')
+                    AND number < (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+                """
+            ).bind(Int(id))
+            return try row.step() ? row.timestamp(0) : nil
+        }
+    }
+
+    /// Makes `unknown` of what is `sending`; only while nothing is being sent.
+    public func doubtWhatIsSending() throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in try Self.doubtSending(connection) }
+    }
+
     // MARK: Housekeeping
 
     /// Delivered creations that no pull has brought although one that began after the delivery has ended: the item may

@@ -102,16 +102,18 @@ public actor Store {
     /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
     private static func doubtWhatWasBeingSent(_ connection: Connection) throws(SQLiteFailure) {
         try connection.synchronize(durably: true)
-        try connection.transaction { () throws(SQLiteFailure) in
-            let doubted = try connection.prepare(
-                """
-                UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
-                WHERE state = 'sending'
-                """
-            ).runDirect()
-            guard doubted > 0 else { return }
-            try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
-        }
+        try connection.transaction { () throws(SQLiteFailure) in try doubtSending(connection) }
+    }
+
+    static func doubtSending(_ connection: Connection) throws(SQLiteFailure) {
+        let doubted = try connection.prepare(
+            """
+            UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
+            WHERE state = 'sending'
+            """
+        ).runDirect()
+        guard doubted > 0 else { return }
+        try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
     }
 
     private static func open(path: String, isNew: Bool) throws -> Connection {

@@ -23,11 +23,14 @@ struct CreationSearch: Sendable {
     let item: NewItem
     let evidence: SendEvidence
 
-    /// Clocks of one server agree with each other to the second that a Date header has.
-    private static let tolerance: Duration = .seconds(2)
+    /// The clock that writes the Date header, a proxy's perhaps, and the one that stamps items may differ. What was there
+    /// before is told apart by its id.
+    private static let tolerance: Duration = .seconds(600)
 
     /// How far down the newest items are to be read: nothing older can be it.
-    var oldest: Timestamp { evidence.serverTime.advanced(by: .zero - Self.tolerance) }
+    var oldest: Timestamp {
+        max(evidence.serverTime.advanced(by: .zero - Self.tolerance), evidence.knownDownTo ?? .earliest)
+    }
 
     /// Whether the item was not there before the send, by what is known of that moment, and has what we sent with it.
     func isCandidate(_ other: TimelineItem) -> Bool {

@@ -41,7 +41,14 @@ struct OutboxLook: Sendable {
 
     /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
     private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> Conclusion {
-        let item = try await ask { () async throws(APIError) in try await client.item(task.entry.itemID) }
+        let item: ItemDetail?
+        do throws(PullFailure) {
+            item = try await ask { () async throws(APIError) in try await client.item(task.entry.itemID) }
+        } catch {
+            // The answer to the deletion itself will tell.
+            if !error.concernsEverything, error.verdict != .cancelled { return .notApplied }
+            throw error
+        }
         try await prove()
         return item == nil ? .applied(Settlement.Delivery(), remark: nil) : .notApplied
     }
@@ -83,27 +90,29 @@ struct OutboxLook: Sendable {
         return tooSoon(task) ?? .notApplied
     }
 
-    /// What the answer "already exists" means.
-    ///
-    /// - Parameters:
-    ///   - sentAt: When it may have been sent first; `nil` where that was just now, so that it was there before.
-    ///   - since: When it was accepted: an item of ours is not older.
-    func whatWasThere(
-        _ item: NewItem, sentAt: Timestamp?, since: Timestamp
-    ) async throws(PullFailure) -> Settlement.Delivery {
+    /// What the answer "already exists" means: it was there before, or an earlier attempt has made it whose answer was lost.
+    func whatWasThere(_ item: NewItem, _ entry: OutboxEntry) async throws(PullFailure) -> Settlement.Delivery {
+        let sentAt: Timestamp?
+        do {
+            sentAt = try await store.doubtfulSend(of: entry.id)
+        } catch {
+            throw PullFailure(store: error)
+        }
         guard let url = item.url else { return Settlement.Delivery() }
         guard let existing = try await existing(url) else {
             // The server compares the raw text when it refuses, and a cleaned one when it is asked.
             do {
-                if let known = try await store.itemID(url: url) { return Settlement.Delivery(serverID: known) }
+                if let known = try await store.itemID(url: url) {
+                    return try await delivery(of: ExistingItem(id: known), item, sentAt: sentAt)
+                }
             } catch {
-                throw PullFailure(store: error)
+                throw PullFailure(error)
             }
             guard sentAt != nil else { return Settlement.Delivery() }
             // Not pulled yet: one that an earlier attempt has made is among the newest.
             let offset = client.serverClockOffset ?? .zero
             let search = CreationSearch(
-                item: item, evidence: SendEvidence(serverTime: since.advanced(by: offset - .seconds(60)), knownIDs: []))
+                item: item, evidence: SendEvidence(serverTime: entry.acceptedAt.advanced(by: offset), knownIDs: []))
             guard case .found(let id) = search.finding(try await candidates(search)) else {
                 return Settlement.Delivery()
             }
@@ -160,7 +169,13 @@ struct OutboxLook: Sendable {
         let newest = page.items.first?.createdAt ?? .latest
         let serverTime = client.serverClockOffset.map { time.now().advanced(by: $0) } ?? min(time.now(), newest)
         return SendEvidence(
-            serverTime: serverTime, knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id))
+            serverTime: serverTime, knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id),
+            knownDownTo: page.count >= Self.pageSize ? page.items.last.map(place) : nil)
+    }
+
+    /// What the timeline is sorted by. The small server's is the last change, which is never before the creation.
+    private func place(_ item: TimelineItem) -> Timestamp {
+        dialect == .express ? item.updatedAt ?? item.createdAt : item.createdAt
     }
 
     private var firstPage: TimelineRequest.Position { dialect == .cursor ? .before(nil) : .page(1) }
@@ -173,6 +188,9 @@ struct OutboxLook: Sendable {
         let candidates = try await candidates(search)
         try await prove()
         let now = time.now()
+        // By the server's clock: a step of ours must not make ten minutes of one.
+        let serverNow = now.advanced(by: client.serverClockOffset ?? .zero)
+        let isSure = evidence.absentSince.map { serverNow.duration(since: $0) >= interval } ?? false
         switch search.finding(candidates) {
         case .found(let id): return .applied(Settlement.Delivery(serverID: id), remark: "found on the server")
         case .unsettled:
@@ -183,15 +201,11 @@ struct OutboxLook: Sendable {
         case .absent:
             if let soon = tooSoon(task) { return soon }
             // Servers hide new items while they work on them: one look is not enough.
-            guard let since = evidence.absentSince, now.duration(since: since) >= interval else {
-                return .lookAgain(after: interval, absentSince: evidence.absentSince ?? now)
-            }
-            return .notApplied
+            return isSure
+                ? .notApplied : .lookAgain(after: interval, absentSince: evidence.absentSince ?? serverNow)
         case .ambiguous:
-            guard let since = evidence.absentSince, now.duration(since: since) >= interval else {
-                return .lookAgain(after: interval, absentSince: evidence.absentSince ?? now)
-            }
-            return .undecidable
+            return isSure
+                ? .undecidable : .lookAgain(after: interval, absentSince: evidence.absentSince ?? serverNow)
         }
     }
 
@@ -215,11 +229,11 @@ struct OutboxLook: Sendable {
             for item in page.items where search.isCandidate(item) { found[item.id] = item }
             number += 1
             guard page.count >= Self.pageSize, let last = page.items.last else { break }
-            // The small server sorts by the last change, which is never before the creation.
-            let reached = dialect == .express ? last.updatedAt ?? last.createdAt : last.createdAt
-            reachedPast = reached < search.oldest
-            // One microsecond above the last: items that share its time are not skipped.
-            position = dialect == .cursor ? .before(last.createdAt.next) : .page(number)
+            reachedPast = place(last) < search.oldest
+            // One microsecond above the last: items that share its time are not skipped. A page of nothing but that time
+            // is stepped over.
+            let next = TimelineRequest.Position.before(last.createdAt.next)
+            position = dialect != .cursor ? .page(number) : position == next ? .before(last.createdAt) : next
         }
         do {
             let bound = try await store.boundIDs(among: Array(found.keys))

@@ -32,7 +32,10 @@ struct Pace: Sendable, Equatable {
     mutating func noteRefused(at uptime: Duration, retryAfter: Duration) {
         // The last one is the one that was refused.
         _ = sent.popLast()
-        window = max(.seconds(1), min(retryAfter, .seconds(3_600)))
+        let asked = max(.seconds(1), min(retryAfter, .seconds(3_600)))
+        // A limit belongs to its window.
+        if asked != window { limit = nil }
+        window = asked
         let accepted = sent.count { uptime - $0 < window }
         // None at all: somebody else has used the window up, which says nothing about its size.
         if accepted > 0 { limit = min(limit ?? accepted, accepted) }

@@ -44,8 +44,10 @@ extension Replayer {
         guard !failure.concernsEverything, failure.endpoint != "database" else {
             return pause(after: failure, &memory)
         }
-        slowDown(&memory)
-        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: random.unit())
+        slowDown(task.entry.kind, &memory)
+        // Half as long again as it has been looked for.
+        let tried = time.now().duration(since: task.entry.lastAttemptAt ?? task.entry.acceptedAt)
+        let wait = min(max(tried / 2, .seconds(4)), .seconds(3_600)) * (0.8 + 0.4 * random.unit())
         let at = time.now().advanced(by: wait)
         var attempt = OutboxAttempt(.look, startedAt: time.now())
         attempt.verdict = "look"
@@ -57,6 +59,8 @@ extension Replayer {
         if let age = tooOld(task) {
             outcome = .parked(theirs: nil)
             error = isUnknown ? .undecidable : age
+        } else if task.byHand != nil, !isUnknown {
+            outcome = .parked(theirs: nil)
         }
         _ = await record(
             Settlement(entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: error),
@@ -70,7 +74,7 @@ extension Replayer {
         let conclusion = try await look.conclude(task, interval: settings().lookupInterval)
         noteAnswer(&memory)
         _ = await record(settlement(task, conclusion, startedAt: start), &memory)
-        if case .applied = conclusion { delivered(&memory) }
+        if case .applied = conclusion { delivered(task.entry.kind, &memory) }
     }
 
     private func settlement(
@@ -135,7 +139,13 @@ extension Replayer {
     private func wait(_ task: OutboxTask, _ error: UserFacingError, after asked: Duration?) -> Duration? {
         guard task.byHand == nil, tooOld(task) == nil else { return nil }
         if error.code == .serverError, !task.entry.kind.isCreation {
-            return WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit())
+            if let wait = WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit()) {
+                return wait
+            }
+            // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
+            let age = time.now().duration(since: task.entry.acceptedAt)
+            if task.entry.attempts >= WriteBackoff.serverErrorAttempts, age >= .seconds(86_400) { return nil }
+            return WriteBackoff.serverErrorSteps.last
         }
         return WriteBackoff.afterFailure(failures: task.failures + 1, after: asked, draw: random.unit())
     }
@@ -147,8 +157,9 @@ extension Replayer {
             consequence: "It is parked.")
     }
 
-    private func delivered(_ memory: inout Memory) {
-        memory.failures = 0
+    private func delivered(_ kind: OutboxEntry.Kind, _ memory: inout Memory) {
+        memory.failures[kind] = nil
+        memory.slowedUntil[kind] = nil
         if memory.unseenSince == nil { memory.unseenSince = time.uptime() }
     }
 
@@ -184,7 +195,7 @@ extension Replayer {
             switch await answer {
             case .success(let (delivery, requestID)):
                 noteAnswer(&memory)
-                delivered(&memory)
+                delivered(task.entry.kind, &memory)
                 attempt.endedAt = time.now()
                 attempt.requestID = requestID
                 attempt.verdict = "delivered"
@@ -298,10 +309,10 @@ extension Replayer {
             }
             return settle(.queued(at: now, isFailure: false), facing)
         case .look:
-            slowDown(after: error, &memory)
+            slowDown(task.entry.kind, after: error, &memory)
             return settle(.unknown(lookAt: now, absentSince: nil), facing)
         case .retry(let asked):
-            slowDown(after: error, &memory)
+            slowDown(task.entry.kind, after: error, &memory)
             guard let wait = wait(task, facing, after: asked) else {
                 return settle(.parked(theirs: nil), tooOld(task) ?? facing)
             }
@@ -322,10 +333,11 @@ extension Replayer {
             case .alreadyThere:
                 if case .create(let item) = task.entry.payload {
                     // What was sent before may be what is there now.
-                    let delivery = try await look.whatWasThere(
-                        item, sentAt: task.entry.attempts > 1 ? task.entry.acceptedAt : nil,
-                        since: task.entry.acceptedAt)
-                    delivered(&memory)
+                    let delivery = try await look.whatWasThere(item, task.entry)
+                    delivered(task.entry.kind, &memory)
+                    guard delivery.serverID != nil || !item.saysMoreThanItsURL else {
+                        return settle(.parked(theirs: nil), .thereUnderNoID, nil)
+                    }
                     return settle(.delivered(delivery), nil, "was already there")
                 }
             case .done(let remark):
@@ -350,18 +362,19 @@ extension Replayer {
     }
 
     /// One failure may be the entry's own; several in a row are the server's, and it is asked ever less often.
-    private func slowDown(after error: APIError, _ memory: inout Memory) {
+    private func slowDown(_ kind: OutboxEntry.Kind, after error: APIError, _ memory: inout Memory) {
         let failure = PullFailure(error)
         guard !failure.concernsEverything else { return pause(after: failure, &memory) }
         connectivity.noteFailure(failure.error, at: time.now())
-        slowDown(&memory)
+        slowDown(kind, &memory)
     }
 
-    private func slowDown(_ memory: inout Memory) {
-        memory.failures += 1
-        guard memory.failures > Self.tolerated else { return }
-        let wait = WriteBackoff.betweenProbes(failures: memory.failures - Self.tolerated, draw: random.unit())
-        memory.pausedUntil = max(memory.pausedUntil, time.uptime() + wait)
+    private func slowDown(_ kind: OutboxEntry.Kind, _ memory: inout Memory) {
+        let failures = memory.failures[kind, default: 0] + 1
+        memory.failures[kind] = failures
+        guard failures > Self.tolerated else { return }
+        let wait = WriteBackoff.betweenProbes(failures: failures - Self.tolerated, draw: random.unit())
+        memory.slowedUntil[kind] = time.uptime() + wait
     }
 }
 
@@ -373,7 +386,15 @@ extension OutboxTask {
     }
 }
 
+extension NewItem {
+    /// Whether something would be lost if only the URL were on the server.
+    fileprivate var saysMoreThanItsURL: Bool { title != nil || !tags.isEmpty || note != nil }
+}
+
 extension UserFacingError {
+    fileprivate static let thereUnderNoID = UserFacingError(
+        .conflict, "The server has this URL already and does not say under which id.",
+        consequence: "Title, tags and remark are kept here; try again when the item was pulled.")
     fileprivate static let undecidable = UserFacingError(
         .outcomeUndecidable, "Nobody can say whether the write was applied.",
         consequence: "It is parked rather than sent twice.")

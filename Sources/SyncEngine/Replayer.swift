@@ -46,8 +46,14 @@ final class Replayer: Sendable {
         var pace = Pace()
         /// Requests in a row that were not answered.
         var unanswered = 0
-        /// Writes in a row that the server failed at.
-        var failures = 0
+        /// Writes in a row that the server failed at, by kind: a release that fails at every edit takes new items all the same.
+        var failures: [OutboxEntry.Kind: Int] = [:]
+        /// Until when (uptime) a kind is left alone for that.
+        var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
+        /// When a person was last listened to (uptime).
+        var urgedAt: Duration?
+        /// An entry is `sending` in the file and nothing is under way.
+        var hasStray = false
         /// Nothing is sent before this (uptime), unless a person asks.
         var pausedUntil: Duration = .zero
         /// Nothing is sent before this, whoever asks: the server has said so.
@@ -86,11 +92,15 @@ final class Replayer: Sendable {
     /// Sends until the task is cancelled.
     func run() async {
         var memory = Memory()
+        do {
+            try await store.distrustDueTimes(now: time.now())
+        } catch {
+            log(.warning, .store, "the times of waiting writes could not be checked: \(error.message)")
+        }
         while !Task.isCancelled {
             if isUrged.isSet {
                 isUrged.clear()
-                memory.pausedUntil = .zero
-                memory.proof = nil
+                listen(&memory)
             }
             guard let wait = await step(&memory) else { continue }
             if memory.unseenSince != nil {
@@ -115,6 +125,16 @@ final class Replayer: Sendable {
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
+    /// A person wants it tried now. Who wants that again and again is heard now and then.
+    private func listen(_ memory: inout Memory) {
+        let uptime = time.uptime()
+        if let last = memory.urgedAt, uptime - last < Store.retryPause { return }
+        memory.urgedAt = uptime
+        memory.pausedUntil = .zero
+        memory.slowedUntil = [:]
+        memory.proof = nil
+    }
+
     /// One piece of work.
     ///
     /// - Returns: How long there is nothing to do; `nil` to go on at once.
@@ -123,6 +143,10 @@ final class Replayer: Sendable {
         await countReachable()
         let closed = max(memory.pausedUntil, memory.closedUntil)
         do {
+            if memory.hasStray {
+                try await store.doubtWhatIsSending()
+                memory.hasStray = false
+            }
             let kinds = sendable(memory)
             guard closed <= uptime, let task = try await store.dueEntry(now: time.now(), sending: kinds) else {
                 return try await idle(memory, closedUntil: closed)
@@ -150,14 +174,21 @@ final class Replayer: Sendable {
         if closedUntil > uptime { return closedUntil - uptime }
         let now = time.now()
         var wait = try await store.nextDue(after: now)?.duration(since: now) ?? longest
-        let pace = memory.pace.nextAt() - uptime
-        if pace > .zero { wait = min(wait, pace) }
+        if wait > Store.longestWait { try await store.distrustDueTimes(now: now) }
+        for opens in Array(memory.slowedUntil.values) + [memory.pace.nextAt()] where opens > uptime {
+            wait = min(wait, opens - uptime)
+        }
         return min(wait, longest)
     }
 
     /// Which entries may be sent now; creations at the server's pace.
     func sendable(_ memory: Memory) -> Set<OutboxEntry.Kind> {
-        memory.pace.nextAt() <= time.uptime() ? [.capture, .note, .edit, .delete] : [.edit, .delete]
+        let uptime = time.uptime()
+        let isPaced = memory.pace.nextAt() > uptime
+        return Set(
+            OutboxEntry.Kind.allCases.filter { kind in
+                !(isPaced && kind.isCreation) && memory.slowedUntil[kind] ?? .zero <= uptime
+            })
     }
 
     /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
@@ -219,6 +250,9 @@ final class Replayer: Sendable {
             wait = asked
         case .retry(after: nil), .cancelled:
             wait = WriteBackoff.betweenProbes(failures: memory.unanswered, draw: random.unit())
+        case .needsPerson where !failure.concernsEverything && failure.endpoint != "database":
+            // A proxy's 404 while the server is being updated, perhaps.
+            wait = WriteBackoff.betweenProbes(failures: memory.unanswered, draw: random.unit())
         case .needsPerson:
             wait = RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit())
         }
@@ -247,6 +281,7 @@ final class Replayer: Sendable {
                     .error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)"
                 )
                 if error.code == .storeBug {
+                    memory.hasStray = true
                     memory.pausedUntil = time.uptime() + .seconds(60)
                     return nil
                 }

@@ -12,6 +12,8 @@ enum WriteBackoff {
         .seconds(8 * 3_600), .seconds(10 * 3_600),
     ]
 
+    static var serverErrorAttempts: Int { serverErrorSteps.count + 1 }
+
     /// - Parameters:
     ///   - failures: in a row, this one included.
     ///   - draw: from 0 to 1, at random.
