@@ -93,6 +93,9 @@ public struct Settlement: Sendable {
 }
 
 extension OutboxAttempt {
+    /// The verdict on a send that was given up before a byte of it went out.
+    public static let returned = "returned"
+
     public init(_ purpose: Purpose, startedAt: Timestamp) {
         self.purpose = purpose
         self.startedAt = startedAt

@@ -43,6 +43,7 @@ extension OutboxWriter {
             return try deliver(task, settlement, delivery, statements, reachable: reachable)
         case .queued(let at, let isFailure):
             try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
+            if !isFailure, settlement.from == .sending { try uncount(settlement) }
             if task.entry.kind == .edit {
                 try giveWayToDeletion(task.entry, from: .queued)
                 try refreshLocalEdit(task.entry.itemID)
@@ -70,6 +71,19 @@ extension OutboxWriter {
             try release(settlement.entry)
         }
         return task.entry.itemID
+    }
+
+    /// What never reached the server, or what it did not take now, was no attempt; what was not even begun leaves no trace.
+    private func uncount(_ settlement: Settlement) throws(SQLiteFailure) {
+        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(settlement.entry))
+            .run()
+        guard settlement.attempt.verdict == OutboxAttempt.returned else { return }
+        try connection.cached(
+            """
+            DELETE FROM outbox_attempt
+            WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+            """
+        ).bind(Int(settlement.entry)).run()
     }
 
     private mutating func update(

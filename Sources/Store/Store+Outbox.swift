@@ -120,46 +120,60 @@ extension Store {
         return entry != nil
     }
 
-    /// Records what a request brought and, in the same transaction, begins to send the entry that is due next, if it is of
-    /// one of the kinds in `unprepared`: two moves for one fsync.
+    /// Records what requests brought and, in the same transaction, begins to send the entries that are due next, as long as
+    /// they are of one of the kinds in `unprepared`: many moves for one fsync.
     ///
-    /// - Parameter kinds: Those that may be sent now. An entry of another kind than `unprepared` that has waited longer is
-    ///   not passed over.
-    /// - Returns: The entry that is now `sending`, where it was one.
+    /// - Parameters:
+    ///   - kinds: Those that may be sent now. An entry of another kind than `unprepared` that has waited longer is not passed
+    ///     over.
+    ///   - most: So many are begun at most.
+    /// - Returns: The entries that are now `sending`, in their order.
     public func settle(
-        _ settlement: Settlement, now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
-        unprepared: Set<OutboxEntry.Kind> = []
-    ) throws(UserFacingError) -> OutboxTask? {
-        let (next, item) = try writeOutbox { connection throws(SQLiteFailure) in
+        _ settlements: [Settlement], now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
+        unprepared: Set<OutboxEntry.Kind> = [], most: Int = 1
+    ) throws(UserFacingError) -> [OutboxTask] {
+        let (next, items) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
-            let item = try writer.settle(settlement, statements: statements, reachable: reachable)
-            var next: OutboxTask?
-            if !unprepared.isEmpty, let due = try Self.due(connection, sending: kinds, now: now),
-                due.entry.state == .queued, unprepared.contains(due.entry.kind)
-            {
-                next = try writer.beginSending(due.entry.id, evidence: nil)
+            var items: [String?] = []
+            for settlement in settlements {
+                items.append(try writer.settle(settlement, statements: statements, reachable: reachable))
             }
+            let next = try Self.begin(&writer, kinds, unprepared: unprepared, most: most)
             try writer.deltas.save(connection)
             CrashPoint.beforeSettling.reach()
-            return (next, item)
+            return (next, items)
         }
         CrashPoint.afterSettling.reach()
-        noteSettled(settlement, item: item)
-        if let next { noteSending(next) }
+        for (settlement, item) in zip(settlements, items) { noteSettled(settlement, item: item) }
+        for task in next { noteSending(task) }
         return next
     }
 
-    /// Begins to send the entry that is due next, if it is of one of the kinds in `unprepared`; see `settle`.
+    private static func begin(
+        _ writer: inout OutboxWriter, _ kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>, most: Int
+    ) throws(SQLiteFailure) -> [OutboxTask] {
+        var begun: [OutboxTask] = []
+        while !unprepared.isEmpty, begun.count < most,
+            let due = try due(writer.connection, sending: kinds, now: writer.now), due.entry.state == .queued,
+            unprepared.contains(due.entry.kind), let task = try writer.beginSending(due.entry.id, evidence: nil)
+        {
+            begun.append(task)
+        }
+        return begun
+    }
+
+    /// Begins to send the entries that are due next; see `settle`. Writes nothing where none is.
     public func beginNext(
-        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>
-    ) throws(UserFacingError) -> OutboxTask? {
+        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>, most: Int
+    ) throws(UserFacingError) -> [OutboxTask] {
         guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds), due.entry.state == .queued,
             unprepared.contains(due.entry.kind)
-        else { return nil }
+        else { return [] }
         let next = try writeOutbox { connection throws(SQLiteFailure) in
-            try OutboxWriter(connection, now: now).beginSending(due.entry.id, evidence: nil)
+            var writer = OutboxWriter(connection, now: now)
+            return try Self.begin(&writer, kinds, unprepared: unprepared, most: most)
         }
-        if let next { noteSending(next) }
+        for task in next { noteSending(task) }
         return next
     }
 

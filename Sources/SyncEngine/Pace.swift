@@ -43,6 +43,17 @@ struct Pace: Sendable, Equatable {
         closedUntil = uptime + retryAfter + Self.margin
     }
 
+    /// The last ones were not sent after all.
+    mutating func noteUnsent(_ count: Int) {
+        sent.removeLast(min(count, sent.count))
+    }
+
+    /// How many may be sent at once.
+    func room(at uptime: Duration) -> Int {
+        guard let limit else { return .max }
+        return uptime < closedUntil ? 0 : max(0, limit - sent.count { uptime - $0 <= window + Self.margin })
+    }
+
     /// When the next one may be sent; in the past means now.
     func nextAt() -> Duration {
         guard let limit, sent.count >= limit else { return closedUntil }

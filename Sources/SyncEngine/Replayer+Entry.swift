@@ -33,7 +33,7 @@ extension Replayer {
         case .edit(let edit):
             let conclusion = try await look.compare(edit, task)
             if case .notApplied = conclusion { return (nil, ()) }
-            _ = await record(settlement(task, conclusion, startedAt: start), &memory)
+            _ = await record([settlement(task, conclusion, startedAt: start)], &memory)
             return nil
         }
     }
@@ -63,7 +63,10 @@ extension Replayer {
             outcome = .parked(theirs: nil)
         }
         _ = await record(
-            Settlement(entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: error),
+            [
+                Settlement(
+                    entry: task.entry.id, from: task.entry.state, outcome: outcome, attempt: attempt, error: error)
+            ],
             &memory)
     }
 
@@ -73,7 +76,7 @@ extension Replayer {
         let start = time.now()
         let conclusion = try await look.conclude(task, interval: settings().lookupInterval)
         noteAnswer(&memory)
-        _ = await record(settlement(task, conclusion, startedAt: start), &memory)
+        _ = await record([settlement(task, conclusion, startedAt: start)], &memory)
         if case .applied = conclusion { delivered(task.entry.kind, &memory) }
     }
 
@@ -181,56 +184,69 @@ extension Replayer {
 
     /// Sends an entry that is `sending` in the file, and those after it that need nothing asked before.
     ///
-    /// While one is under way, what the one before it brought is written, and the one after it begun, in one transaction: an
-    /// entry costs one fsync, for which nobody waits.
+    /// One request is under way at a time. While a few are sent one after another, what the ones before them brought is
+    /// written, and the ones after them begun, in one transaction: nobody waits for its fsync.
     private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async {
-        var current: OutboxTask? = first
-        var answered: Settlement?
-        while let task = current {
-            var attempt = OutboxAttempt(.send, startedAt: time.now())
-            if task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
-            async let answer = answer(to: task, look.dialect)
-            let next = await takeUp(after: answered, look.dialect, &memory)
-            answered = nil
-            switch await answer {
-            case .success(let (delivery, requestID)):
-                noteAnswer(&memory)
-                delivered(task.entry.kind, &memory)
-                attempt.endedAt = time.now()
-                attempt.requestID = requestID
-                attempt.verdict = "delivered"
-                answered = Settlement(
-                    entry: task.entry.id, from: .sending, outcome: .delivered(delivery), attempt: attempt)
-                current = next
-            case .failure(let error):
-                _ = await record(await settlement(task, error, attempt, look, &memory), &memory)
-                if let next { _ = await record(returned(next), &memory) }
+        var batch = [first]
+        var answered: [Settlement] = []
+        while !batch.isEmpty {
+            let tasks = batch
+            for task in tasks where task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
+            async let answers = answers(to: tasks, look.dialect)
+            batch = await takeUp(after: answered, look.dialect, &memory)
+            answered = []
+            let arrived = await answers
+            for answer in arrived {
+                switch answer.result {
+                case .success(let delivery):
+                    noteAnswer(&memory)
+                    delivered(answer.task.entry.kind, &memory)
+                    answered.append(
+                        Settlement(
+                            entry: answer.task.entry.id, from: .sending, outcome: .delivered(delivery),
+                            attempt: answer.attempt))
+                case .failure(let error):
+                    let unsent = tasks.dropFirst(arrived.count) + batch
+                    memory.pace.noteUnsent(tasks.dropFirst(arrived.count).count { $0.entry.kind.isCreation })
+                    if !answered.isEmpty { _ = await record(answered, &memory) }
+                    let failed = await settlement(answer.task, error, answer.attempt, look, &memory)
+                    _ = await record([failed] + unsent.map(returned), &memory)
+                    return
+                }
+            }
+            let unsent = Array(tasks.dropFirst(arrived.count))
+            if Task.isCancelled || !unsent.isEmpty {
+                _ = await record(answered + (unsent + batch).map(returned), &memory)
                 return
             }
-            if Task.isCancelled, let next = current {
-                _ = await record(returned(next), &memory)
-                current = nil
-            }
-            if current == nil, let last = answered {
-                answered = nil
-                current = await record(last, thenSending: takenUp(look.dialect, memory), &memory)
+            if batch.isEmpty {
+                batch = await record(answered, thenSending: takenUp(look.dialect, memory), &memory)
+                answered = []
             }
         }
     }
 
-    /// Writes what the last entry brought, and begins the next one.
+    /// So many are `sending` in the file at most, besides those under way: what a kill leaves to be looked up.
+    private static let batchSize = 4
+
+    /// Writes what the last entries brought, and begins the next ones.
     private func takeUp(
-        after answered: Settlement?, _ dialect: Dialect, _ memory: inout Memory
-    ) async -> OutboxTask? {
+        after answered: [Settlement], _ dialect: Dialect, _ memory: inout Memory
+    ) async -> [OutboxTask] {
         let unprepared = takenUp(dialect, memory)
-        if let answered { return await record(answered, thenSending: unprepared, &memory) }
+        if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
         do {
-            return try await store.beginNext(now: time.now(), of: sendable(memory), unprepared: unprepared)
+            return try await store.beginNext(
+                now: time.now(), of: sendable(memory), unprepared: unprepared, most: batch(memory))
         } catch {
             // Its turn comes again; what must not be lost is not in it.
             log(.warning, .store, "the next entry could not be begun: \(error.message)")
-            return nil
+            return []
         }
+    }
+
+    func batch(_ memory: Memory) -> Int {
+        min(Self.batchSize, max(1, memory.pace.room(at: time.uptime())))
     }
 
     private func returned(_ task: OutboxTask) -> Settlement {
@@ -249,10 +265,30 @@ extension Replayer {
         return sendable(memory).intersection(dialect == .cursor ? [.capture, .delete] : [.delete])
     }
 
-    private func answer(
-        to task: OutboxTask, _ dialect: Dialect
-    ) async -> Result<(Settlement.Delivery, requestID: String?), APIError> {
-        do throws(APIError) { return .success(try await request(task, dialect)) } catch { return .failure(error) }
+    /// What became of one request.
+    private struct Answer: Sendable {
+        var task: OutboxTask
+        var attempt: OutboxAttempt
+        var result: Result<Settlement.Delivery, APIError>
+    }
+
+    /// Sends one after another, up to the first that fails.
+    private func answers(to tasks: [OutboxTask], _ dialect: Dialect) async -> [Answer] {
+        var answers: [Answer] = []
+        for task in tasks where answers.isEmpty || !Task.isCancelled {
+            var attempt = OutboxAttempt(.send, startedAt: time.now())
+            do throws(APIError) {
+                let (delivery, requestID) = try await request(task, dialect)
+                attempt.endedAt = time.now()
+                attempt.requestID = requestID
+                attempt.verdict = "delivered"
+                answers.append(Answer(task: task, attempt: attempt, result: .success(delivery)))
+            } catch {
+                answers.append(Answer(task: task, attempt: attempt, result: .failure(error)))
+                break
+            }
+        }
+        return answers
     }
 
     private func request(

@@ -263,30 +263,32 @@ final class Replayer: Sendable {
         )
     }
 
-    /// Writes a settlement. What the server has answered must not be forgotten because a disk is full: until it is
+    /// Writes settlements. What the server has answered must not be forgotten because a disk is full: until it is
     /// written, nothing else is done.
     func record(
-        _ settlement: Settlement, thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
-    ) async -> OutboxTask? {
+        _ settlements: [Settlement], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
+    ) async -> [OutboxTask] {
+        let numbers = settlements.map { "#\($0.entry)" }.joined(separator: ", ")
         var tries = 0
         while true {
             do {
                 let next = try await store.settle(
-                    settlement, now: time.now(), thenSending: sendable(memory), unprepared: unprepared)
+                    settlements, now: time.now(), thenSending: sendable(memory), unprepared: unprepared,
+                    most: batch(memory))
                 changes.announce()
                 return next
             } catch {
                 tries += 1
                 log(
-                    .error, .store, "#\(settlement.entry): what became of it could not be written: \(error.description)"
+                    .error, .store, "what became of \(numbers) could not be written: \(error.description)"
                 )
                 if error.code == .storeBug {
                     memory.hasStray = true
                     memory.pausedUntil = time.uptime() + .seconds(60)
-                    return nil
+                    return []
                 }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
-                do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return nil }
+                do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return [] }
             }
         }
     }

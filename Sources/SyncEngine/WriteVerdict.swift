@@ -33,7 +33,7 @@ enum WriteVerdict: Sendable, Equatable {
         case .look: "look"
         case .done, .alreadyThere: "delivered"
         case .park: "park"
-        case .returned: "returned"
+        case .returned: OutboxAttempt.returned
         }
     }
 

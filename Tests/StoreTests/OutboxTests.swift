@@ -26,11 +26,9 @@ import Testing
     private func settle(
         _ store: Store, _ id: Int64, _ outcome: Settlement.Outcome, error: UserFacingError? = nil
     ) async throws {
-        _ = try await store.settle(
-            Settlement(
-                entry: id, from: .sending, outcome: outcome, attempt: OutboxAttempt(.send, startedAt: now), error: error
-            ),
-            now: now)
+        let settlement = Settlement(
+            entry: id, from: .sending, outcome: outcome, attempt: OutboxAttempt(.send, startedAt: now), error: error)
+        _ = try await store.settle([settlement], now: now)
     }
 
     private func states(_ store: Store) async throws -> [OutboxEntry.State] {
@@ -293,9 +291,11 @@ import Testing
         _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "No")))
         _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
         _ = try await store.settle(
-            Settlement(
-                entry: 1, from: .queued, outcome: .parked(theirs: nil), attempt: OutboxAttempt(.look, startedAt: now)),
-            now: now)
+            [
+                Settlement(
+                    entry: 1, from: .queued, outcome: .parked(theirs: nil),
+                    attempt: OutboxAttempt(.look, startedAt: now))
+            ], now: now)
         #expect(try await states(store) == [.dropped])
         #expect(try fixture.query("SELECT parked FROM copy") == "0")
         await store.close()
