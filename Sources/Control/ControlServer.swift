@@ -10,7 +10,8 @@ public final class ControlServer: Sendable {
     public typealias Handler = @Sendable (ControlRequest, ControlConversation) async -> Void
 
     public struct Limits: Sendable {
-        public var clients = 32
+        /// Some of them wait for deliveries, which may take all night.
+        public var clients = 128
         /// Bytes of a request line.
         public var requestSize = 64 << 10
         /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32

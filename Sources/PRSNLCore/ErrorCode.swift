@@ -134,7 +134,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .newerSchema: "Install the newer prsnld again; this file was left as it is."
         case .notADatabase: "Set database to another path, or move this file away; it was left as it is."
         case .databaseDamaged:
-            "Stop the daemon, keep the file, and let a new one be pulled: move it away and start again."
+            "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
+                + "away and start again."
         case .databaseReplaced: "Restart the daemon, so that it opens the file that is there now."
         case .databaseReadOnly: "Check the owner and mode of the file and its folder."
         case .databaseUnreadable: "Check the path and its permissions; you may need to be in the daemon's group."

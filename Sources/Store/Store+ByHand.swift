@@ -102,7 +102,9 @@ extension OutboxWriter {
     ) throws(SQLiteFailure) -> RetryOutcome.Reason? {
         let row = try connection.cached(
             """
-            SELECT state, item_id, next_attempt_at, last_attempt_at, failures, error_code, maybe_applied FROM outbox
+            SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
+                WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at), failures, error_code,
+                maybe_applied, last_attempt_at FROM outbox
             WHERE id = ?
             """
         ).bind(Int(id))
@@ -111,7 +113,9 @@ extension OutboxWriter {
             return .isOver
         }
         let nextAttempt = row.timestamp(2)
-        let wasJustTried = row.timestamp(3).map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
+        // Looks count; but a decision about what a look has just shown is heard at once.
+        let tried = state == .parked && isNamed ? row.timestamp(7) : row.timestamp(3)
+        let wasJustTried = tried.map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
         switch state {
         case .sending: return .isBeingSent
         case .delivered, .dropped, .superseded: return .isOver

@@ -191,6 +191,21 @@ extension Store {
         }
     }
 
+    /// Which of the entries are still to be sent or looked up.
+    public func waiting(among ids: [Int64]) throws(UserFacingError) -> [Int64] {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached(
+                "SELECT 1 FROM outbox WHERE id = ? AND state IN ('queued', 'sending', 'unknown')")
+            defer { row.reset() }
+            var waiting: [Int64] = []
+            for id in ids {
+                row.reset()
+                if try row.bind(Int(id)).step() { waiting.append(id) }
+            }
+            return waiting
+        }
+    }
+
     /// Which of the ids belong to creations from here already.
     public func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<String> {
         try read { connection throws(SQLiteFailure) in

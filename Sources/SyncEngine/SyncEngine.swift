@@ -92,10 +92,16 @@ public final class SyncEngine: Sendable {
         let place = replayer.changes.join()
         defer { replayer.changes.leave(place.id) }
         let end = limit.map { time.uptime() + $0 }
-        while try await store.outboxEntries(ids).contains(where: { $0.state.isWaiting }), !Task.isCancelled {
+        var waiting = try await store.waiting(among: ids)
+        while !waiting.isEmpty, !Task.isCancelled {
             let left = end.map { $0 - time.uptime() } ?? .seconds(3_600)
             guard left > .zero else { return }
             await place.wakeup.wait(atMost: left, time: time)
+            // Who waits for many is told of them together.
+            if waiting.count > 10 {
+                do { try await time.sleep(min(left, .milliseconds(100))) } catch { return }
+            }
+            waiting = try await store.waiting(among: waiting)
         }
     }
 

@@ -43,7 +43,12 @@ struct CommandContext {
     var isText: Bool { if case .text = format { true } else { false } }
 
     func write(_ report: some Report) throws(UserFacingError) {
-        StandardStream.output.write(try format.render(report))
+        guard StandardStream.output.write(try format.render(report)) else {
+            throw UserFacingError(
+                .diskError, "The answer could not be written to stdout.",
+                consequence: "The command itself was carried out.",
+                recoverySuggestion: "Check where stdout goes to; look with `prsnlctl queue`.")
+        }
     }
 
     /// Asks the daemon and waits for its one answer; `nil` where none runs.
@@ -51,7 +56,9 @@ struct CommandContext {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
-            return try client.receive()
+            let reply = try client.receive()
+            if case .error(let report) = reply, report.knownCode == .daemonBusy { return nil }
+            return reply
         } catch {
             // The file can answer where the daemon does not: also where it serves others, or not this user.
             guard error.code == .daemonNotRunning || error.code == .controlRefused || error.code == .daemonBusy else {

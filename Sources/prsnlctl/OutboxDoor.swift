@@ -49,7 +49,7 @@ struct OutboxDoor: ~Copyable {
 
     /// Waits for deliveries; `nil` where no daemon runs, so that there is nothing to wait for.
     mutating func wait(for entries: [Int64], atMost: Duration?) throws(UserFacingError) -> DeliveryReport? {
-        guard client != nil else { return nil }
+        guard try connect() else { return nil }
         let reply = try ask(.wait(entries, atMost: atMost), timeout: nil)
         guard case .delivery(let report) = reply else { throw reply.unexpected() }
         return report

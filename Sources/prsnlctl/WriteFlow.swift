@@ -59,8 +59,9 @@ enum WriteFlow {
     ) throws(UserFacingError) {
         guard !report.waiting.isEmpty else { return }
         let context = door.context
-        if context.isText, context.errorStyle.isTerminal {
-            context.say("on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
+        if context.isText {
+            let numbers = report.waiting.map { "#\($0)" }.joined(separator: ", ")
+            context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
         }
         do throws(UserFacingError) {
             guard let deliveries = try door.wait(for: report.waiting, atMost: wait.limit) else { return }
