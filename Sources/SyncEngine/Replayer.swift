@@ -280,7 +280,7 @@ final class Replayer: Sendable {
             } catch {
                 tries += 1
                 log(
-                    .error, .store, "what became of \(numbers) could not be written: \(error.description)"
+                    .error, .store, "\(numbers): what became of it could not be written: \(error.description)"
                 )
                 if error.code == .storeBug {
                     memory.hasStray = true
