@@ -112,10 +112,11 @@ public struct RouteCheck: Sendable {
 
     // MARK: Any network
 
-    /// Whether addresses that are nobody's in particular can be reached. Those of documentation (RFC 5737, RFC 3849) lead
-    /// where all of the Internet does, unless somebody has a route for them; nothing is sent to them.
+    /// Whether addresses that are nobody's in particular can be reached: one that is reserved (240/4, RFC 1112) and one of
+    /// documentation (3fff::/20, RFC 9637). Nobody has a route for them alone, and nothing is sent to them. Unlike the list
+    /// of default routes, this goes by all tables and rules, as a VPN sets them, and by halves of a default route.
     private var hasDefaultRoute: Bool {
-        ["192.0.2.1", "203.0.113.1", "2001:db8::1", "2001:db8:ffff::1"].compactMap(IPAddress.init).contains {
+        ["240.0.0.1", "3fff::1"].compactMap(IPAddress.init).contains {
             if case .routable(let path) = route(to: $0, port: 9) { !path.isEmpty } else { false }
         }
     }
