@@ -2,8 +2,13 @@
 ///
 /// Times are those of any clock that never runs backwards.
 struct LookSchedule: Sendable {
-    /// From the end of one look to the next: ten looks a second at most.
+    /// From one look to the next in a flood: ten looks a second.
     static let pause: Duration = .milliseconds(100)
+    /// So many looks may follow each other faster than that. A link that comes up is a handful of events within some
+    /// milliseconds, the last of which is the one that matters.
+    static let burst = 5
+    /// Between the looks of a burst: events that belong together are seen together.
+    static let shortPause: Duration = .milliseconds(2)
     /// A pause is so many times what the look took, so that large tables take less than a twentieth of one core.
     static let costFactor = 20
     /// Some changes come without an event of their own (the routes of an address that was removed), or just after it:
@@ -17,6 +22,9 @@ struct LookSchedule: Sendable {
     /// A look without a hint: after things have settled, or because the last one failed.
     private var planned: Duration?
     private var failures = 0
+    /// How many looks may still follow each other fast, and until when the pauses between them are counted.
+    private var credit = Self.burst
+    private var credited: Duration = .zero
     private(set) var isHinted = false
 
     /// When to look; `nil` where there is nothing to look for.
@@ -31,7 +39,13 @@ struct LookSchedule: Sendable {
     ///   - now: When the look ended.
     ///   - cost: Time that it took of the processor.
     mutating func looked(at now: Duration, cost: Duration, isComplete: Bool) {
-        earliest = now + max(Self.pause, cost * Self.costFactor)
+        while credit < Self.burst, now - credited >= Self.pause {
+            credit += 1
+            credited += Self.pause
+        }
+        if credit == Self.burst { credited = now }
+        if credit > 0 { credit -= 1 }
+        earliest = now + max(credit > 0 ? Self.shortPause : Self.pause, cost * Self.costFactor)
         if isComplete {
             planned = isHinted ? max(now + Self.settling, earliest) : nil
             failures = 0

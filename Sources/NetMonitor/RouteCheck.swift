@@ -8,9 +8,12 @@ import Glibc
 /// on using routes over a link that has lost its carrier. The network is that of the calling thread.
 public struct RouteCheck: Sendable {
     private let usesNetlink: Bool
+    private let snapshot: @Sendable () -> NetworkSnapshot
 
-    public init(usesNetlink: Bool = true) {
+    /// - Parameter snapshot: The state of the network, asked for where a server's address is not known.
+    public init(usesNetlink: Bool, snapshot: @escaping @Sendable () -> NetworkSnapshot) {
         self.usesNetlink = usesNetlink
+        self.snapshot = snapshot
     }
 
     public func route(to server: ServerAddress) -> RouteVerdict {
@@ -43,11 +46,13 @@ public struct RouteCheck: Sendable {
             return .unroutable(reason: "\(address.text) is valid on one link only and names none")
         }
         switch Self.source(towards: address, port: port) {
+        case .success(let source): return way(to: address, from: source)
         case .failure(let failure):
-            guard let reason = failure.reason(address.text) else { return .routable(path: "") }
+            // Where it is not the route's doing, nothing is held up: the request will say what is wrong.
+            guard let reason = failure.reason(address.text), failure.code != EACCES || isProhibited(address) else {
+                return .routable(path: "")
+            }
             return .unroutable(reason: reason)
-        case .success(let source):
-            return way(to: address, from: source)
         }
     }
 
@@ -64,7 +69,7 @@ public struct RouteCheck: Sendable {
             case EADDRNOTAVAIL: "no route to \(address) (no address of its own to come from)"
             case EAFNOSUPPORT: "no route to \(address) (\(address.contains(":") ? "IPv6" : "IPv4") is switched off)"
             case ENODEV: "no route to \(address) (its link is gone)"
-            // inet_rtm_getroute, fib_props: what the types of routes give.
+            // What the types of routes give (fib_props in fib_semantics.c).
             case EINVAL: "the route to \(address) is a blackhole"
             case EACCES: "the route to \(address) is prohibited"
             default: nil
@@ -76,7 +81,8 @@ public struct RouteCheck: Sendable {
     private static func source(towards address: IPAddress, port: UInt16) -> Result<IPAddress, Failure> {
         let descriptor = socket(
             address.family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), Int32(IPPROTO_UDP))
-        guard descriptor >= 0 else { return .failure(Failure(code: errno)) }
+        // A sandbox may keep datagrams from us, and let connections be.
+        guard descriptor >= 0 else { return .failure(Failure(code: errno == EAFNOSUPPORT ? errno : EMFILE)) }
         defer { close(descriptor) }
         // Port 0 is none; 9 is the one that discards.
         guard address.withSocketAddress(port: port == 0 ? 9 : port, { connect(descriptor, $0, $1) }) == 0,
@@ -103,10 +109,19 @@ public struct RouteCheck: Sendable {
             let gateway = hop.gateway.map { " via \($0)" } ?? ""
             return .routable(path: "from \(source.text) over \(link.name)\(gateway)")
         } catch {
-            if case .refused(let code) = error, let reason = Failure(code: code).reason(address.text) {
-                return .unroutable(reason: reason)
-            }
+            // It has found a way above; an error here may as well be about the question.
             return plain
+        }
+    }
+
+    /// EACCES is also what security modules say, to datagrams only perhaps: the route itself is asked.
+    private func isProhibited(_ address: IPAddress) -> Bool {
+        guard usesNetlink else { return false }
+        do throws(NetlinkSocket.Failure) {
+            let hop = RouteHop(try NetlinkSocket().ask(26, RouteHop.request(address)))
+            return hop?.refusal(address.text) != nil
+        } catch {
+            return error == .refused(EACCES)
         }
     }
 
@@ -123,12 +138,9 @@ public struct RouteCheck: Sendable {
 
     /// A network without a default route may have the server in it.
     private var hasUsableLink: Bool {
-        guard usesNetlink else { return false }
-        do throws(NetlinkSocket.Failure) {
-            return try NetworkSnapshot.read().hasUsableLink
-        } catch {
-            return true  // not known: nothing is held up
-        }
+        let snapshot = snapshot()
+        // Where the kernel cannot be asked, what was not found is not there.
+        return snapshot.isKnown ? snapshot.hasUsableLink : usesNetlink
     }
 }
 

@@ -9,7 +9,17 @@ public final class NetworkNamespace: @unchecked Sendable {
         public let description: String
     }
 
-    public static var canBeMade: Bool { geteuid() == 0 }
+    /// Whether there is the privilege, and ip(8). In CI it counts as given: there, a test without it fails.
+    public static let canBeMade: Bool = {
+        if getenv("CI") != nil { return true }
+        do {
+            _ = try NetworkNamespace()
+            return true
+        } catch {
+            print("network namespaces cannot be made: \(error)")
+            return false
+        }
+    }()
 
     private typealias Job = @Sendable () -> Void
     private let jobs = Mutex<[Job]>([])
@@ -56,7 +66,7 @@ public final class NetworkNamespace: @unchecked Sendable {
 
     private func take() -> Job? { jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
 
-    /// Runs `body` on the network's thread and waits for it.
+    /// Runs `body` on the network's thread and waits for it. A `ChildProcess` that is made here lives in the network.
     public func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
         let result = Mutex<Swift.Result<Result, any Error>?>(nil)
         let done = eventfd(0, Int32(EFD_CLOEXEC))
