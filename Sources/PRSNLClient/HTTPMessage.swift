@@ -7,6 +7,8 @@ struct HTTPRequest: Sendable {
     var headers: [String]
     var body: [UInt8]?
     var totalTimeout: Duration
+    /// With a name resolution and a connection of its own, and with timings.
+    var isFresh = false
 
     /// Anything but a GET may change the server: it is started once at most.
     var isWrite: Bool { method != "GET" }
@@ -52,6 +54,8 @@ struct HTTPOutcome: Sendable {
     var bytesReceived = 0
     var duration: Duration = .zero
     var connectionReused = false
+    /// Where they were asked for.
+    var timings: RequestTimings?
 
     /// A request that was stopped before libcurl saw it.
     static var cancelledUnsent: HTTPOutcome {

@@ -97,12 +97,9 @@ public final class PRSNLClient: Sendable {
 
     /// `GET /api/health` without credentials: throws unless it is PRSNL's JSON.
     public func health() async throws(APIError) {
-        var call = Call("GET", "/api/health")
-        call.isAuthenticated = false
+        let call = Self.healthCall
         let (answer, requestID) = try await send(call)
-        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
-        }
+        try checkHealth(call, answer, requestID)
     }
 
     /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
