@@ -11,8 +11,9 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
-    /// A ping: a connection and a name resolution of its own, with timings, and little patience.
-    var isFresh = false
+    /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,
+    /// and even while the network is said to be away.
+    var isProbe = false
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
     var dialect: Dialect?
     /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.

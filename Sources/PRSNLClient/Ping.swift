@@ -60,8 +60,9 @@ extension PRSNLClient {
     /// where anything but PRSNL's JSON comes. Redirects are followed as for any request; then the phases are those of the
     /// last one.
     public func ping() async -> Ping {
-        var call = Self.healthCall
-        call.isFresh = true
+        var call = Call("GET", "/api/health")
+        call.isAuthenticated = false
+        call.isProbe = true
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         defer { usage?(figures) }
         var ping = Ping()
@@ -83,13 +84,7 @@ extension PRSNLClient {
     /// `nil` before the first. It stays when the connection ends.
     public var lastAddress: String? { loop.lastAddress.current }
 
-    static var healthCall: Call {
-        var call = Call("GET", "/api/health")
-        call.isAuthenticated = false
-        return call
-    }
-
-    func checkHealth(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) throws(APIError) {
+    private func checkHealth(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) throws(APIError) {
         try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
         }

@@ -9,6 +9,8 @@ final class Transfer {
         case done(CURLcode)
         case stalled
         case cancelled
+        /// The network went away.
+        case offline
     }
 
     /// Of an error's body so much is kept: validation errors echo the input, which may have 50 KB.
@@ -121,8 +123,8 @@ final class Transfer {
             prsnl_setopt_string(easy, CURLOPT_URL, request.url),
             prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, headers),
             prsnl_setopt_long(easy, CURLOPT_TIMEOUT_MS, max(1, Int(request.totalTimeout.wholeMilliseconds))),
-            prsnl_setopt_long(easy, CURLOPT_FRESH_CONNECT, request.isFresh ? 1 : 0),
-            prsnl_setopt_long(easy, CURLOPT_DNS_CACHE_TIMEOUT, request.isFresh ? 0 : Self.nameSeconds),
+            prsnl_setopt_long(easy, CURLOPT_FRESH_CONNECT, request.isProbe ? 1 : 0),
+            prsnl_setopt_long(easy, CURLOPT_DNS_CACHE_TIMEOUT, request.isProbe ? 0 : Self.nameSeconds),
         ]
         if let content = request.body {
             codes += [
@@ -221,7 +223,7 @@ extension Transfer {
             result: result(end), bytesSent: bytesSent, bytesReceived: bytesReceived,
             duration: .microseconds(Int64(microseconds)),
             connectionReused: starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0,
-            timings: job?.request.isFresh == true ? timings : nil)
+            timings: job?.request.isProbe == true ? timings : nil)
     }
 
     private var timings: RequestTimings {
@@ -257,6 +259,8 @@ extension Transfer {
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
         case .cancelled:
             failure(.networkError(.cancelled), "cancelled")
+        case .offline:
+            failure(.networkError(.offline), "ended because the network went away")
         }
     }
 
