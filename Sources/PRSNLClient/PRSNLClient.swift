@@ -176,7 +176,11 @@ public final class PRSNLClient: Sendable {
             memory.pauses[memory.lastPause] = nap
             return memory.lastPause
         }
-        await withTaskCancellationHandler { await nap.value } onCancel: { nap.cancel() }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
         memory.withLock { $0.pauses[id] = nil }
     }
 

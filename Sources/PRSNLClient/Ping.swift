@@ -101,7 +101,7 @@ extension APIError {
         case .redirectRefused, .answerTooLarge: return .answer
         case .timedOut, .cutOff: return timings?.openPhase
         // It was stopped, wherever it was.
-        case .cancelled: return nil
+        case .offline, .cancelled: return nil
         }
     }
 }
