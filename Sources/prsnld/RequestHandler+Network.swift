@@ -34,10 +34,13 @@ extension RequestHandler {
     }
 
     func net() throws(UserFacingError) -> NetReport {
-        let transitions = try StoreReader(path: database).connectivityHistory(limit: NetReport.mostTransitions)
+        // They are written with some delay, and a person looks at once.
+        let unsaved = network.unsavedTransitions
+        let saved = try StoreReader(path: database).connectivityHistory(limit: NetReport.mostTransitions)
         var report = NetReport(
-            network.source.snapshot(), how: network.source.how, transitions: transitions, source: .daemon,
-            now: time.now())
+            network.source.snapshot(), how: network.source.how,
+            transitions: unsaved.reversed() + saved.filter { !unsaved.contains($0) },
+            source: .daemon, now: time.now())
         report.route = network.routeText
         report.connectivity = StatusReport.Connectivity(network.current)
         return report

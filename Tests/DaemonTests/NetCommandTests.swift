@@ -48,6 +48,9 @@ import Testing
         let report = try fixture.decode(PingReport.self, json)
         #expect(report.failedPhase == "connect" && report.error?.code == "connect_failed")
         #expect(try await fixture.status().daemon?.connectivity?.state == "unreachable")
+        // Not in the file yet, perhaps.
+        let net = try fixture.decode(NetReport.self, try await fixture.control("net", "--json"))
+        #expect(net.transitions.first?.state == "unreachable", "\(net.transitions)")
         try fixture.server.acceptConnections()
         let back = try await fixture.control("ping")
         #expect(back.exit == .status(0), "\(back)")

@@ -106,6 +106,19 @@ struct PingTests {
         #expect(ping.failedPhase == .firstByte)
     }
 
+    @Test func throughAProxyTheAddressIsTheProxys() async throws {
+        let proxy = try ScriptedServer(always: .json(#"{"status":"ok"}"#))
+        let test = try TestClient("http://prsnl.invalid") {
+            $0.proxy = proxy.url
+            $0.allowInsecureHTTP = true
+        }
+        let ping = await test.client.ping()
+        #expect(ping.error == nil, "\(ping)")
+        #expect(ping.address == "127.0.0.1")
+        #expect(test.client.lastAddress == "127.0.0.1")
+        #expect(proxy.requests.map(\.target) == ["http://prsnl.invalid/api/health"])
+    }
+
     @Test func theLastAddressIsThatOfTheNewestConnection() async throws {
         let memory = LastAddress()
         #expect(memory.current == nil)
