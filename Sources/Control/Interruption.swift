@@ -2,9 +2,9 @@ import Glibc
 
 /// SIGINT and SIGTERM as a descriptor that becomes readable, for commands that have something to say before they end.
 ///
-/// Only the first one: the next signal ends the process at once, as ever, whatever it is waiting for.
+/// Only the first of each: given again, it ends the process at once, as ever, whatever that is waiting for.
 public struct Interruption: Sendable {
-    /// Readable, and for ever, after the first signal.
+    /// Readable, and for ever, after a signal.
     public let descriptor: Int32
 
     /// Call once. `nil` where there is no descriptor left: the signals then do what they always do.
@@ -13,17 +13,26 @@ public struct Interruption: Sendable {
         guard pipe(&ends) == 0 else { return nil }
         writeEnd = ends[1]
         var action = sigaction()
+        // The second signal finds what the first one found taken away.
+        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
         action.__sigaction_handler.sa_handler = { number in
             // Only what signal-safety(7) allows, and errno as it was.
             let saved = errno
             firstSignal = number
-            for other in [SIGINT, SIGTERM] { Glibc.signal(other, SIG_DFL) }
             var byte: UInt8 = 0
             write(writeEnd, &byte, 1)
             errno = saved
         }
-        for number in [SIGINT, SIGTERM] { sigaction(number, &action, nil) }
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &action, nil) }
         return Interruption(descriptor: ends[0])
+    }
+
+    /// A shell starts what runs in its background so, and nohup(1) does: then nobody means this process.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        // SIG_IGN is the number 1 in the place of a function.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 
     /// The signal that came; `nil` before.
