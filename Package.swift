@@ -28,13 +28,14 @@ let package = Package(
             name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
         .executableTarget(
-            name: "prsnlctl", dependencies: ["PRSNLCore", "Store", "Configuration", "Control", "CLinux"],
+            name: "prsnlctl",
+            dependencies: ["PRSNLCore", "Store", "NetMonitor", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
 
         .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
@@ -67,7 +68,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "Configuration", "Store", "PRSNLCore", "TestSupport", "CLinux"],
+            dependencies: ["Control", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
