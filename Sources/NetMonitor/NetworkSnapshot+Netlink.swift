@@ -28,7 +28,7 @@ extension NetworkSnapshot {
         let state = attributes.uint8(16) ?? 0  // IFLA_OPERSTATE
         let isRunning = flags & 0x40 != 0  // IFF_RUNNING
         links[Int32(bitPattern: index)] = Link(
-            name: attributes.text(3) ?? "link \(index)",  // IFLA_IFNAME
+            name: Self.name(attributes.text(3)) ?? "link \(index)",  // IFLA_IFNAME
             isUp: flags & 0x1 != 0,  // IFF_UP
             // IF_OPER_UP is 6; many virtual links never say more than IF_OPER_UNKNOWN, 0.
             hasCarrier: state == 6 || state == 0 && isRunning,
@@ -41,9 +41,9 @@ extension NetworkSnapshot {
         guard payload.count >= 8, let index = payload.uint32(at: start + 4) else { return }
         let attributes = NetlinkAttributes(payload.dropFirst(8))
         // IFA_LOCAL is our end of a point-to-point link, IFA_ADDRESS the other one.
-        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]) else {
-            return
-        }
+        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]),
+            Int(payload[start + 1]) <= 8 * bytes.count
+        else { return }
         let flags = attributes.uint32(8) ?? UInt32(payload[start + 2])  // IFA_FLAGS
         // Not usable yet, or not at all: duplicate address detection runs (IFA_F_TENTATIVE) or has failed.
         guard flags & (0x40 | 0x08) == 0 else { return }
@@ -57,6 +57,8 @@ extension NetworkSnapshot {
     private mutating func takeRoute(_ payload: ArraySlice<UInt8>) {
         let start = payload.startIndex
         guard payload.count >= 12, payload[start + 1] == 0 else { return }  // default routes only
+        // A dump of any family also has those of multicast and MPLS, which are no way for us.
+        guard [UInt8(AF_INET), UInt8(AF_INET6)].contains(payload[start]) else { return }
         let attributes = NetlinkAttributes(payload.dropFirst(12))
         guard attributes.uint32(15) ?? UInt32(payload[start + 4]) == 254 else { return }  // RTA_TABLE: the main one
         let kind: Route.Kind
@@ -74,6 +76,14 @@ extension NetworkSnapshot {
                 gateway: attributes[5].flatMap { Self.address($0, family: family) },  // RTA_GATEWAY
                 link: attributes.uint32(4).map { Int32(bitPattern: $0) },  // RTA_OIF
                 metric: attributes.uint32(6) ?? 0, kind: kind))  // RTA_PRIORITY
+    }
+
+    /// The kernel refuses white space, `/` and `:` in a name, and nothing else (dev_valid_name): what a terminal would obey
+    /// is shown as `?`. `nil` for an empty one.
+    private static func name(_ text: String?) -> String? {
+        guard let text, !text.isEmpty else { return nil }
+        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : "?" }))
     }
 
     private static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
