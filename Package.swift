@@ -78,3 +78,14 @@ let package = Package(
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
             swiftSettings: strict),
     ])
+
+// `make fuzz` alone sets this, and builds in a folder of its own: libFuzzer wants every module instrumented, and a
+// target that nobody else can build has no place in `swift build`.
+if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
+    package.targets.append(
+        .executableTarget(
+            name: "prsnl-fuzz",
+            dependencies: ["NetMonitor", "PRSNLClient", "Configuration", "Control", "Store", "PRSNLCore", "CLinux"],
+            path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
+            linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
+}

@@ -28,7 +28,7 @@ extension NetworkSnapshot {
         let state = attributes.uint8(16) ?? 0  // IFLA_OPERSTATE
         let isRunning = flags & 0x40 != 0  // IFF_RUNNING
         links[Int32(bitPattern: index)] = Link(
-            name: attributes.text(3) ?? "link \(index)",  // IFLA_IFNAME
+            name: Self.name(attributes.text(3)) ?? "link \(index)",  // IFLA_IFNAME
             isUp: flags & 0x1 != 0,  // IFF_UP
             // IF_OPER_UP is 6; many virtual links never say more than IF_OPER_UNKNOWN, 0.
             hasCarrier: state == 6 || state == 0 && isRunning,
@@ -41,9 +41,9 @@ extension NetworkSnapshot {
         guard payload.count >= 8, let index = payload.uint32(at: start + 4) else { return }
         let attributes = NetlinkAttributes(payload.dropFirst(8))
         // IFA_LOCAL is our end of a point-to-point link, IFA_ADDRESS the other one.
-        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]) else {
-            return
-        }
+        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]),
+            Int(payload[start + 1]) <= 8 * bytes.count
+        else { return }
         let flags = attributes.uint32(8) ?? UInt32(payload[start + 2])  // IFA_FLAGS
         // Not usable yet, or not at all: duplicate address detection runs (IFA_F_TENTATIVE, without _OPTIMISTIC) or has
         // failed (IFA_F_DADFAILED).
@@ -88,6 +88,14 @@ extension NetworkSnapshot {
             defaultRoutes.insert(route)
             hops = hops.dropFirst(NetlinkMessage.aligned(Int(length)))
         }
+    }
+
+    /// The kernel refuses white space, `/` and `:` in a name, and nothing else (dev_valid_name): what a terminal would obey
+    /// is shown as `?`. `nil` for an empty one.
+    private static func name(_ text: String?) -> String? {
+        guard let text, !text.isEmpty else { return nil }
+        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : "?" }))
     }
 
     fileprivate static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {

@@ -87,6 +87,8 @@ extension NetworkSnapshot.Link {
     fileprivate func changes(to new: NetworkSnapshot.Link) -> [String] {
         var changes: [String] = []
         if name != new.name { changes.append("\(name): renamed to \(new.name)") }
+        // Between two dumps, an index may have gone to another link.
+        if isLoopback != new.isLoopback { changes.append("\(new.name): another link than before") }
         if isUp != new.isUp { changes.append("\(new.name): \(new.isUp ? "up" : "down")") }
         if hasCarrier != new.hasCarrier, isUp == new.isUp || new.hasCarrier {
             changes.append("\(new.name): carrier \(new.hasCarrier ? "found" : "lost")")
