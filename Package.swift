@@ -24,12 +24,14 @@ let package = Package(
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
         .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
-        .target(name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient"], swiftSettings: strict),
+        .target(
+            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict),
+        .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
-            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "SyncEngine", "Configuration", "Control", "CLinux"],
+            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
         .executableTarget(
             name: "prsnlctl", dependencies: ["PRSNLCore", "Store", "Configuration", "Control", "CLinux"],
@@ -58,7 +60,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "SyncEngineTests",
-            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            dependencies: ["SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "NetMonitorTests", dependencies: ["NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",

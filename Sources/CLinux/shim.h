@@ -28,6 +28,9 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/if_link.h>
 #include <unistd.h>
 #include <stdio.h>
 #include <time.h>
@@ -77,6 +80,9 @@ static inline int prsnl_accept(int listener) {
     }
     return fd;
 }
+// Declared for _GNU_SOURCE only: unshare(2), for tests that need a network of their own.
+extern int unshare(int flags);
+static inline int prsnl_unshare_network(void) { return unshare(0x40000000 /* CLONE_NEWNET */); }
 // Negative macros, which the importer leaves out: mallopt(3).
 static inline int prsnl_m_arena_max(void) { return M_ARENA_MAX; }
 static inline int prsnl_m_trim_threshold(void) { return M_TRIM_THRESHOLD; }

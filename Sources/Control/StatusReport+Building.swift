@@ -91,7 +91,7 @@ extension ErrorCode {
             .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:
             true
         case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
-            .emptyAnswer, .unexpectedShape, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
+            .emptyAnswer, .unexpectedShape, .offline, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
             .databaseBusy, .timelineUnsettled, .crowdedInstant, .itemsRejected, .daemonNotRunning, .daemonBusy:
             false
         }

@@ -26,7 +26,7 @@ extension APIError: UserFacing {
         case .networkError(let cause):
             switch cause {
             case .nameNotResolved, .connectFailed, .timedOut, .cutOff: true
-            case .tlsFailed, .answerTooLarge, .redirectRefused, .cancelled: false
+            case .tlsFailed, .answerTooLarge, .redirectRefused, .offline, .cancelled: false
             }
         case .unauthorized, .forbidden, .notFound, .invalidInput, .conflict, .serverError, .decodingError, .unknown:
             false
@@ -95,6 +95,7 @@ extension APIError.NetworkCause {
         case .cutOff: .cutOff
         case .answerTooLarge: .answerTooLarge
         case .redirectRefused: .redirectRefused
+        case .offline: .offline
         case .cancelled: .cancelled
         }
     }
@@ -108,6 +109,7 @@ extension APIError.NetworkCause {
         case .cutOff: "the connection was cut off before the answer was complete"
         case .answerTooLarge(let limit): "the answer is larger than \(limit) bytes"
         case .redirectRefused(let origin): "the server redirects to \(origin), which is not followed"
+        case .offline: "this machine has no way to the server"
         case .cancelled: "the request was cancelled"
         }
     }

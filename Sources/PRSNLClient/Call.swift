@@ -11,6 +11,8 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
+    /// Asks whether the server is there: once, and even while the network is said to be away.
+    var isProbe = false
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
     var dialect: Dialect?
     /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.

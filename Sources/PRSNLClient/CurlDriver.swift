@@ -47,6 +47,11 @@ final class CurlDriver {
     /// Takes what has arrived, moves every transfer on, and ends those that are done.
     func advance(_ work: CurlLoop.Work) {
         let cancelled = Set(work.cancelled)
+        if work.isOffline {
+            for transfer in Array(active.values) { end(transfer, .offline) }
+            // Kept connections lead over a network that is gone.
+            rest()
+        }
         for job in work.jobs {
             if cancelled.contains(job.id) || work.stopping {
                 job.continuation.resume(returning: .cancelledUnsent)

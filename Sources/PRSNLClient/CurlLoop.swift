@@ -19,10 +19,14 @@ final class CurlLoop: Sendable {
         var jobs: [Job] = []
         var cancelled: [UInt64] = []
         var stopping = false
+        /// The network went away: what is under way ends.
+        var isOffline = false
     }
 
     private struct Inbox {
         var work = Work()
+        /// Nothing but probes is taken.
+        var isOffline = false
         var lastID: UInt64 = 0
         /// Bodies whose reader is done, to be filled again: saves an allocation of a page's size per request.
         var spareBodies: [[UInt8]] = []
@@ -78,16 +82,26 @@ final class CurlLoop: Sendable {
     }
 
     private func enqueue(_ job: Job) {
-        let accepted = inbox.withLock { inbox in
-            if inbox.work.stopping { return false }
+        let refusal = inbox.withLock { inbox -> HTTPOutcome? in
+            if inbox.work.stopping { return .cancelledUnsent }
+            if inbox.isOffline, !job.request.isProbe { return .offlineUnsent }
             inbox.work.jobs.append(job)
-            return true
+            return nil
         }
-        if accepted {
-            wake()
+        if let refusal {
+            job.continuation.resume(returning: refusal)
         } else {
-            job.continuation.resume(returning: .cancelledUnsent)
+            wake()
         }
+    }
+
+    /// Ends what is under way with `offline` and takes nothing but probes, until it is lifted.
+    func setOffline(_ isOffline: Bool) {
+        inbox.withLock { inbox in
+            inbox.isOffline = isOffline
+            if isOffline { inbox.work.isOffline = true }
+        }
+        if isOffline { wake() }
     }
 
     private func cancel(_ id: UInt64) {

@@ -7,6 +7,8 @@ struct HTTPRequest: Sendable {
     var headers: [String]
     var body: [UInt8]?
     var totalTimeout: Duration
+    /// Sent although the network is said to be away: the server's answer is the truth.
+    var isProbe = false
 
     /// Anything but a GET may change the server: it is started once at most.
     var isWrite: Bool { method != "GET" }
@@ -54,11 +56,13 @@ struct HTTPOutcome: Sendable {
     var connectionReused = false
 
     /// A request that was stopped before libcurl saw it.
-    static var cancelledUnsent: HTTPOutcome {
+    static var cancelledUnsent: HTTPOutcome { unsent(.cancelled, "cancelled before it was sent") }
+    static var offlineUnsent: HTTPOutcome { unsent(.offline, "not sent because the network is away") }
+
+    private static func unsent(_ cause: APIError.NetworkCause, _ detail: String) -> HTTPOutcome {
         HTTPOutcome(
             result: .failure(
                 TransportFailure(
-                    kind: .networkError(.cancelled), mayHaveReachedServer: false, status: nil,
-                    detail: "cancelled before it was sent")))
+                    kind: .networkError(cause), mayHaveReachedServer: false, status: nil, detail: detail)))
     }
 }

@@ -14,13 +14,12 @@ extension PRSNLClient {
             figures.attempts += 1
             let failure: APIError
             do throws(APIError) { return try await attempt(call, &figures) } catch { failure = error }
-            guard call.method == "GET", let delay = policy.delay(after: failure, unit: random.unit()) else {
+            guard call.method == "GET", !call.isProbe, let delay = policy.delay(after: failure, unit: random.unit()) else {
                 throw failure
             }
             log(.info, .http, "\(call.endpoint): \(failure.code.rawValue); again in \(delay.wholeMilliseconds) ms")
-            do {
-                try await time.sleep(delay)
-            } catch {
+            await pause(delay)
+            if Task.isCancelled {
                 throw APIError(
                     kind: .networkError(.cancelled), endpoint: call.endpoint, requestID: failure.requestID,
                     mayHaveReachedServer: failure.mayHaveReachedServer, detail: "cancelled between two attempts")
@@ -59,7 +58,8 @@ extension PRSNLClient {
             let requestID = random.requestID()
             let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
-                totalTimeout: max(configuration.totalTimeout - start.duration(to: .now), .milliseconds(1)))
+                totalTimeout: max(configuration.totalTimeout - start.duration(to: .now), .milliseconds(1)),
+                isProbe: call.isProbe)
             let outcome = await loop.perform(request)
             figures.add(outcome, requestID)
             let answer: HTTPAnswer

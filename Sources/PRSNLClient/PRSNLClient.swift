@@ -20,6 +20,9 @@ public final class PRSNLClient: Sendable {
         var keyIsBearer = false
         /// The server's clock minus ours.
         var clockOffset: Duration?
+        /// Pauses before a GET is repeated, to be ended when the network goes away.
+        var pauses: [UInt64: Task<Void, Never>] = [:]
+        var lastPause: UInt64 = 0
     }
 
     /// - Parameters:
@@ -95,10 +98,11 @@ public final class PRSNLClient: Sendable {
         }
     }
 
-    /// `GET /api/health` without credentials: throws unless it is PRSNL's JSON.
+    /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
     public func health() async throws(APIError) {
         var call = Call("GET", "/api/health")
         call.isAuthenticated = false
+        call.isProbe = true
         let (answer, requestID) = try await send(call)
         try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
@@ -107,6 +111,14 @@ public final class PRSNLClient: Sendable {
 
     /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
     public func shutdown() { loop.stopAndWait() }
+
+    /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
+    /// that nobody waits for a timeout; probes are let through.
+    public func setOffline(_ isOffline: Bool) {
+        loop.setOffline(isOffline)
+        guard isOffline else { return }
+        for pause in memory.withLock({ $0.pauses.values.map(\.self) }) { pause.cancel() }
+    }
 
     // MARK: Decoding
 
@@ -157,6 +169,21 @@ public final class PRSNLClient: Sendable {
 
     func remember(keyIsBearer: Bool) {
         memory.withLock { $0.keyIsBearer = keyIsBearer }
+    }
+
+    /// Waits before a GET is repeated; not longer than there is a network.
+    func pause(_ duration: Duration) async {
+        let nap = Task { [time] in
+            // Cancelled: the network or the caller is gone, and the next attempt says so.
+            do { try await time.sleep(duration) } catch { return }
+        }
+        let id = memory.withLock { memory in
+            memory.lastPause += 1
+            memory.pauses[memory.lastPause] = nap
+            return memory.lastPause
+        }
+        await withTaskCancellationHandler { await nap.value } onCancel: { nap.cancel() }
+        memory.withLock { $0.pauses[id] = nil }
     }
 
     func remember(serverDate text: String?) {

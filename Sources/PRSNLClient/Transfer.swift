@@ -9,6 +9,8 @@ final class Transfer {
         case done(CURLcode)
         case stalled
         case cancelled
+        /// The network went away.
+        case offline
     }
 
     /// Of an error's body so much is kept: validation errors echo the input, which may have 50 KB.
@@ -230,6 +232,8 @@ extension Transfer {
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
         case .cancelled:
             failure(.networkError(.cancelled), "cancelled")
+        case .offline:
+            failure(.networkError(.offline), "ended because the network went away")
         }
     }
 

@@ -29,6 +29,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case unexpectedShape = "unexpected_shape"
 
     // The way to the server.
+    case offline
     case nameNotResolved = "name_not_resolved"
     case connectFailed = "connect_failed"
     case tlsFailed = "tls_failed"
@@ -87,7 +88,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     /// The heading for people (docs/errors.md; the API contract's four).
     public var heading: String {
         switch self {
-        case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .cutOff, .answerTooLarge, .cancelled,
+        case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .cutOff, .answerTooLarge, .cancelled,
             .redirectRefused:
             "Connection error"
         case .unauthorized, .needsLogin: "Authentication required"
@@ -121,6 +122,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .notJSON, .emptyAnswer, .unexpectedShape:
             "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."
         case .portal: "Log in to the network's portal with a browser, or check server_url."
+        case .offline: "Connect this machine to the network; the daemon notices at once. `prsnlctl net` shows what it sees."
         case .nameNotResolved: "Check the host name in server_url and this machine's name servers."
         case .connectFailed: "Check that the server runs and that its port can be reached from here."
         case .tlsFailed: "Check the server's certificate and this machine's clock and CA certificates."
@@ -182,6 +184,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         switch self {
         case .configInvalid, .configUnreadable: "prsnld --check-config"
         case .noDatabase: "prsnld --once"
+        case .offline: "prsnlctl net"
         case .deletionsHeld: "prsnlctl sync --accept-deletions"
         case .daemonNotRunning: "systemctl start prsnld"
         case .databaseReplaced: "systemctl restart prsnld"

@@ -11,7 +11,7 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
 
 /// Which part of the daemon speaks.
 public enum LogCategory: String, Sendable, CaseIterable {
-    case daemon, config, http, pull, sweep, store, control
+    case daemon, config, http, net, pull, sweep, store, control
 }
 
 /// Takes one line of log. Never a secret, a body, or a title: neither belongs in a log.

@@ -265,6 +265,29 @@ extension Store {
         }
     }
 
+    /// The wall clock was set by `step`, forward is positive: what was to wait waits as long as before, neither for ever nor
+    /// all due at once.
+    public func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
+        let before = now.advanced(by: .zero - step)
+        let waiting = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT id, next_attempt_at FROM outbox WHERE ended_at IS NULL AND next_attempt_at > ?"
+            ).bind(before)
+            var waiting: [(id: Int64, at: Timestamp)] = []
+            while try rows.step() {
+                if let at = rows.timestamp(1) { waiting.append((rows.int64(0), at)) }
+            }
+            return waiting
+        }
+        guard !waiting.isEmpty else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            for entry in waiting {
+                try connection.prepare("UPDATE outbox SET next_attempt_at = ? WHERE id = ?")
+                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
+            }
+        }
+    }
+
     /// When the entry was first sent without anybody knowing what became of it, before the attempt under way.
     public func doubtfulSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in

@@ -1,3 +1,4 @@
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -401,7 +402,7 @@ extension Replayer {
     private func slowDown(_ kind: OutboxEntry.Kind, after error: APIError, _ memory: inout Memory) {
         let failure = PullFailure(error)
         guard !failure.concernsEverything else { return pause(after: failure, &memory) }
-        connectivity.noteFailure(failure.error, at: time.now())
+        network.noteFailure(failure.error, at: time.now())
         slowDown(kind, &memory)
     }
 
@@ -409,7 +410,7 @@ extension Replayer {
         let failures = memory.failures[kind, default: 0] + 1
         memory.failures[kind] = failures
         guard failures > Self.tolerated else { return }
-        let wait = WriteBackoff.betweenProbes(failures: failures - Self.tolerated, draw: random.unit())
+        let wait = ProbeBackoff.wait(failures: failures - Self.tolerated, draw: random.unit())
         memory.slowedUntil[kind] = time.uptime() + wait
     }
 }

@@ -1,3 +1,4 @@
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -13,31 +14,37 @@ final class Replayer: Sendable {
     let identity: Identity
     let time: TimeSource
     let random: SeededGenerator
-    let connectivity: ConnectivityBoard
+    let network: NetMonitor
     let log: LogHandler
     let settings: @Sendable () -> SyncSettings
     /// Called when something was delivered that a look at the newest items would show.
     let wantsHead: @Sendable () -> Void
+    /// Called when there is nothing to send at the moment.
+    let isThrough: @Sendable () -> Void
     let changes = OutboxChanges()
 
     private let wakeup = Wakeup()
     private let isUrged = Flag()
+    private let hasReturned = Flag()
     private let counting: Mutex<Counting>
+    /// How far the clock was set since due times were last shifted.
+    private let clockStep = Mutex<Duration>(.zero)
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
-        connectivity: ConnectivityBoard, log: @escaping LogHandler, settings: @escaping @Sendable () -> SyncSettings,
-        wantsHead: @escaping @Sendable () -> Void
+        network: NetMonitor, log: @escaping LogHandler, settings: @escaping @Sendable () -> SyncSettings,
+        wantsHead: @escaping @Sendable () -> Void, isThrough: @escaping @Sendable () -> Void
     ) {
         self.store = store
         self.client = client
         self.identity = identity
         self.time = time
         self.random = random
-        self.connectivity = connectivity
+        self.network = network
         self.log = log
         self.settings = settings
         self.wantsHead = wantsHead
+        self.isThrough = isThrough
         counting = Mutex(Counting(until: time.uptime(), wakesAt: time.uptime()))
     }
 
@@ -62,6 +69,8 @@ final class Replayer: Sendable {
         var proof: (credentials: Credentials, at: Duration)?
         /// When something was delivered that no pull has shown yet.
         var unseenSince: Duration?
+        /// So many sends are still spread a little, after the server came back.
+        var spread = 0
     }
 
     /// The time during which the server could be reached, as far as it was counted (uptime).
@@ -78,12 +87,27 @@ final class Replayer: Sendable {
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
     private static let longPause: Duration = .seconds(10)
+    /// Everybody's clients come back together with a server: the first sends are spread, by this much each at most.
+    private static let spreadSends = 16
+    private static let longestSpread: Duration = .milliseconds(50)
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
 
     /// There is something to send; or, by a person, what waits is to be tried now.
     func wake(byHand: Bool) {
         if byHand { isUrged.set() }
+        wakeup.signal()
+    }
+
+    /// The server is back: what waited for that goes now.
+    func noteReturn() {
+        hasReturned.set()
+        wakeup.signal()
+    }
+
+    /// The wall clock was set; forward is positive.
+    func noteClock(step: Duration) {
+        clockStep.withLock { $0 += step }
         wakeup.signal()
     }
 
@@ -102,7 +126,15 @@ final class Replayer: Sendable {
                 isUrged.clear()
                 listen(&memory)
             }
+            if hasReturned.isSet {
+                hasReturned.clear()
+                memory.pausedUntil = .zero
+                memory.slowedUntil = [:]
+                memory.spread = Self.spreadSends
+            }
+            await followClock()
             guard let wait = await step(&memory) else { continue }
+            isThrough()
             if memory.unseenSince != nil {
                 memory.unseenSince = nil
                 wantsHead()
@@ -123,6 +155,20 @@ final class Replayer: Sendable {
     func drain() async {
         var memory = Memory()
         while !Task.isCancelled, await step(&memory) == nil {}
+    }
+
+    /// What was to wait waits as long as before, whatever the clock says now.
+    private func followClock() async {
+        let step = clockStep.withLock { step in
+            defer { step = .zero }
+            return step
+        }
+        guard step != .zero else { return }
+        do {
+            try await store.shiftDueTimes(by: step, now: time.now())
+        } catch {
+            log(.warning, .store, "the times of waiting writes could not be set with the clock: \(error.message)")
+        }
     }
 
     /// A person wants it tried now. Who wants that again and again is heard now and then.
@@ -151,9 +197,9 @@ final class Replayer: Sendable {
             guard closed <= uptime, let task = try await store.dueEntry(now: time.now(), sending: kinds) else {
                 return try await idle(memory, closedUntil: closed)
             }
-            if connectivity.current.state == .unreachable || connectivity.current.state == .portal {
-                guard await probe(&memory) else { return nil }
-            }
+            // Probes find out when that is over, and say so.
+            if network.current.state.isClosed { return .seconds(86_400) }
+            if memory.spread > 0 { try await spread(&memory) }
             let dialect = try await ready(&memory)
             await handle(task, dialect, &memory)
             if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
@@ -201,21 +247,15 @@ final class Replayer: Sendable {
             defer { counting.until = uptime }
             return min(passed, max(counting.wakesAt - counting.until, .zero) + .seconds(60))
         }
-        if passed > .zero, connectivity.current.state == .online { await store.noteReachable(passed) }
+        if passed > .zero, network.current.state == .online { await store.noteReachable(passed) }
     }
 
     // MARK: Being let in
 
-    /// Asks a server that did not answer whether it does now. Cheaper for it than a write, and it costs no attempt.
-    private func probe(_ memory: inout Memory) async -> Bool {
-        do throws(APIError) {
-            try await client.health()
-            noteAnswer(&memory)
-            return true
-        } catch {
-            pause(after: PullFailure(error), &memory)
-            return false
-        }
+    /// The first send goes at once, and the next ones after a moment.
+    private func spread(_ memory: inout Memory) async throws {
+        if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
+        memory.spread -= 1
     }
 
     /// The dialect, once the server has proven to be the one and the account that the copy is bound to.
@@ -233,26 +273,27 @@ final class Replayer: Sendable {
 
     func noteAnswer(_ memory: inout Memory) {
         memory.unanswered = 0
-        connectivity.noteAnswer(at: time.now())
+        network.noteAnswer(at: time.now())
     }
 
     /// Leaves the server alone for a while.
     func pause(after failure: PullFailure, _ memory: inout Memory) {
-        guard failure.verdict != .cancelled else { return }
+        // The network's return starts everything again, and may have come already.
+        guard failure.verdict != .cancelled, failure.error.code != .offline else { return }
         memory.unanswered += 1
         let now = time.now()
         let uptime = time.uptime()
-        connectivity.noteFailure(failure.error, at: now)
+        network.noteFailure(failure.error, at: now)
         let wait: Duration
         switch failure.verdict {
         case .retry(after: let asked?):
             memory.closedUntil = max(memory.closedUntil, uptime + asked)
             wait = asked
         case .retry(after: nil), .cancelled:
-            wait = WriteBackoff.betweenProbes(failures: memory.unanswered, draw: random.unit())
+            wait = ProbeBackoff.wait(failures: memory.unanswered, draw: random.unit())
         case .needsPerson where !failure.concernsEverything && failure.endpoint != "database":
             // A proxy's 404 while the server is being updated, perhaps.
-            wait = WriteBackoff.betweenProbes(failures: memory.unanswered, draw: random.unit())
+            wait = ProbeBackoff.wait(failures: memory.unanswered, draw: random.unit())
         case .needsPerson:
             wait = RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit())
         }
@@ -288,7 +329,7 @@ final class Replayer: Sendable {
                     return []
                 }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
-                do { try await time.sleep(WriteBackoff.betweenProbes(failures: tries, draw: 1)) } catch { return [] }
+                do { try await time.sleep(ProbeBackoff.wait(failures: tries, draw: 1)) } catch { return [] }
             }
         }
     }

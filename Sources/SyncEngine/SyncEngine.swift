@@ -1,3 +1,4 @@
+public import NetMonitor
 public import PRSNLClient
 public import PRSNLCore
 public import Store
@@ -13,6 +14,10 @@ public final class SyncEngine: Sendable {
         var isReloaded = false
         /// Something was delivered that a look at the newest items would show.
         var wantsHead = false
+        /// The server is back after it was away.
+        var hasReturned = false
+        /// Until when pulls let the outbox go first (uptime).
+        var holdsUntil: Duration?
     }
 
     private struct Requested {
@@ -34,14 +39,19 @@ public final class SyncEngine: Sendable {
     private let log: LogHandler
     private let puller: Puller
     private let replayer: Replayer
-    private let connectivity: ConnectivityBoard
+    /// Whether the server can be used.
+    public let network: NetMonitor
     private let shared: SharedBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
     private let policy = RetryPolicy()
 
+    /// After a reconnect the outbox goes first, for this long at most.
+    private static let longestHold: Duration = .seconds(30)
+
+    /// - Parameter source: what the kernel says about the network.
     public init(
-        store: Store, client: PRSNLClient, serverURL: String,
+        store: Store, client: PRSNLClient, serverURL: String, source: NetworkSource = .none,
         settings: SyncSettings = SyncSettings(), time: TimeSource = .system, seed: UInt64? = nil,
         log: @escaping LogHandler = { _, _, _ in }
     ) {
@@ -55,15 +65,49 @@ public final class SyncEngine: Sendable {
         let identity = Identity(store: store, client: client, serverURL: serverURL, log: log)
         puller = Puller(
             store: store, client: client, identity: identity, time: time, log: log, progress: { board.set($0) })
-        let connectivity = ConnectivityBoard(log: log)
-        self.connectivity = connectivity
+        let network = NetMonitor(
+            source: source, client: client, time: time, random: random,
+            save: { transitions in
+                do throws(UserFacingError) {
+                    try await store.saveTransitions(transitions)
+                } catch {
+                    log(.warning, .store, "changes of the connectivity could not be written: \(error.message)")
+                }
+            }, log: log)
+        self.network = network
         replayer = Replayer(
-            store: store, client: client, identity: identity, time: time, random: random, connectivity: connectivity,
+            store: store, client: client, identity: identity, time: time, random: random, network: network,
             log: log, settings: { [shared] in shared.value.withLock { $0.settings } },
             wantsHead: { [shared, wakeup] in
                 shared.value.withLock { $0.wantsHead = true }
                 wakeup.signal()
+            },
+            isThrough: { [shared, wakeup] in
+                let wasHeld = shared.value.withLock { shared in
+                    defer { shared.holdsUntil = nil }
+                    return shared.holdsUntil != nil
+                }
+                if wasHeld { wakeup.signal() }
             })
+        network.follow { followers in
+            followers.setOffline = { client.setOffline($0) }
+            followers.changed = { [shared, wakeup, replayer] (connectivity: Connectivity, isReturn: Bool) in
+                if isReturn {
+                    shared.value.withLock { shared in
+                        shared.hasReturned = true
+                        shared.holdsUntil = time.uptime() + Self.longestHold
+                    }
+                    replayer.noteReturn()
+                } else if !connectivity.state.isClosed {
+                    replayer.wake(byHand: false)
+                }
+                wakeup.signal()
+            }
+            followers.clockStepped = { [wakeup, replayer] step in
+                if let step { replayer.noteClock(step: step) }
+                wakeup.signal()
+            }
+        }
     }
 
     private let board: ProgressBoard
@@ -72,7 +116,7 @@ public final class SyncEngine: Sendable {
     public var state: EngineState {
         var state = shared.withLock { $0.state }
         state.progress = board.progress
-        state.connectivity = connectivity.current
+        state.connectivity = network.current
         return state
     }
 
@@ -84,6 +128,7 @@ public final class SyncEngine: Sendable {
 
     /// Tells the replayer that there is something to send; by a person, that what waits is to be tried now.
     public func writesAccepted(byHand: Bool = false) {
+        if byHand, network.current.state.isClosed { network.probeNow() }
         replayer.wake(byHand: byHand)
     }
 
@@ -113,7 +158,7 @@ public final class SyncEngine: Sendable {
             shared.isReloaded = true
         }
         wakeup.signal()
-        replayer.wake(byHand: true)
+        writesAccepted(byHand: true)
     }
 
     /// Pulls now, while `run` runs, and says how it ended.
@@ -129,7 +174,9 @@ public final class SyncEngine: Sendable {
     /// Pulls on schedule, and sends what is written here, until the task is cancelled. Being offline is never a reason to
     /// return.
     public func run() async {
+        network.begin()
         await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.network.run() }
             group.addTask { await self.replayer.run() }
             await runPulls()
             await group.waitForAll()
@@ -140,22 +187,19 @@ public final class SyncEngine: Sendable {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         while !Task.isCancelled {
-            let (settings, isReloaded, wantsHead) = shared.withLock { shared in
-                defer {
-                    shared.isReloaded = false
-                    shared.wantsHead = false
-                }
-                return (shared.settings, shared.isReloaded, shared.wantsHead)
-            }
-            memory.schedule.settings = settings
-            if wantsHead { memory.schedule.wantsHead = true }
-            if isReloaded { memory.schedule.forgetFailures() }
+            takeNews(&memory)
             await distrustClock(&memory)
             let requested = takeRequests()
             let now = time.now()
             let next = memory.schedule.next(now: now)
             if !requested.isEmpty {
                 await serve(requested, &memory)
+            } else if let wait = waitForNetwork() {
+                publish { state in
+                    state.activity = .waiting
+                    state.nextPullAt = nil
+                }
+                await wakeup.wait(atMost: wait, time: time)
             } else if next.at <= now {
                 _ = await attempt(next.work, &memory, request: SyncRequest(), manners: manners(memory.schedule))
             } else {
@@ -169,6 +213,30 @@ public final class SyncEngine: Sendable {
         await stop(memory)
     }
 
+    /// What others have said since the last time.
+    private func takeNews(_ memory: inout EngineMemory) {
+        let news = shared.withLock { shared in
+            defer {
+                shared.isReloaded = false
+                shared.wantsHead = false
+                shared.hasReturned = false
+            }
+            return shared
+        }
+        memory.schedule.settings = news.settings
+        if news.wantsHead || news.hasReturned { memory.schedule.wantsHead = true }
+        if news.isReloaded || news.hasReturned { memory.schedule.forgetFailures() }
+    }
+
+    /// How long no pull is begun for the network's sake; `nil`: not at all.
+    private func waitForNetwork() -> Duration? {
+        // Probes find out when that is over, and say so.
+        if network.current.state.isClosed { return .seconds(86_400) }
+        guard let until = shared.withLock(\.holdsUntil) else { return nil }
+        let left = until - time.uptime()
+        return left > .zero ? left : nil
+    }
+
     /// Sends what waits and pulls everything there is, once, retrying nothing beyond the client's own retries.
     ///
     /// - Parameter full: Also reads what is known already, as a sweep does.
@@ -176,6 +244,7 @@ public final class SyncEngine: Sendable {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         memory.isOnce = true
+        network.begin()
         await distrustClock(&memory)
         await replayer.drain()
         let request = SyncRequest(full: full)
@@ -260,8 +329,8 @@ public final class SyncEngine: Sendable {
 
     /// The server has answered: what waits for it need not wait any longer.
     private func noteAnswer() {
-        let was = connectivity.current.state
-        connectivity.noteAnswer(at: time.now())
+        let was = network.current.state
+        network.noteAnswer(at: time.now())
         if was != .online { replayer.wake(byHand: was != .unknown) }
     }
 
@@ -317,8 +386,12 @@ public final class SyncEngine: Sendable {
 
     private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
+        if failure.error.code == .offline {
+            // No failure of anybody's: its turn comes with the network.
+            return log(.info, .pull, "\(failure.endpoint): \(failure.logText)")
+        }
         let now = time.now()
-        connectivity.noteFailure(failure.error, at: now)
+        network.noteFailure(failure.error, at: now)
         let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head

@@ -28,12 +28,6 @@ enum WriteBackoff {
         RetryPolicy().delay(failures: failures, verdict: .retry(after: wait), draw: draw)
     }
 
-    /// Between two probes of a server that does not answer. The jitter only shortens a step, so that the cap is a bound.
-    static func betweenProbes(failures: Int, draw: Double) -> Duration {
-        let step = min(.seconds(60), .seconds(1) * (1 << min(max(failures, 1) - 1, 6)))
-        return step * (0.8 + 0.2 * draw)
-    }
-
     /// Between two looks for an item that the server is still working on.
     static func betweenLooks(_ looks: Int) -> Duration {
         min(.seconds(600), .seconds(15) * (1 << min(max(looks, 1) - 1, 6)))

@@ -40,7 +40,7 @@ extension Sending {
             switch state {
             case .online: .inTurn
             case .unauthorized: .whenAuthorized
-            case .unknown, .unreachable, .portal: .whenReachable
+            case .unknown, .offline, .unreachable, .portal: .whenReachable
             }
     }
 }

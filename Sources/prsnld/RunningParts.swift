@@ -1,5 +1,6 @@
 import Configuration
 import Control
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -38,7 +39,7 @@ struct RunningParts: Sendable {
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time, log: log)
             let engine = SyncEngine(
-                store: store, client: client, serverURL: server.text,
+                store: store, client: client, serverURL: server.text, source: .kernel(log: log),
                 settings: setup.syncSettings(configuration), time: time, log: log)
             return RunningParts(store: store, client: client, engine: engine, time: time)
         } catch {

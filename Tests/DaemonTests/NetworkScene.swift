@@ -148,14 +148,14 @@ final class NetworkScene: Sendable {
         #expect(server.appliedWrites == DevServer.AppliedWrites(created: urls.count))
         // What was delivered is settled by the next look, and then in the copy as the server has it.
         try await waitForCopy(within: deadline)
+        #expect(try await daemon.terminate() == .status(0), "\(daemon.stderr)")
         let states = try await history()
         if let state { #expect(states.suffix(2) == [state, "online"], "\(states)") }
-        #expect(try await daemon.terminate() == .status(0), "\(daemon.stderr)")
     }
 
     /// The states in the file, the oldest first.
     func history() async throws -> [String] {
-        try await query("SELECT state FROM connectivity_history ORDER BY at, rowid")
+        try await query("SELECT state FROM connectivity_history").reversed()
     }
 
     /// The file as anybody reads it.

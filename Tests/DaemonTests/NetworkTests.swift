@@ -18,7 +18,7 @@ struct NetworkTests {
     func linkSwitchedOff(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.connectFailed], reason: "\(NetworkCable.nearLink): down",
+            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): down",
             leave: scene.cable.switchLinkOff,
             comeBack: scene.cable.connect)
     }
@@ -27,7 +27,7 @@ struct NetworkTests {
     func carrierLost(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.connectFailed], reason: "\(NetworkCable.nearLink): carrier lost",
+            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): carrier lost",
             leave: scene.cable.unplug,
             comeBack: scene.cable.plug)
     }
@@ -36,7 +36,7 @@ struct NetworkTests {
     func addressRemoved(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.connectFailed], reason: family.nearAddress, leave: scene.cable.removeAddress,
+            state: "offline", codes: [.offline], reason: family.nearAddress, leave: scene.cable.removeAddress,
             comeBack: scene.cable.connect)
     }
 
@@ -44,7 +44,7 @@ struct NetworkTests {
     func defaultRouteRemoved(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.connectFailed], reason: "default route via \(family.gateway) gone",
+            state: "offline", codes: [.offline], reason: "default route via \(family.gateway) gone",
             leave: scene.cable.removeDefaultRoute, comeBack: scene.cable.addDefaultRoute)
     }
 
@@ -52,7 +52,7 @@ struct NetworkTests {
     func blackholeRoute(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.connectFailed], reason: "blackhole", leave: scene.cable.addBlackhole,
+            state: "offline", codes: [.offline], reason: "blackhole", leave: scene.cable.addBlackhole,
             comeBack: scene.cable.removeBlackhole)
     }
 

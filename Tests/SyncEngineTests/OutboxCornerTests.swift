@@ -25,7 +25,7 @@ import Testing
         let fixture = try await fixture(dialect)
         let server = fixture.server
         let ids = server.items().map(\.id)
-        fixture.time.setParticipants(2)
+        fixture.time.setParticipants(3)
         try await fixture.withEngine { engine, store in
             fixture.time.stand()
             let run = Task { await engine.run() }

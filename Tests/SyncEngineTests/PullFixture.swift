@@ -76,8 +76,8 @@ final class PullFixture: Sendable {
     /// Runs the engine's loop for so long of virtual time.
     func run(for duration: Duration) async throws {
         try await withEngine { engine, _ in
-            // The engine waits in two places: for the next pull, and for something to send.
-            time.setParticipants(2)
+            // The engine waits in three places: for the next pull, for something to send, and for the next probe.
+            time.setParticipants(3)
             defer { time.setParticipants(1) }
             let run = Task { await engine.run() }
             time.stop(after: time.elapsed + duration) { run.cancel() }

@@ -1,3 +1,4 @@
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -82,8 +83,8 @@ import Testing
 
     @Test func probesAndLooksAreCapped() {
         for failures in 1...200 {
-            #expect(WriteBackoff.betweenProbes(failures: failures, draw: 1) <= .seconds(60))
-            #expect(WriteBackoff.betweenProbes(failures: failures, draw: 0) >= .milliseconds(800))
+            #expect(ProbeBackoff.wait(failures: failures, draw: 1) <= .seconds(60))
+            #expect(ProbeBackoff.wait(failures: failures, draw: 0) >= .milliseconds(800))
             #expect(WriteBackoff.betweenLooks(failures) <= .seconds(600))
         }
     }

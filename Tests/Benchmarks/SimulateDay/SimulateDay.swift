@@ -29,7 +29,7 @@ enum SimulateDay {
         var days: [Int] = []
         for _ in 1...2 {
             let before = server.requestCount
-            time.setParticipants(2)
+            time.setParticipants(3)
             let run = Task { await engine.run() }
             time.stop(after: time.elapsed + .seconds(86_400)) { run.cancel() }
             await run.value

@@ -32,7 +32,7 @@ enum SimulateQueue {
         _ = try await store.accept(drafts, now: time.now)
         let start = time.now
         // The pulls and the outbox.
-        time.setParticipants(2)
+        time.setParticipants(3)
         let run = Task { await engine.run() }
         time.stop(after: time.elapsed + .seconds(2 * 3_600)) { run.cancel() }
         await run.value

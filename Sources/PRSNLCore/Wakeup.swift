@@ -1,8 +1,7 @@
-import PRSNLCore
 import Synchronization
 
 /// Lets a task wait for a time or for a call, whichever comes first. A call that comes while nobody waits is kept.
-final class Wakeup: Sendable {
+public final class Wakeup: Sendable {
     private struct State {
         var isSignalled = false
         var waiter: CheckedContinuation<Void, Never>?
@@ -10,7 +9,9 @@ final class Wakeup: Sendable {
 
     private let state = Mutex(State())
 
-    func signal() {
+    public init() {}
+
+    public func signal() {
         let waiter = state.withLock { state in
             state.isSignalled = state.waiter == nil
             defer { state.waiter = nil }
@@ -20,7 +21,7 @@ final class Wakeup: Sendable {
     }
 
     /// Waits at most `duration`. Returns early when signalled or cancelled. One task at a time.
-    func wait(atMost duration: Duration, time: TimeSource) async {
+    public func wait(atMost duration: Duration, time: TimeSource) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 // Cancelled means that the signal came first.

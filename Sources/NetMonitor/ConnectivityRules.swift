@@ -1,0 +1,188 @@
+import PRSNLCore
+
+/// What is made of the kernel's hints and the server's answers: values only, told what happened, asked what to do next.
+///
+/// The kernel's word counts for `offline` alone, because what it has no route for cannot be sent. Everything else is the
+/// server's to say.
+struct ConnectivityRules: Sendable, Equatable {
+    private(set) var current = Connectivity()
+    private(set) var verdict = RouteVerdict.notKnown(hasNetwork: true)
+    /// When the next probe is due (uptime); `nil`: when something happens.
+    private(set) var probeAt: Duration?
+    /// Probes and requests in a row that were not answered since the way to the server last changed.
+    private(set) var failures = 0
+    /// The next answer means that the server is back, and not only that one request has failed.
+    private var isReturning = false
+    private var lastProbe: Duration?
+
+    /// What a step came to.
+    struct Outcome: Sendable, Equatable {
+        var hasChanged = false
+        /// The server is back: what has waited for it may go at once.
+        var isReturn = false
+        /// A probe under way asks over a way that is gone.
+        var isProbeStale = false
+    }
+
+    /// A flapping link is not followed with more probes than this.
+    static let betweenHintedProbes: Duration = .milliseconds(200)
+    /// While the way is the same, other changes of the network are a weak hint.
+    static let betweenWeakProbes: Duration = .seconds(1)
+    /// The kernel may be wrong about a way, by a carrier that is not needed for one: it is tried now and then.
+    static let betweenOfflineProbes: Duration = .seconds(300)
+
+    // MARK: The kernel
+
+    /// The network was looked at.
+    ///
+    /// - Parameter hasChanged: Something is different, whether or not the way to the server is.
+    mutating func look(
+        _ verdict: RouteVerdict, hasChanged: Bool, host: String, at now: Timestamp, uptime: Duration
+    ) -> Outcome {
+        let old = self.verdict
+        self.verdict = verdict
+        switch verdict {
+        case .unroutable(let reason):
+            guard current.state != .offline || old != verdict else { return Outcome() }
+            failures = 0
+            isReturning = true
+            probeAt = uptime + Self.betweenOfflineProbes
+            var outcome = set(.offline, .noWay(to: host, reason), at: now)
+            outcome.isProbeStale = true
+            return outcome
+        case .routable, .notKnown:
+            guard current.state != .unauthorized else { return Outcome() }
+            let isOtherWay = old != verdict && current.state != .unknown
+            guard isOtherWay || hasChanged && current.state.isClosed else { return Outcome() }
+            if isOtherWay { failures = 0 }
+            let pause = isOtherWay ? Self.betweenHintedProbes : Self.betweenWeakProbes
+            let earliest = lastProbe.map { max(uptime, $0 + pause) } ?? uptime
+            probeAt = min(probeAt ?? earliest, earliest)
+            return Outcome(isProbeStale: isOtherWay)
+        }
+    }
+
+    /// Now it is known where the server's name leads; that is news of no change.
+    mutating func learn(_ verdict: RouteVerdict) {
+        if case .routable = verdict { self.verdict = verdict }
+    }
+
+    /// The machine was asleep, or its clock was set: nothing that was known is.
+    mutating func wake(uptime: Duration) {
+        isReturning = true
+        guard current.state != .unauthorized else { return }
+        if case .unroutable = verdict { return }
+        probeAt = uptime
+    }
+
+    // MARK: Probes
+
+    /// A person, or something that cannot wait, wants to know.
+    mutating func ask(uptime: Duration) {
+        probeAt = uptime
+    }
+
+    mutating func beginProbe(uptime: Duration) {
+        lastProbe = uptime
+        probeAt = nil
+    }
+
+    // MARK: The server
+
+    /// PRSNL has answered.
+    ///
+    /// - Parameter isProbe: The health endpoint lets everybody in, so it says nothing about credentials; and a request's
+    ///   answer may have been under way while the network went.
+    mutating func noteAnswer(isProbe: Bool, at now: Timestamp) -> Outcome {
+        if current.state == .offline, !isProbe { return Outcome() }
+        if current.state == .unauthorized, isProbe { return Outcome() }
+        failures = 0
+        probeAt = nil
+        var outcome = set(.online, nil, at: now)
+        outcome.isReturn = isReturning
+        isReturning = false
+        return outcome
+    }
+
+    /// A request or a probe has failed. What says nothing about the way to the server changes nothing.
+    ///
+    /// - Parameter draw: from 0 to 1, at random.
+    mutating func noteFailure(
+        _ error: UserFacingError, isProbe: Bool, host: String, at now: Timestamp, uptime: Duration, draw: Double
+    ) -> Outcome {
+        switch error.code {
+        case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut:
+            return fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw)
+        case .portal, .redirectRefused: return fail((.portal, error), isProbe, at: now, uptime, draw)
+        case .unauthorized, .forbidden, .needsLogin, .accountChanged:
+            probeAt = nil
+            return set(.unauthorized, error, at: now)
+        case .notFound, .invalidInput, .conflict, .rateLimited, .serverError, .serviceUnavailable:
+            return noteAnswer(isProbe: isProbe, at: now)
+        case .cutOff:
+            return isProbe ? fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw) : Outcome()
+        case .offline, .cancelled: return Outcome()
+        default:
+            // Something answers the health request, and not as PRSNL does.
+            return isProbe ? fail((.portal, error), isProbe, at: now, uptime, draw) : Outcome()
+        }
+    }
+
+    /// What it means that nobody answers: with no way, and where a name could not be asked for, this machine is offline.
+    private func stateOfSilence(
+        _ error: UserFacingError, host: String
+    ) -> (Connectivity.State, UserFacingError) {
+        switch verdict {
+        case .unroutable(let reason): (.offline, .noWay(to: host, reason))
+        case .notKnown(hasNetwork: false) where error.code == .nameNotResolved:
+            (.offline, .noWay(to: host, "this machine has no network"))
+        case .notKnown, .routable: (.unreachable, error)
+        }
+    }
+
+    private mutating func fail(
+        _ next: (state: Connectivity.State, reason: UserFacingError), _ isProbe: Bool, at now: Timestamp,
+        _ uptime: Duration, _ draw: Double
+    ) -> Outcome {
+        if next.state == .offline {
+            failures = 0
+            isReturning = true
+            probeAt = uptime + Self.betweenOfflineProbes
+            return set(.offline, next.reason, at: now)
+        }
+        // Requests that were under way together fail together; the first of them has ordered the probe.
+        if !isProbe, current.state.isClosed, probeAt != nil { return set(next.state, next.reason, at: now) }
+        failures += 1
+        if isProbe { isReturning = true }
+        probeAt = uptime + ProbeBackoff.wait(failures: failures, draw: draw)
+        return set(next.state, next.reason, at: now)
+    }
+
+    private mutating func set(_ state: Connectivity.State, _ reason: UserFacingError?, at now: Timestamp) -> Outcome {
+        let hasChanged = current.state != state
+        // The newest reason stands, and since when is since the state changed.
+        if hasChanged || current.reason?.code != reason?.code || current.reason?.message != reason?.message {
+            current = Connectivity(state: state, since: hasChanged ? now : current.since, reason: reason)
+        }
+        return Outcome(hasChanged: hasChanged)
+    }
+}
+
+/// Between two probes of a server that does not answer.
+public enum ProbeBackoff {
+    /// 1 s, doubled up to 60 s. The jitter only shortens a step, so that the cap is a bound.
+    ///
+    /// - Parameters:
+    ///   - failures: in a row, this one included.
+    ///   - draw: from 0 to 1, at random.
+    public static func wait(failures: Int, draw: Double) -> Duration {
+        let step = min(.seconds(60), .seconds(1) * (1 << min(max(failures, 1) - 1, 6)))
+        return step * (0.8 + 0.2 * draw)
+    }
+}
+
+extension UserFacingError {
+    static func noWay(to host: String, _ reason: String) -> UserFacingError {
+        UserFacingError(.offline, "No way to \(host): \(reason).")
+    }
+}

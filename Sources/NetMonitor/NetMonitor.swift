@@ -1,0 +1,299 @@
+public import PRSNLCore
+import Synchronization
+
+/// Whether the server can be used: the kernel's hints and the server's answers as one value, and the probes that keep it
+/// true.
+///
+/// While the server answers, nothing is asked: the requests of others are the proof, and their outcomes are told here.
+public final class NetMonitor: Sendable {
+    /// Asks the server once. Throws what went wrong, `cancelled` where it was stopped.
+    public typealias Probe = @Sendable () async throws(UserFacingError) -> Void
+
+    private struct State {
+        var rules = ConnectivityRules()
+        var address: ServerAddress
+        var watchers: [UInt64: AsyncStream<NetworkChange>.Continuation] = [:]
+        var lastWatcher: UInt64 = 0
+        /// Transitions that are not in the file yet.
+        var unsaved: [ConnectivityTransition] = []
+        var probe: Task<Void, any Error>?
+        var probes = 0
+    }
+
+    /// What others do when the value changes; called at once, on whatever task it changed.
+    public struct Followers: Sendable {
+        /// No request may go on, or may again.
+        public var setOffline: @Sendable (Bool) -> Void = { _ in }
+        /// `isReturn`: the server is back after it was away, so what failed for that may be tried at once.
+        public var changed: @Sendable (Connectivity, _ isReturn: Bool) -> Void = { _, _ in }
+        /// The clock was set, forward is positive, or the machine was asleep (`nil`).
+        public var clockStepped: @Sendable (Duration?) -> Void = { _ in }
+
+        public init() {}
+    }
+
+    public let source: NetworkSource
+    private let probe: Probe
+    /// The address that the newest connection used; `nil` where there was none.
+    private let lastAddress: @Sendable () -> String?
+    private let save: @Sendable ([ConnectivityTransition]) async -> Void
+    private let time: TimeSource
+    private let random: SeededGenerator
+    private let log: LogHandler
+    private let state: Mutex<State>
+    private let followers = Mutex(Followers())
+    private let wakeup = Wakeup()
+
+    /// Transitions are written together when they come fast.
+    private static let betweenSaves: Duration = .seconds(5)
+    private static let mostUnsaved = 100
+
+    /// - Parameters:
+    ///   - address: of the server, or of the proxy towards it.
+    ///   - save: keeps transitions; called on the task of `run`.
+    public init(
+        source: NetworkSource, address: ServerAddress, probe: @escaping Probe,
+        lastAddress: @escaping @Sendable () -> String? = { nil },
+        save: @escaping @Sendable ([ConnectivityTransition]) async -> Void = { _ in }, time: TimeSource,
+        random: SeededGenerator, log: @escaping LogHandler = { _, _, _ in }
+    ) {
+        self.source = source
+        self.probe = probe
+        self.lastAddress = lastAddress
+        self.save = save
+        self.time = time
+        self.random = random
+        self.log = log
+        state = Mutex(State(address: address))
+    }
+
+    /// To be called once, before `run`.
+    public func follow(_ change: (inout Followers) -> Void) { followers.withLock { change(&$0) } }
+
+    public var current: Connectivity { state.withLock { $0.rules.current } }
+    /// Probes since the start.
+    public var probes: Int { state.withLock(\.probes) }
+
+    /// The way to the server in words.
+    public var routeText: String {
+        switch state.withLock({ $0.rules.verdict }) {
+        case .routable(let path): path
+        case .unroutable(let reason): reason
+        case .notKnown(hasNetwork: true): "not known"
+        case .notKnown(hasNetwork: false): "no network"
+        }
+    }
+
+    /// Each change from now on, for as long as somebody listens.
+    public func changes() -> AsyncStream<NetworkChange> {
+        let (stream, continuation) = AsyncStream<NetworkChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
+        let id = state.withLock { state in
+            state.lastWatcher += 1
+            state.watchers[state.lastWatcher] = continuation
+            return state.lastWatcher
+        }
+        continuation.onTermination = { [weak self] _ in self?.state.withLock { $0.watchers[id] = nil } }
+        return stream
+    }
+
+    // MARK: Told by requests
+
+    /// PRSNL has answered a request.
+    public func noteAnswer(at now: Timestamp) {
+        learnAddress()
+        apply { $0.noteAnswer(isProbe: false, at: now) }
+    }
+
+    /// A request has failed. What says nothing about the way to the server changes nothing.
+    public func noteFailure(_ error: UserFacingError, at now: Timestamp) { fail(error, isProbe: false, at: now) }
+
+    /// Somebody wants to know now: a probe goes out whatever the kernel says.
+    public func probeNow() {
+        state.withLock { $0.rules.ask(uptime: time.uptime()) }
+        wakeup.signal()
+    }
+
+    private func fail(_ error: UserFacingError, isProbe: Bool, at now: Timestamp) {
+        let draw = random.unit()
+        let host = state.withLock { $0.address.host }
+        apply {
+            $0.noteFailure(error, isProbe: isProbe, host: host, at: now, uptime: time.uptime(), draw: draw)
+        }
+    }
+
+    /// Changes the value, and tells everybody of it.
+    private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
+        let (outcome, old, new, due, staleProbe) = state.withLock { state in
+            let old = state.rules.current
+            let oldDue = state.rules.probeAt
+            let outcome = change(&state.rules)
+            let new = state.rules.current
+            if outcome.hasChanged {
+                state.unsaved.append(
+                    ConnectivityTransition(
+                        at: new.since ?? time.now(), state: new.state, code: new.reason?.code,
+                        reason: new.reason?.message))
+                if state.unsaved.count > Self.mostUnsaved { state.unsaved.removeFirst() }
+            }
+            return (outcome, old, new, state.rules.probeAt != oldDue, outcome.isProbeStale ? state.probe : nil)
+        }
+        staleProbe?.cancel()
+        if outcome.hasChanged {
+            let followers = followers.withLock { $0 }
+            if new.state == .offline || old.state == .offline { followers.setOffline(new.state == .offline) }
+            report(old, new)
+            followers.changed(new, outcome.isReturn)
+            source.setUrgent(new.state == .offline)
+        } else if outcome.isReturn {
+            followers.withLock { $0 }.changed(new, true)
+        }
+        if outcome.hasChanged || due { wakeup.signal() }
+    }
+
+    private func report(_ old: Connectivity, _ new: Connectivity) {
+        tell(.connectivity, [new.reason?.message ?? "the server answers"])
+        guard old.state != .unknown || new.state != .online else { return }
+        log(
+            new.state == .online ? .notice : .warning, .net,
+            "\(new.state.rawValue)" + (new.reason.map { ": \($0.message) [\($0.code.rawValue)]" } ?? ""))
+    }
+
+    private func tell(_ kind: NetworkChange.Kind, _ reasons: [String]) {
+        let (watchers, current) = state.withLock { (Array($0.watchers.values), $0.rules.current) }
+        guard !watchers.isEmpty else { return }
+        let change = NetworkChange(at: time.now(), kind: kind, reasons: reasons, connectivity: current)
+        for watcher in watchers { watcher.yield(change) }
+    }
+
+    // MARK: Running
+
+    /// Asks the kernel for the first time: before the first request, so that none is sent without a way.
+    public func begin() { look(hasChanged: false) }
+
+    /// Follows the kernel, and probes, until the task is cancelled.
+    public func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.listen() }
+            await probeOnSchedule()
+            source.stop()
+            group.cancelAll()
+            await group.waitForAll()
+        }
+        let watchers = state.withLock { state in
+            defer { state.watchers = [:] }
+            return Array(state.watchers.values)
+        }
+        for watcher in watchers { watcher.finish() }
+    }
+
+    private func listen() async {
+        var isFirst = true
+        for await event in source.events {
+            if let clock = event.clock {
+                let words = clock.words
+                log(.notice, .net, words)
+                tell(.clock, [words])
+                state.withLock { $0.rules.wake(uptime: time.uptime()) }
+                let follow = followers.withLock { $0.clockStepped }
+                if case .stepped(let by) = clock { follow(by) } else { follow(nil) }
+                wakeup.signal()
+            }
+            if !event.reasons.isEmpty {
+                log(.debug, .net, event.reasons.joined(separator: "; "))
+                tell(.network, event.reasons)
+            }
+            look(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents))
+            isFirst = false
+        }
+    }
+
+    private func look(hasChanged: Bool) {
+        let address = state.withLock { state in
+            if let newest = lastAddress() { state.address.lastAddress = newest }
+            return state.address
+        }
+        let verdict = source.route(address)
+        apply {
+            $0.look(verdict, hasChanged: hasChanged, host: address.host, at: time.now(), uptime: time.uptime())
+        }
+    }
+
+    /// The first connection tells where a name leads: from then on the kernel can be asked about it.
+    private func learnAddress() {
+        let address = state.withLock { state -> ServerAddress? in
+            guard let newest = lastAddress(), newest != state.address.lastAddress else { return nil }
+            state.address.lastAddress = newest
+            return state.address
+        }
+        guard let address else { return }
+        let verdict = source.route(address)
+        state.withLock { $0.rules.learn(verdict) }
+    }
+
+    private func probeOnSchedule() async {
+        var savedAt: Duration?
+        while !Task.isCancelled {
+            let uptime = time.uptime()
+            var wait: Duration = .seconds(86_400)
+            if state.withLock({ !$0.unsaved.isEmpty }) {
+                let at = savedAt.map { $0 + Self.betweenSaves } ?? uptime
+                if at <= uptime {
+                    savedAt = uptime
+                    await saveTransitions()
+                } else {
+                    wait = at - uptime
+                }
+            }
+            if let due = state.withLock({ $0.rules.probeAt }) {
+                if due <= uptime {
+                    await ask()
+                    continue
+                }
+                wait = min(wait, due - uptime)
+            }
+            await wakeup.wait(atMost: wait, time: time)
+        }
+        await saveTransitions()
+    }
+
+    /// One probe. It is given up where the way to the server changes meanwhile; the new way gets its own.
+    private func ask() async {
+        let task = state.withLock { state in
+            state.rules.beginProbe(uptime: time.uptime())
+            state.probes += 1
+            let task = Task { [probe] in try await probe() }
+            state.probe = task
+            return task
+        }
+        let result = await withTaskCancellationHandler { await task.result } onCancel: { task.cancel() }
+        state.withLock { $0.probe = nil }
+        guard !task.isCancelled else { return }
+        let now = time.now()
+        switch result {
+        case .success:
+            learnAddress()
+            apply { $0.noteAnswer(isProbe: true, at: now) }
+        case .failure(let error as UserFacingError): fail(error, isProbe: true, at: now)
+        case .failure: break
+        }
+    }
+
+    private func saveTransitions() async {
+        let unsaved = state.withLock { state in
+            defer { state.unsaved = [] }
+            return state.unsaved
+        }
+        if !unsaved.isEmpty { await save(unsaved) }
+    }
+}
+
+extension NetworkEvent.Clock {
+    /// `the clock was set forward by 1 h`
+    var words: String {
+        switch self {
+        case .stepped(let by):
+            "the clock was set \(by < .zero ? "back" : "forward") by \((by < .zero ? .zero - by : by).components.seconds) s"
+        case .woke(let slept): "the machine was asleep for \(slept.components.seconds) s"
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// The network as the kernel describes it at one moment: links, addresses, default routes.
+public struct NetworkSnapshot: Sendable, Equatable {
+    public struct Link: Sendable, Equatable {
+        public var name: String
+        /// Switched on by an administrator.
+        public var isUp: Bool
+        /// The other end is there: RFC 2863's operational state is up, or not known and the link is running.
+        public var hasCarrier: Bool
+        public var isLoopback: Bool
+    }
+
+    public struct Address: Sendable, Hashable {
+        public var link: Int32
+        /// In the notation of RFC 5952 for IPv6.
+        public var text: String
+        public var prefixLength: UInt8
+        public var isIPv6: Bool
+        /// Valid on one link only (fe80::/10, 169.254/16).
+        public var isLinkLocal: Bool
+    }
+
+    public struct Route: Sendable, Hashable {
+        public enum Kind: String, Sendable { case unicast, blackhole, unreachable, prohibit }
+
+        public var isIPv6: Bool
+        public var gateway: String?
+        public var link: Int32?
+        public var metric: UInt32
+        public var kind: Kind
+    }
+
+    /// By the kernel's index.
+    public var links: [Int32: Link] = [:]
+    public var addresses: Set<Address> = []
+    public var defaultRoutes: Set<Route> = []
+
+    public init() {}
+
+    public func name(_ link: Int32?) -> String { link.flatMap { links[$0]?.name } ?? "link \(link ?? 0)" }
+
+    /// Whether anything but this machine itself may be reached at all: a link that works, with an address.
+    public var hasUsableLink: Bool {
+        addresses.contains { address in
+            guard let link = links[address.link] else { return false }
+            return link.isUp && link.hasCarrier && !link.isLoopback && !address.isLinkLocal
+        }
+    }
+
+    /// Whether a default route leads over a link that works.
+    public var hasDefaultRoute: Bool {
+        defaultRoutes.contains { route in
+            guard route.kind == .unicast else { return false }
+            guard let index = route.link, let link = links[index] else { return route.link == nil }
+            return link.isUp && link.hasCarrier
+        }
+    }
+}
+
+extension NetworkSnapshot {
+    /// What is different now, in words: `eth0: carrier lost`, `default route via 192.0.2.1 gone`.
+    public func changes(to new: NetworkSnapshot) -> [String] {
+        guard self != new else { return [] }
+        var changes: [String] = []
+        for index in Set(links.keys).union(new.links.keys).sorted() {
+            switch (links[index], new.links[index]) {
+            case (let old?, nil): changes.append("\(old.name): link removed")
+            case (nil, let link?): changes.append("\(link.name): link added" + (link.isUp ? "" : ", down"))
+            case (let old?, let link?): changes += old.changes(to: link)
+            case (nil, nil): break
+            }
+        }
+        func words(_ address: Address, in snapshot: NetworkSnapshot) -> String {
+            "\(snapshot.name(address.link)): address \(address.text)/\(address.prefixLength)"
+        }
+        changes += addresses.subtracting(new.addresses).map { words($0, in: self) + " gone" }.sorted()
+        changes += new.addresses.subtracting(addresses).map { words($0, in: new) + " added" }.sorted()
+        changes += defaultRoutes.subtracting(new.defaultRoutes).map { $0.words(in: self) + " gone" }.sorted()
+        changes += new.defaultRoutes.subtracting(defaultRoutes).map { $0.words(in: new) + " added" }.sorted()
+        return changes
+    }
+}
+
+extension NetworkSnapshot.Link {
+    fileprivate func changes(to new: NetworkSnapshot.Link) -> [String] {
+        var changes: [String] = []
+        if name != new.name { changes.append("\(name): renamed to \(new.name)") }
+        if isUp != new.isUp { changes.append("\(new.name): \(new.isUp ? "up" : "down")") }
+        if hasCarrier != new.hasCarrier, isUp == new.isUp || new.hasCarrier {
+            changes.append("\(new.name): carrier \(new.hasCarrier ? "found" : "lost")")
+        }
+        return changes
+    }
+}
+
+extension NetworkSnapshot.Route {
+    public func words(in snapshot: NetworkSnapshot) -> String {
+        let family = isIPv6 ? "IPv6 default" : "default"
+        guard kind == .unicast else { return "\(family) route (\(kind.rawValue))" }
+        if let gateway { return "\(family) route via \(gateway)" }
+        return "\(family) route over \(snapshot.name(link))"
+    }
+}

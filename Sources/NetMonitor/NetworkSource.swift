@@ -1,0 +1,112 @@
+public import PRSNLCore
+
+/// A look at the network, or news of the clock.
+public struct NetworkEvent: Sendable, Equatable {
+    public enum Clock: Sendable, Equatable {
+        /// The wall clock was set; forward is positive.
+        case stepped(Duration)
+        /// The machine was suspended for so long.
+        case woke(Duration)
+    }
+
+    public var snapshot: NetworkSnapshot
+    /// In words; empty where only something else than links, addresses and default routes has changed.
+    public var reasons: [String]
+    /// The kernel has dropped events: what lies between two looks is not known.
+    public var hasLostEvents: Bool
+    public var clock: Clock?
+
+    public init(snapshot: NetworkSnapshot, reasons: [String] = [], hasLostEvents: Bool = false, clock: Clock? = nil) {
+        self.snapshot = snapshot
+        self.reasons = reasons
+        self.hasLostEvents = hasLostEvents
+        self.clock = clock
+    }
+}
+
+/// Where the server, or the proxy towards it, is looked for.
+public struct ServerAddress: Sendable, Equatable {
+    /// A name or an address, without the brackets that IPv6 has in URLs.
+    public var host: String
+    public var port: UInt16
+    /// The address that the newest connection used; `nil` where there was none.
+    public var lastAddress: String?
+
+    public init(host: String, port: UInt16, lastAddress: String? = nil) {
+        self.host = host
+        self.port = port
+        self.lastAddress = lastAddress
+    }
+}
+
+/// Whether the kernel knows a way to the server. No packet is sent to find out.
+public enum RouteVerdict: Sendable, Equatable {
+    /// `path` is a text that changes when the way does: source address, interface, gateway.
+    case routable(path: String)
+    /// In words: `v0: carrier lost`.
+    case unroutable(reason: String)
+    /// The server has a name that was never resolved, or leads elsewhere now. `hasNetwork`: some address other than this
+    /// machine's own can be reached.
+    case notKnown(hasNetwork: Bool)
+}
+
+/// What the kernel says about the network: the real one, a scripted one in tests, or nothing at all.
+public struct NetworkSource: Sendable {
+    /// How the kernel is listened to.
+    public enum How: Sendable, Equatable {
+        case netlink
+        /// Netlink is not permitted: the way to the server is looked at now and then.
+        case polling(errno: Int32)
+        /// Not at all.
+        case none
+    }
+
+    public var how: How
+    /// One consumer. The first event is the state at the start.
+    public var events: AsyncStream<NetworkEvent>
+    public var snapshot: @Sendable () -> NetworkSnapshot
+    public var route: @Sendable (ServerAddress) -> RouteVerdict
+    /// Whether looks are wanted more often, where the kernel is polled.
+    public var setUrgent: @Sendable (Bool) -> Void
+    /// Ends the events.
+    public var stop: @Sendable () -> Void
+
+    public init(
+        how: How, events: AsyncStream<NetworkEvent>, snapshot: @escaping @Sendable () -> NetworkSnapshot,
+        route: @escaping @Sendable (ServerAddress) -> RouteVerdict,
+        setUrgent: @escaping @Sendable (Bool) -> Void = { _ in }, stop: @escaping @Sendable () -> Void = {}
+    ) {
+        self.how = how
+        self.events = events
+        self.snapshot = snapshot
+        self.route = route
+        self.setUrgent = setUrgent
+        self.stop = stop
+    }
+
+    /// Nothing is known of the network, and every server is asked.
+    public static var none: NetworkSource {
+        NetworkSource(
+            how: .none, events: AsyncStream { $0.finish() }, snapshot: { NetworkSnapshot() },
+            route: { _ in .notKnown(hasNetwork: true) })
+    }
+}
+
+/// What a watcher of the network is told.
+public struct NetworkChange: Sendable, Equatable {
+    public enum Kind: String, Sendable, Codable { case network, connectivity, clock }
+
+    public var at: Timestamp
+    public var kind: Kind
+    /// In words.
+    public var reasons: [String]
+    /// As it is after the change.
+    public var connectivity: Connectivity
+
+    public init(at: Timestamp, kind: Kind, reasons: [String], connectivity: Connectivity) {
+        self.at = at
+        self.kind = kind
+        self.reasons = reasons
+        self.connectivity = connectivity
+    }
+}

@@ -1,0 +1,53 @@
+/// Whether the server can be used, as one value.
+public struct Connectivity: Sendable, Equatable {
+    public enum State: String, Sendable, Codable {
+        /// Nothing was asked yet.
+        case unknown
+        case online
+        /// This machine has no way to the server.
+        case offline
+        /// There is a way, and the server does not answer.
+        case unreachable
+        /// Something answers that is not PRSNL.
+        case portal
+        /// The server refuses the credentials, or takes them for another account's.
+        case unauthorized
+
+        /// Whether there is no use in sending anything but probes.
+        public var isClosed: Bool {
+            switch self {
+            case .offline, .unreachable, .portal: true
+            case .unknown, .online, .unauthorized: false
+            }
+        }
+    }
+
+    public var state: State = .unknown
+    /// Since when it is so.
+    public var since: Timestamp?
+    /// Why, where it is neither online nor unknown.
+    public var reason: UserFacingError?
+
+    public init(state: State = .unknown, since: Timestamp? = nil, reason: UserFacingError? = nil) {
+        self.state = state
+        self.since = since
+        self.reason = reason
+    }
+}
+
+/// One change of it, as the file keeps it.
+public struct ConnectivityTransition: Sendable, Equatable {
+    public var at: Timestamp
+    public var state: Connectivity.State
+    /// Why; `nil` where the server has simply answered.
+    public var code: ErrorCode?
+    /// In words, with what the kernel said: `No way to prsnl.example.org: v0: carrier lost.`
+    public var reason: String?
+
+    public init(at: Timestamp, state: Connectivity.State, code: ErrorCode? = nil, reason: String? = nil) {
+        self.at = at
+        self.state = state
+        self.code = code
+        self.reason = reason
+    }
+}
