@@ -97,11 +97,13 @@ struct NetworkTests {
 
     @Test func packetLoss() async throws {
         let scene = try await Scene()
-        // A new connection for everything, so that its beginning is lost too.
-        scene.server.closeConnections()
         try scene.cable.filter("tcp dport \(scene.server.port) numgen random mod 100 < 35 drop")
         let urls = (1...5).map { "https://example.com/lossy/\($0)" }
-        for url in urls { try await scene.capture(url) }
+        for url in urls {
+            // New connections, so that their beginnings are lost too.
+            scene.server.closeConnections()
+            try await scene.capture(url)
+        }
         let patience: Duration = .seconds(240)
         try await scene.waitFor("an empty queue", within: patience) { $0.outbox?.waiting == 0 }
         try scene.cable.filter()
@@ -156,20 +158,31 @@ struct NetworkTests {
     }
 
     @Test func nameServerDead() async throws {
-        let names = try Names(isKnown: true)
-        let scene = try await Scene(host: names.host, prepare: names.install)
-        let nameServer = try silentNameServer(scene.cable)
+        let names = try Names(isKnown: false)
+        let nameServer = Mutex<SilentNameServer?>(nil)
+        let scene = try await Scene(host: names.host, waits: false) { cable in
+            try names.install(cable)
+            let server = try silentNameServer(cable)
+            nameServer.withLock { $0 = server }
+        }
+        try await nameServer.withLock(\.self)?.waitForQuestion()
         try await scene.awayAndBack(
-            state: "unreachable", codes: [.nameNotResolved, .timedOut], asksFirst: true,
-            leave: {
-                try names.setKnown(false)
-                scene.server.refuseConnections()
-            },
+            state: "unreachable", codes: [.nameNotResolved, .timedOut], leave: {},
+            comeBack: { try names.setKnown(true) })
+    }
+
+    @Test func nameWithoutNetwork() async throws {
+        let names = try Names(isKnown: false)
+        let scene = try await Scene(host: names.host, waits: false) { cable in
+            try names.install(cable)
+            try cable.switchLinkOff()
+        }
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: names.host, leave: {},
             comeBack: {
-                try scene.acceptConnections()
                 try names.setKnown(true)
+                try scene.cable.connect()
             })
-        try await nameServer.waitForQuestion()
     }
 
     /// One that never comes so far: what it asks first is the name, for ten minutes.
