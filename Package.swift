@@ -50,6 +50,13 @@ let package = Package(
             name: "prsnl-simulate-queue",
             dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
             path: "Tests/Benchmarks/SimulateQueue", swiftSettings: strict),
+        .executableTarget(
+            name: "prsnl-simulate-return",
+            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            path: "Tests/Benchmarks/SimulateReturn", swiftSettings: strict),
+        .executableTarget(
+            name: "prsnl-watch-network", dependencies: ["NetMonitor", "PRSNLCore"],
+            path: "Tests/Benchmarks/WatchNetwork", swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
             swiftSettings: strict),
