@@ -215,8 +215,8 @@ def quiet(bench):
     log = os.path.join(bench.fresh(), "strace")
     with joined(bench) as (between, server, _, daemon), tour.Child(
             ["strace", "-f", "-q", "-e", "trace=network", "-o", log, "-p", str(daemon.pid)]):
-        # Also the server's keep-alive has to end first: it closes the connection after five seconds.
-        wait_until(lambda mark=time.monotonic() + 8: time.monotonic() > mark, "eight quiet seconds")
+        # What the pull and the question for the status left behind, kept-alive connections too, is over within ten seconds.
+        wait_until(lambda mark=time.monotonic() + 12: time.monotonic() > mark, "twelve quiet seconds")
         with open(log) as file:
             skipped = len(file.read())
         requests, before = server.requests(), wake_ups(daemon.pid)
