@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import subprocess
 import threading
 
@@ -73,6 +74,8 @@ def obstacle():
     """Why there can be no networks here; `None` where there can."""
     if os.geteuid() != 0:
         return "not root"
+    if not shutil.which("ip"):
+        return "there is no ip(8)"
     try:
         Network().close()
     except Failed as failure:
