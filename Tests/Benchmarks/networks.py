@@ -1,6 +1,7 @@
 """The rows about the network: each is a function of the bench that returns one or more `Row`s, as in rows.py."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -60,20 +61,29 @@ class Wire:
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.settimeout(60)
 
+    def receive(self):
+        """The next packet; `None` where the link went down meanwhile, which each socket is told once (packet(7))."""
+        try:
+            return self.socket.recvmsg(65_536, 256)
+        except OSError as failure:
+            if failure.errno != errno.ENETDOWN:
+                raise
+            return None
+
     def drain(self):
         self.socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while True:
-                self.socket.recv(65_536)
+                self.receive()
         self.socket.settimeout(60)
 
     def time_of(self, text):
         """When a packet with these bytes came, in seconds since 1970."""
         while True:
-            packet, ancillary, _, _ = self.socket.recvmsg(65_536, 256)
-            if text in packet:
+            received = self.receive()
+            if received and text in received[0]:
                 return next(
-                    seconds + nanoseconds / 1e9 for level, kind, data in ancillary
+                    seconds + nanoseconds / 1e9 for level, kind, data in received[1]
                     if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS
                     for seconds, nanoseconds in [struct.unpack("qq", data)])
 
