@@ -27,8 +27,9 @@ TEST_LOG := .build/test.log
 # git: SwiftPM asks it about the package. g++: the C library's headers and the linker. libxml2, libncurses6: SwiftPM itself.
 BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
 TOUR_PACKAGES := python3 sqlite3
-TEST_PACKAGES := python3 sqlite3 openssl iproute2
-BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates
+# iproute2, nftables: networks of the tests' own.
+TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables
+BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
 
 .PHONY: help
 help:

@@ -27,6 +27,10 @@
 #include <netinet/tcp.h>
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/if_link.h>
@@ -50,6 +54,24 @@ static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { retur
 // glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
+// Declared for _GNU_SOURCE only: unshare(2), for tests that mount files of their own over the system's.
+extern int unshare(int flags);
+static inline int prsnl_unshare_mounts(void) { return unshare(0x00020000 /* CLONE_NEWNS */); }
+// What systemd's RestrictAddressFamilies= does without AF_NETLINK (seccomp(2)), for tests: holds for the calling thread and
+// what is started from it. BPF_STMT and its like are macros with arguments.
+static inline int prsnl_refuse_netlink(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof rules / sizeof rules[0], rules };
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) return -1;
+    return prctl(PR_SET_SECCOMP, (unsigned long)SECCOMP_MODE_FILTER, (unsigned long)&program, 0UL, 0UL);
+}
 // accept4(2) is declared for _GNU_SOURCE only: accept, then set what it would have set.
 static inline int prsnl_accept(int listener) {
     int fd = accept(listener, NULL, NULL);

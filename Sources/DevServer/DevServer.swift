@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// A PRSNL server on a loopback socket, for development, tests, the demo and benchmarks.
+/// A PRSNL server, for development, tests, the demo and benchmarks.
 ///
 /// One thread serves all connections; all data may be read and changed from any thread while it does.
 public final class DevServer: Sendable {
@@ -27,7 +27,7 @@ public final class DevServer: Sendable {
 
     private init(_ configuration: Configuration, items: [DevItem]) throws {
         self.configuration = configuration
-        let listener = try Listener(port: configuration.port)
+        let listener = try Listener(address: configuration.address, port: configuration.port)
         port = listener.port
         let wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard wakeUp >= 0 else { throw Failure(description: "eventfd: errno \(errno)") }
@@ -40,7 +40,10 @@ public final class DevServer: Sendable {
     }
 
     /// "http://127.0.0.1:PORT", with the path prefix.
-    public var url: String { "http://127.0.0.1:\(port)\(configuration.pathPrefix)" }
+    public var url: String {
+        let host = configuration.address.contains(":") ? "[\(configuration.address)]" : configuration.address
+        return "http://\(host):\(port)\(configuration.pathPrefix)"
+    }
 
     /// Closes every connection and the port, and waits for the thread. The data can still be read. Not from within a
     /// fault.
@@ -52,11 +55,11 @@ public final class DevServer: Sendable {
     /// Closes the port and every connection: the next connect is refused. The data stays. Done when it returns.
     public func refuseConnections() { shared.sendAndWait(.refuseConnections) }
 
-    /// Listens again, on the same port, after `refuseConnections`.
+    /// Listens again, on the same port and in the network of the calling thread, after `refuseConnections`.
     ///
     /// - Throws: `Failure` when somebody took the port meanwhile.
     public func acceptConnections() throws {
-        shared.sendAndWait(.acceptConnections(try Listener(port: port)))
+        shared.sendAndWait(.acceptConnections(try Listener(address: configuration.address, port: port)))
     }
 
     /// Closes every connection, also in the middle of an answer. Done when it returns.

@@ -3,7 +3,9 @@ public import PRSNLCore
 extension DevServer {
     public struct Configuration: Sendable {
         public var dialect: Dialect = .cursor
-        /// On 127.0.0.1; 0 lets the kernel choose.
+        /// IPv4 or IPv6, of the network that the starting thread is in.
+        public var address = "127.0.0.1"
+        /// 0 lets the kernel choose.
         public var port: UInt16 = 0
         /// In front of every path: "/prsnl". Empty for none.
         public var pathPrefix = ""

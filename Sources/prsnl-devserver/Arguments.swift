@@ -10,11 +10,12 @@ struct Arguments {
     static let help = """
         Usage: prsnl-devserver [OPTION]...
 
-        Serves the PRSNL HTTP API on 127.0.0.1, from memory: for development, tests, the demo and benchmarks.
-        The first line on stdout is "listening on http://127.0.0.1:PORT". SIGTERM and SIGINT end it.
+        Serves the PRSNL HTTP API from memory: for development, tests, the demo and benchmarks.
+        The first line on stdout is "listening on http://ADDRESS:PORT". SIGTERM and SIGINT end it.
 
           --items N            how many items to make up (default 5000)
           --dialect C|P|E      the form of the API to speak (default C)
+          --address IP         where to listen, IPv4 or IPv6 (default 127.0.0.1)
           --port N             0 for any free port (default 0)
           --ties N             so many items share each createdAt (default 1)
           --seed N             other items for another number (default 1)
@@ -108,6 +109,7 @@ struct Arguments {
         switch option {
         case "--items": items = try number(Int.self)
         case "--dialect": configuration.dialect = try dialect(value())
+        case "--address": configuration.address = try value()
         case "--port": configuration.port = try number(UInt16.self)
         case "--ties": ties = max(1, try number(Int.self))
         case "--seed": seed = try number(UInt64.self)

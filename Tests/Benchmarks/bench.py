@@ -9,12 +9,13 @@ import sys
 import time
 
 import measure
+import networks
 import rows
 import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import cable
 import tour
 from tour import Failed, wait_until
 
@@ -187,6 +188,59 @@ def find_changes(steps, server, setting):
     compare(steps, server, setting, "every id and every field is as in the server's own list")
 
 
+@contextlib.contextmanager
+def way(directory):
+    """A server, a setting, and how the way between them is lost and found again: by a cable between two networks for root,
+    else by stopping the server."""
+    problem = cable.obstacle()
+    options = ["--items", "200", "--dialect", "C", "--seed", "3"]
+    if problem is None:
+        with cable.Cable() as between, tour.DevServer(
+                directory, *options, "--address", between.SERVER, name="far", network=between.far) as server:
+            setting = tour.Setting(
+                directory, server.url, server.token_file, name="far", network=between.near, allow_insecure_http="yes",
+                proxy="none")
+            yield setting, lambda: server, between.pull, between.plug, "offline"
+        return
+    print(f"   No networks of our own here ({problem}): the server is stopped in place of the network.")
+    with contextlib.ExitStack() as servers:
+        running = [servers.enter_context(tour.DevServer(directory, *options, name="far"))]
+        port = running[0].port
+
+        def start():
+            running.append(servers.enter_context(tour.DevServer(directory, *options, "--port", port, name="far")))
+
+        setting = tour.Setting(directory, running[0].url, running[0].token_file, name="far")
+        yield setting, lambda: running[-1], lambda: running[-1].end(), start, "unreachable"
+
+
+def lose_the_network(steps, directory):
+    steps.start("Another machine: its network goes away, and comes back")
+    os.mkdir(directory)
+    with way(directory) as (setting, server, leave, come_back, state), setting.daemon():
+        def connectivity():
+            return setting.status()["daemon"]["connectivity"]
+
+        wait_until(lambda: setting.live() == 200 and connectivity()["state"] == "online", "a copy", 40)
+        leave()
+        code, text = control(setting, "note", "Written on the train")
+        steps.check(code == 0 and text.startswith("queued #1 "), "what is written now is on the disk")
+        wait_until(lambda: connectivity()["state"] == state, f"the daemon to be {state}", 40)
+        code, text = control(setting, "status")
+        steps.check(code == 0 and state in text, f"status says {state}, since when and why")
+        control(setting, "net")
+        come_back()
+        server().post("/__dev/add", count=1)
+        wait_until(lambda: connectivity()["state"] == "online", "the daemon to be online", 40)
+        wait_until(lambda: setting.query("SELECT waiting FROM sync_state") == [(0,)], "the queue to be empty", 40)
+        steps.check(
+            [item["content"] for item in server().captures()] == ["Written on the train"], "the server has the note, once")
+        wait_until(lambda: setting.live() == 202, "the new item", 40)
+        steps.check(True, "and the copy has what is new there, long before the next poll")
+        code, text = control(setting, "net")
+        steps.check(code == 0 and state in text and "online" in text, "net shows the network, and what came and went")
+
+
 def status_and_end(steps, setting, daemon):
     steps.start("Ask how things stand, and stop")
     code, text, _ = setting.control("status")
@@ -221,6 +275,7 @@ def run():
             again = children.enter_context(tour.DevServer(directory, *OPTIONS, "--port", server.port))
             deliver(steps, again, setting, touched)
             find_changes(steps, again, setting)
+            lose_the_network(steps, os.path.join(directory, "far"))
             status_and_end(steps, setting, daemon)
     except Failed:
         if log and os.path.exists(log):

@@ -52,14 +52,18 @@ def clean_environment():
 class Child:
     """A process that is ended with the `with` block, whatever happens."""
 
-    def __init__(self, arguments, log=None, **options):
+    def __init__(self, arguments, log=None, network=None, **options):
+        """`network`: where it runs (cable.Network)."""
+        def start():
+            return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=output, **options)
+
         self.name = os.path.basename(arguments[0])
         self.log_path = log
         output = open(log, "ab") if log else subprocess.DEVNULL
         options.setdefault("stdout", output)
         options.setdefault("env", clean_environment())
         try:
-            self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=output, **options)
+            self.process = network.perform(start) if network else start()
         finally:
             if log:
                 output.close()
@@ -103,11 +107,12 @@ class Child:
 class DevServer(Child):
     """The development server on a free port, with a login token in `token_file`."""
 
-    def __init__(self, directory, *options, name="devserver"):
+    def __init__(self, directory, *options, name="devserver", network=None):
+        self.network = network
         self.token_file = os.path.join(directory, "token")
         super().__init__(
             [DEVSERVER, "--port", "0", "--token", self.token_file, *options],
-            log=os.path.join(directory, f"{name}.log"), stdout=subprocess.PIPE)
+            log=os.path.join(directory, f"{name}.log"), network=network, stdout=subprocess.PIPE)
         # A million items take a while to make.
         if not select.select([self.process.stdout], [], [], 120)[0]:
             self.process.kill()
@@ -120,14 +125,19 @@ class DevServer(Child):
         self.url = match.group(0)
 
     def get(self, path):
-        with _opener.open(self.url + path, timeout=120) as answer:
-            return answer.read()
+        return self.ask(self.url + path)
+
+    def ask(self, url, data=None):
+        def send():
+            with _opener.open(url, data=data, timeout=120) as answer:
+                return answer.read()
+
+        return self.network.perform(send) if self.network else send()
 
     def post(self, path, **parameters):
         """One of the commands that `prsnl-devserver --help` lists; its JSON answer."""
         query = urllib.parse.urlencode(parameters)
-        with _opener.open(f"{self.url}{path}?{query}", data=b"", timeout=60) as answer:
-            return json.load(answer)
+        return json.loads(self.ask(f"{self.url}{path}?{query}", data=b""))
 
     def items(self):
         """The server's own list, newest first."""
@@ -156,7 +166,8 @@ class DevServer(Child):
 class Setting:
     """A configuration file, and where it puts things."""
 
-    def __init__(self, directory, server_url, token_file=None, name="prsnl", **keys):
+    def __init__(self, directory, server_url, token_file=None, name="prsnl", network=None, **keys):
+        self.network = network
         self.database = os.path.join(directory, f"{name}.sqlite")
         self.path = os.path.join(directory, f"{name}.conf")
         self.log = os.path.join(directory, f"{name}.log")
@@ -172,7 +183,7 @@ class Setting:
             file.writelines(f"{key} = {value}\n" for key, value in values.items() if value is not None)
 
     def daemon(self, *options):
-        return Child([DAEMON, "--config", self.path, *options], log=self.log)
+        return Child([DAEMON, "--config", self.path, *options], log=self.log, network=self.network)
 
     def once(self, *options, seconds=600):
         """`prsnld --once`: exit code."""

@@ -1,0 +1,248 @@
+"""The rows about the network: each is a function of the bench that returns one or more `Row`s, as in rows.py."""
+
+import contextlib
+import errno
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import cable
+import tour
+from measure import Run, percentile, wake_ups
+from rows import ITEMS, Row, cpu_of, is_idle, thread_names
+from tour import Failed, wait_until
+from writes import ControlSocket
+
+FLAPS = int(os.environ.get("FLAPS") or 100)
+COPY = max(100, ITEMS // 100)
+# include/uapi/asm-generic/socket.h; Python has no name for it.
+SO_TIMESTAMPNS = 35
+# RTMGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR, _IPV6_ROUTE of linux/rtnetlink.h.
+GROUPS = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
+# The smallest that the kernel gives (socket(7)): one or two events.
+SMALL_BUFFER = "2048"
+FLOOD_SECONDS = 10
+
+
+def needs_networks(what, must):
+    """The row of a machine where there are none; `None` where there are."""
+    problem = cable.obstacle()
+    return [Row(what, f"not measured: {problem}", must)] if problem else None
+
+
+@contextlib.contextmanager
+def joined(bench, *options):
+    """A daemon that is online and idle, and its server, in networks of their own."""
+    directory = bench.fresh()
+    with contextlib.ExitStack() as stack:
+        between = stack.enter_context(cable.Cable())
+        options = ["--items", str(COPY), "--dialect", "C", "--settle", "0.001", "--capture-limit", "0", *options]
+        server = stack.enter_context(
+            tour.DevServer(directory, *options, "--address", between.SERVER, network=between.far))
+        setting = tour.Setting(
+            directory, server.url, server.token_file, network=between.near, allow_insecure_http="yes", proxy="none")
+        daemon = stack.enter_context(setting.daemon())
+        wait_until(lambda: setting.live() == COPY and is_idle(setting), "the end of the pull", 60)
+        yield between, server, setting, daemon
+
+
+class Wire:
+    """What arrives at the far end of the cable, with the kernel's own time for each packet (packet(7), socket(7))."""
+
+    def __init__(self, between):
+        everything = socket.ntohs(0x0003)
+        self.socket = between.far.perform(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, everything))
+        self.socket.bind(("w0", 0))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self.socket.settimeout(60)
+
+    def receive(self):
+        """The next packet; `None` where the link went down meanwhile, which each socket is told once (packet(7))."""
+        try:
+            return self.socket.recvmsg(65_536, 256)
+        except OSError as failure:
+            if failure.errno != errno.ENETDOWN:
+                raise
+            return None
+
+    def drain(self):
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.receive()
+        self.socket.settimeout(60)
+
+    def time_of(self, text):
+        """When a packet with these bytes came, in seconds since 1970."""
+        while True:
+            received = self.receive()
+            if received and text in received[0]:
+                return next(
+                    seconds + nanoseconds / 1e9 for level, kind, data in received[1]
+                    if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS
+                    for seconds, nanoseconds in [struct.unpack("qq", data)])
+
+    def close(self):
+        self.socket.close()
+
+
+def connectivity(control):
+    return control.ask(b'{"command":"status"}\n')["status"]["daemon"]["connectivity"]
+
+
+def flap(bench):
+    """The carrier goes and comes; in between a write is queued."""
+    what, must = f"link up → first replayed request on the wire, {FLAPS} flaps", "p50 ≤ 100 ms, p99 ≤ 500 ms"
+    if row := needs_networks(what, must):
+        return row
+    times = []
+    with joined(bench) as (between, server, setting, _), ControlSocket(setting.socket) as control:
+        with contextlib.closing(Wire(between)) as wire:
+            for number in range(FLAPS):
+                between.pull()
+                wait_until(lambda: connectivity(control)["state"] == "offline", "the daemon to be offline", 30)
+                write = {"action": "create", "url": f"https://example.org/{number}", "title": "Away"}
+                control.ask(json.dumps({"command": "write", "writes": [write]}).encode() + b"\n")
+                wire.drain()
+                # Before the command, so that it counts too.
+                begin = time.time()
+                between.plug()
+                times.append((wire.time_of(b"POST /api/capture") - begin) * 1e3)
+                wait_until(lambda: setting.query("SELECT waiting FROM sync_state") == [(0,)], "the queue to be empty", 30)
+        created = server.writes()["created"]
+    if created != FLAPS:
+        raise Failed(f"{created} writes were applied where {FLAPS} were made")
+    p50, p99 = percentile(times, 0.5), percentile(times, 0.99)
+    return [Row(what, f"p50 {p50:.0f} ms, p99 {p99:.0f} ms", must, f"slowest {max(times):.0f} ms; each write applied once",
+                p50 <= 100 and p99 <= 500)]
+
+
+class EventCount:
+    """How many messages the kernel has for whoever listens with room enough."""
+
+    def __init__(self, network):
+        def make():
+            counter = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+            counter.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+            counter.bind((0, GROUPS))
+            return counter
+
+        self.socket, self.count = network.perform(make), 0
+        self.socket.settimeout(0.2)
+        self.is_over = False
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        while True:
+            try:
+                self.socket.recv(65_536)
+                self.count += 1
+            except socket.timeout:
+                if self.is_over:
+                    return
+
+    def end(self):
+        self.is_over = True
+        self.thread.join()
+        self.socket.close()
+        return self.count
+
+
+def pour(network):
+    """Some 1,000 events a second of addresses and routes, then the end of the default route. Returns when that was."""
+    batch = network.perform(lambda: subprocess.Popen(["ip", "-batch", "-"], stdin=subprocess.PIPE, text=True))
+    begin, cycles = time.monotonic(), FLOOD_SECONDS * 167
+    for cycle in range(cycles):
+        # Six events: an address brings a route of its own with it.
+        address, route = f"10.1.{cycle // 250}.{cycle % 250 + 1}/32", f"10.2.{cycle // 250}.{cycle % 250}/32"
+        for verb in ("add", "delete"):
+            batch.stdin.write(f"address {verb} {address} dev v0\nroute {verb} {route} via {cable.Cable.GATEWAY}\n")
+        batch.stdin.flush()
+        time.sleep(max(0.0, begin + cycle / 167 - time.monotonic()))
+    batch.stdin.write("route delete default\n")
+    batch.stdin.close()
+    if batch.wait(30) != 0:
+        raise Failed("ip -batch did not take everything")
+    return time.time(), time.monotonic() - begin
+
+
+def flood(bench):
+    what, must = "flood of address and route events, smallest receive buffer", "right state ≤ 1 s after the last, < 5 % of one core"
+    program = os.path.join(tour.BINARIES, "prsnl-watch-network")
+    if row := needs_networks(what, must):
+        return row
+    with joined(bench) as (between, _, setting, daemon), tour.Child(
+            [program, SMALL_BUFFER], network=between.near, stdout=subprocess.PIPE) as watch:
+        seen = []
+        reader = threading.Thread(target=lambda: seen.extend(json.loads(line) for line in watch.process.stdout))
+        reader.start()
+        wait_until(lambda: seen, "the first look")
+        count = EventCount(between.near)
+        before = cpu_of(watch.pid), cpu_of(daemon.pid)
+        last, took = pour(between.near)
+        wait_until(lambda: not seen[-1]["default"], "the right state", 30)
+        at = next(event["at"] for event in seen if not event["default"])
+        own, whole = ((cpu_of(pid) - cpu) / took for pid, cpu in zip((watch.pid, daemon.pid), before))
+        events = count.end()
+        wait_until(lambda: setting.status()["daemon"]["connectivity"]["state"] == "offline", "the daemon to be offline", 30)
+        watch.end()
+        reader.join()
+    late = max(0.0, at / 1e6 - last)
+    lost = sum(event["lost"] for event in seen)
+    if len([event for event in seen if event["default"] and event["addresses"] > 3]) == 0 and lost == 0:
+        raise Failed("nothing of the flood was seen")
+    return [Row(
+        f"{what}, {events / took:,.0f} events a second for {took:.0f} s",
+        f"right state {late * 1e3:.0f} ms after the last, {own * 100:.1f} % of one core", must,
+        f"{len(seen)} looks, {lost} of them after lost events; the whole daemon with its own buffer {whole * 100:.1f} %",
+        late <= 1 and own < 0.05)]
+
+
+def back(bench):
+    """The engine's own probes against a clock that is not the wall's."""
+    program = os.path.join(tour.BINARIES, "prsnl-simulate-return")
+    figures = json.loads(Run([program], output=subprocess.PIPE).output.splitlines()[-1])
+    slowest, most = figures["slowest"], figures["most_probes"]
+    return [Row(
+        f"server comes back after {figures['outage'] / 60:.0f} min, no link event (virtual time)",
+        f"{slowest:.1f} s at most, {most} probes at most", "≤ 61 s, ≤ 12 probes",
+        f"{figures['runs']} runs: {figures['mean']:.0f} s on average, at least {figures['fewest_probes']} probes",
+        slowest <= 61 and most <= 12)]
+
+
+def quiet(bench):
+    """A minute of a daemon that is online and has nothing to do, with every system call that could ask the kernel or the
+    server for something counted by strace(1)."""
+    what, must = "online and idle for 60 s", "0 probes, 0 netlink dumps, ≤ 1 wake-up"
+    if row := needs_networks(what, must):
+        return row
+    log = os.path.join(bench.fresh(), "strace")
+    with joined(bench) as (between, server, _, daemon), tour.Child(
+            ["strace", "-f", "-q", "-e", "trace=network", "-o", log, "-p", str(daemon.pid)]):
+        # What the pull and the question for the status left behind, kept-alive connections too, is over within ten seconds.
+        wait_until(lambda mark=time.monotonic() + 12: time.monotonic() > mark, "twelve quiet seconds")
+        with open(log) as file:
+            skipped = len(file.read())
+        requests, before = server.requests(), wake_ups(daemon.pid)
+        wait_until(lambda mark=time.monotonic() + 60: time.monotonic() > mark, "the minute", 70, 0.5)
+        after, names = wake_ups(daemon.pid), thread_names(daemon.pid)
+        asked = {name: count - requests.get(name, 0) for name, count in server.requests().items()}
+        with open(log) as file:
+            calls = file.read()[skipped:].splitlines()
+    woken = {names.get(thread, thread): count - before.get(thread, 0) for thread, count in after.items()}
+    woken = {name: count for name, count in woken.items() if count}
+    dumps = sum(bool(re.search(r"\bsend(to|msg|mmsg)?\(.*(RTM_GET|NETLINK)", line)) for line in calls)
+    probes = sum(asked.values())
+    return [Row(
+        what, f"{probes} probes, {dumps} netlink dumps, {sum(woken.values())} wake-ups", must,
+        f"{len(calls)} calls of the network's kind" + "".join(f", {name} woke {count}×" for name, count in woken.items()),
+        probes == 0 and dumps == 0 and sum(woken.values()) <= 1)]
+
+
+ALL = {"flap": flap, "flood": flood, "back": back, "quiet": quiet}

@@ -1,0 +1,223 @@
+import Control
+import DevServer
+import Glibc
+import PRSNLCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// The network goes away in each of the ways that networks do, and comes back: what the daemon calls it, and that nothing
+/// is lost, doubled or late.
+@Suite(.serialized, .enabled(if: NetworkCable.isToBeUsed, "\(NetworkCable.obstacle ?? "")"))
+struct NetworkTests {
+    private typealias Scene = NetworkScene
+
+    // MARK: The kernel tells
+
+    @Test(arguments: NetworkCable.Family.allCases)
+    func linkSwitchedOff(family: NetworkCable.Family) async throws {
+        let scene = try await Scene(family)
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): down",
+            leave: scene.cable.switchLinkOff,
+            comeBack: scene.cable.connect)
+    }
+
+    @Test(arguments: NetworkCable.Family.allCases)
+    func carrierLost(family: NetworkCable.Family) async throws {
+        let scene = try await Scene(family)
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): carrier lost",
+            leave: scene.cable.unplug,
+            comeBack: scene.cable.plug)
+    }
+
+    @Test(arguments: NetworkCable.Family.allCases)
+    func addressRemoved(family: NetworkCable.Family) async throws {
+        let scene = try await Scene(family)
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: family.nearAddress, leave: scene.cable.removeAddress,
+            comeBack: scene.cable.connect)
+    }
+
+    @Test(arguments: NetworkCable.Family.allCases)
+    func defaultRouteRemoved(family: NetworkCable.Family) async throws {
+        let scene = try await Scene(family)
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: "default route via \(family.gateway) gone",
+            leave: scene.cable.removeDefaultRoute, comeBack: scene.cable.addDefaultRoute)
+    }
+
+    @Test(arguments: NetworkCable.Family.allCases)
+    func blackholeRoute(family: NetworkCable.Family) async throws {
+        let scene = try await Scene(family)
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: "blackhole", leave: scene.cable.addBlackhole,
+            comeBack: scene.cable.removeBlackhole)
+    }
+
+    // MARK: Only the server, or its silence, tells
+
+    @Test func serverStopped() async throws {
+        let scene = try await Scene()
+        try await scene.awayAndBack(
+            state: "unreachable", codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
+            comeBack: scene.acceptConnections)
+    }
+
+    @Test func portFiltered() async throws {
+        let scene = try await Scene()
+        try await scene.awayAndBack(
+            state: "unreachable", codes: [.timedOut], asksFirst: true,
+            leave: {
+                try scene.cable.filter("tcp dport \(scene.server.port) drop")
+                scene.server.closeConnections()
+            }, comeBack: { try scene.cable.filter() })
+    }
+
+    @Test func captivePortal() async throws {
+        let scene = try await Scene()
+        // Answers everything with a page of its own.
+        let portal = try scene.cable.far.perform {
+            var configuration = DevServer.Configuration()
+            configuration.address = NetworkCable.Family.ipv4.gateway
+            return try DevServer.start(configuration)
+        }
+        portal.script(.portal, on: .any, times: .max)
+        try await scene.awayAndBack(
+            state: "portal", codes: [.portal], asksFirst: true,
+            leave: {
+                try scene.cable.redirect(port: scene.server.port, to: portal.port)
+                scene.server.closeConnections()
+            }, comeBack: { try scene.cable.redirect(port: scene.server.port, to: nil) })
+        portal.stop()
+    }
+
+    // MARK: A bad way
+
+    @Test func packetLoss() async throws {
+        let scene = try await Scene()
+        try scene.cable.filter("tcp dport \(scene.server.port) numgen random mod 100 < 35 drop")
+        let urls = (1...5).map { "https://example.com/lossy/\($0)" }
+        for url in urls {
+            // New connections, so that their beginnings are lost too.
+            scene.server.closeConnections()
+            try await scene.capture(url)
+        }
+        let patience: Duration = .seconds(240)
+        try await scene.waitFor("an empty queue", within: patience) { $0.outbox?.waiting == 0 }
+        try scene.cable.filter()
+        try await scene.expectDelivered(state: nil, urls: urls, within: patience)
+    }
+
+    @Test func slowLink() async throws {
+        let scene = try await Scene()
+        try scene.cable.slowDown(to: "64kbit")
+        try await scene.capture()
+        let new = scene.server.addNew(count: 20)
+        #expect(new.count == 20)
+        try await scene.expectDelivered(state: nil)
+        #expect(!scene.daemon.stderr.contains("unreachable"), "slow is not gone: \(scene.daemon.stderr)")
+    }
+
+    @Test func netlinkRefused() async throws {
+        let scene = try await Scene { try $0.refuseNetlink() }
+        try await scene.awayAndBack(
+            state: "unreachable", codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
+            comeBack: scene.acceptConnections)
+    }
+
+    // MARK: Names
+
+    /// Files that let a name lead to the server's address, and name a server for names.
+    private final class Names: Sendable {
+        let folder = TemporaryDirectory("names")
+        let host = "prsnl.example.org"
+
+        init(isKnown: Bool) throws {
+            try TestFile.write(
+                "nameserver \(NetworkCable.Family.ipv4.gateway)\noptions timeout:5 attempts:4\n",
+                to: folder.file("resolv.conf"), mode: 0o644)
+            try setKnown(isKnown)
+        }
+
+        func setKnown(_ isKnown: Bool) throws {
+            let line = isKnown ? "\(NetworkCable.Family.ipv4.farAddress) \(host)\n" : "\n"
+            try TestFile.write(line, to: folder.file("hosts"), mode: 0o644)
+        }
+
+        func install(_ cable: NetworkCable) throws {
+            try cable.replaceFiles([
+                "/etc/hosts": folder.file("hosts"), "/etc/resolv.conf": folder.file("resolv.conf"),
+            ])
+        }
+    }
+
+    private func silentNameServer(_ cable: NetworkCable) throws -> SilentNameServer {
+        try SilentNameServer(in: cable.far, address: NetworkCable.Family.ipv4.gateway)
+    }
+
+    @Test func nameServerDead() async throws {
+        let names = try Names(isKnown: false)
+        let nameServer = Mutex<SilentNameServer?>(nil)
+        let scene = try await Scene(host: names.host, waits: false) { cable in
+            try names.install(cable)
+            let server = try silentNameServer(cable)
+            nameServer.withLock { $0 = server }
+        }
+        try await nameServer.withLock(\.self)?.waitForQuestion()
+        try await scene.awayAndBack(
+            state: "unreachable", codes: [.nameNotResolved, .timedOut], leave: {},
+            comeBack: { try names.setKnown(true) })
+    }
+
+    @Test func nameWithoutNetwork() async throws {
+        let names = try Names(isKnown: false)
+        let scene = try await Scene(host: names.host, waits: false) { cable in
+            try names.install(cable)
+            try cable.switchLinkOff()
+        }
+        try await scene.awayAndBack(
+            state: "offline", codes: [.offline], reason: names.host, leave: {},
+            comeBack: {
+                try names.setKnown(true)
+                try scene.cable.connect()
+            })
+    }
+
+    /// One that never comes so far: what it asks first is the name, for ten minutes.
+    private func asking(_ names: Names) async throws -> (Scene, SilentNameServer) {
+        let nameServer = Mutex<SilentNameServer?>(nil)
+        let scene = try await Scene(
+            host: names.host, waits: false, ["connect_timeout": "10m", "request_timeout": "1h", "stall_timeout": "1h"]
+        ) { cable in
+            try names.install(cable)
+            let server = try silentNameServer(cable)
+            nameServer.withLock { $0 = server }
+        }
+        let server = try #require(nameServer.withLock { $0 })
+        try await server.waitForQuestion()
+        return (scene, server)
+    }
+
+    @Test func deadNameServerDoesNotDelayTheEnd() async throws {
+        let (scene, nameServer) = try await asking(try Names(isKnown: false))
+        // Exit code 1 would say that something did not end in time.
+        #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
+        withExtendedLifetime(nameServer) {}
+    }
+
+    @Test func deadNameServerDoesNotDelayGoingOffline() async throws {
+        let names = try Names(isKnown: false)
+        let (scene, nameServer) = try await asking(names)
+        try scene.cable.switchLinkOff()
+        try await scene.waitFor("a pull that is cancelled") { report in
+            report.daemon?.connectivity?.state == "offline" && report.daemon?.activity != "pulling"
+        }
+        try names.setKnown(true)
+        try scene.cable.connect()
+        try await scene.waitForCopy()
+        #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
+        withExtendedLifetime(nameServer) {}
+    }
+}

@@ -1,0 +1,174 @@
+import CLinux
+import Glibc
+
+/// Two networks of a test's own and what joins them: a cable (a pair of veth links) from the near one, which has a default
+/// route over it, to the far one, which is the gateway and has an address behind it. Everything ends with the last
+/// reference. Needs root.
+public final class NetworkCable: Sendable {
+    public enum Family: Sendable, CaseIterable {
+        case ipv4, ipv6
+
+        /// Of the near end. These, and those below, are addresses for documentation: RFC 5737 and RFC 3849.
+        public var nearAddress: String { self == .ipv4 ? "192.0.2.2" : "2001:db8::2" }
+        /// Of the far end: the gateway.
+        public var gateway: String { self == .ipv4 ? "192.0.2.1" : "2001:db8::1" }
+        /// Behind the gateway; only the default route leads there.
+        public var farAddress: String { self == .ipv4 ? "198.51.100.1" : "2001:db8:1::1" }
+
+        var option: String { self == .ipv4 ? "-4" : "-6" }
+        var nearWithPrefix: String { nearAddress + (self == .ipv4 ? "/24" : "/64") }
+        var gatewayWithPrefix: String { gateway + (self == .ipv4 ? "/24" : "/64") }
+        var farWithPrefix: String { farAddress + (self == .ipv4 ? "/32" : "/128") }
+    }
+
+    /// Why there can be none here; `nil` where there can.
+    public static let obstacle: String? = {
+        do {
+            _ = try NetworkNamespace()
+            return nil
+        } catch {
+            return "networks of a test's own need root (\(error))"
+        }
+    }()
+
+    /// In CI nothing is skipped: what cannot be made there fails.
+    public static let isToBeUsed = obstacle == nil || getenv("CI") != nil
+
+    public static let nearLink = "v0"
+    public static let farLink = "w0"
+
+    public let near: NetworkNamespace
+    public let far: NetworkNamespace
+    public let family: Family
+
+    public init(_ family: Family = .ipv4) throws {
+        self.family = family
+        near = try NetworkNamespace()
+        far = try NetworkNamespace()
+        for network in [near, far] { try Self.skipAddressDetection(network) }
+        // An IPv6 address of one's own takes two seconds to be checked for doubles, and a network without such is to be
+        // one: no family but the one that the test is about.
+        if family == .ipv4 { for network in [near, far] { try Self.disableIPv6(network) } }
+        let far = try far.perform { try Self.ownNamespace() }
+        try near.run(
+            "ip", "link", "add", Self.nearLink, "type", "veth", "peer", "name", Self.farLink, "netns", far)
+        try self.far.run("ip", "address", "add", family.gatewayWithPrefix, "dev", Self.farLink)
+        try self.far.run("ip", "address", "add", family.farWithPrefix, "dev", "lo")
+        try self.far.run("ip", "link", "set", Self.farLink, "up")
+        try connect()
+    }
+
+    // MARK: The near end
+
+    /// What a machine does that joins a network: the link is switched on, and gets an address and a default route. What is
+    /// there already stays.
+    public func connect() throws {
+        try near.run("ip", "link", "set", Self.nearLink, "up")
+        try near.run("ip", "address", "replace", family.nearWithPrefix, "dev", Self.nearLink)
+        try addDefaultRoute()
+    }
+
+    public func switchLinkOff() throws { try near.run("ip", "link", "set", Self.nearLink, "down") }
+
+    public func removeAddress() throws {
+        try near.run("ip", "address", "delete", family.nearWithPrefix, "dev", Self.nearLink)
+    }
+
+    public func removeDefaultRoute() throws { try near.run("ip", family.option, "route", "delete", "default") }
+
+    public func addDefaultRoute() throws {
+        try near.run("ip", family.option, "route", "replace", "default", "via", family.gateway, "dev", Self.nearLink)
+    }
+
+    /// A route to the far address that swallows everything.
+    public func addBlackhole() throws {
+        try near.run("ip", family.option, "route", "add", "blackhole", family.farWithPrefix)
+    }
+
+    public func removeBlackhole() throws {
+        try near.run("ip", family.option, "route", "delete", "blackhole", family.farWithPrefix)
+    }
+
+    /// Puts files in the place of the system's, for what is started on the near side from now on.
+    public func replaceFiles(_ files: [String: String]) throws {
+        try near.perform {
+            guard prsnl_unshare_mounts() == 0,
+                mount(nil, "/", nil, UInt(MS_REC) | UInt(MS_PRIVATE), nil) == 0
+            else { throw Self.failure("a mount namespace") }
+            for (path, other) in files {
+                guard mount(other, path, nil, UInt(MS_BIND), nil) == 0 else { throw Self.failure("mount \(path)") }
+            }
+        }
+    }
+
+    /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed no
+    /// more.
+    public func refuseNetlink() throws {
+        try near.perform {
+            guard prsnl_refuse_netlink() == 0 else { throw Self.failure("seccomp") }
+        }
+    }
+
+    // MARK: The far end
+
+    /// The other end's carrier is lost by this.
+    public func unplug() throws { try far.run("ip", "link", "set", Self.farLink, "down") }
+
+    /// Plugs in again what was unplugged.
+    public func plug() throws {
+        try far.run("ip", "link", "set", Self.farLink, "up")
+        // IPv6 addresses go with the link's last up.
+        try far.run("ip", "address", "replace", family.gatewayWithPrefix, "dev", Self.farLink)
+    }
+
+    /// Filters what arrives at the far end, by rules of nft(8), in place of those before; none for no rules.
+    public func filter(_ rules: String...) throws {
+        // Removing what is not there is an error, unless it was just made.
+        try far.run("nft", "add table inet cable; delete table inet cable")
+        guard !rules.isEmpty else { return }
+        try far.run("nft", "add table inet cable; add chain inet cable in { type filter hook input priority 0; }")
+        for rule in rules { try far.run("nft", "add rule inet cable in \(rule)") }
+    }
+
+    /// Leads connections to one port of the far end to another one of it; `nil` for no longer.
+    public func redirect(port: UInt16, to other: UInt16?) throws {
+        try far.run("nft", "add table inet portal; delete table inet portal")
+        guard let other else { return }
+        try far.run(
+            "nft", "add table inet portal; add chain inet portal in { type nat hook prerouting priority -100; }")
+        try far.run("nft", "add rule inet portal in tcp dport \(port) redirect to :\(other)")
+    }
+
+    /// Lets what the far end sends go no faster (tc-tbf(8)); `nil` for as fast as it will.
+    public func slowDown(to rate: String?) throws {
+        guard let rate else { return try far.run("tc", "qdisc", "delete", "dev", Self.farLink, "root") }
+        try far.run(
+            "tc", "qdisc", "add", "dev", Self.farLink, "root", "tbf", "rate", rate, "burst", "4kb", "latency", "2s")
+    }
+
+    // MARK: Making it
+
+    /// As a path for ip(8).
+    private static func ownNamespace() throws -> String {
+        guard let thread = realpath("/proc/thread-self", nil) else { throw failure("/proc/thread-self") }
+        defer { free(thread) }
+        return "\(String(cString: thread))/ns/net"
+    }
+
+    private static func skipAddressDetection(_ network: NetworkNamespace) throws {
+        try setIPv6(network, "accept_dad", "0")
+    }
+
+    private static func disableIPv6(_ network: NetworkNamespace) throws {
+        try setIPv6(network, "disable_ipv6", "1")
+    }
+
+    /// For all links that are made from now on.
+    private static func setIPv6(_ network: NetworkNamespace, _ name: String, _ value: String) throws {
+        try network.run("sh", "-c", "echo \(value) >/proc/sys/net/ipv6/conf/default/\(name)")
+    }
+
+    private static func failure(_ what: String) -> NetworkNamespace.Failure {
+        NetworkNamespace.Failure(description: "\(what): \(String(cString: strerror(errno)))")
+    }
+}
