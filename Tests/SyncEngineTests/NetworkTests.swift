@@ -45,6 +45,12 @@ import Testing
         try await eventually("the state to be \(state)") { engine.network.current.state == state }
     }
 
+    /// Lets time go on once somebody waits for a moment: else it would go to the end at once, where no moment is left.
+    private func timePasses(_ fixture: PullFixture, until end: Duration) async throws {
+        try await eventually("a short wait") { fixture.time.isAwaited(within: .seconds(10)) }
+        fixture.time.stop(after: end) {}
+    }
+
     @Test func goingOfflineEndsRequestsAndCostsNothing() async throws {
         let fixture = try await fixture()
         fixture.time.stand()
@@ -68,9 +74,9 @@ import Testing
             #expect(try fixture.states() == [.unknown, .queued])
             #expect(try fixture.query("SELECT attempts FROM outbox WHERE id = 2") == "0")
             held.release()
-            // What was cut off is looked for some seconds after it was sent.
-            fixture.time.stop(after: .seconds(60)) {}
             network.comeUp()
+            // What was cut off is looked for some seconds after it was sent.
+            try await timePasses(fixture, until: .seconds(60))
             try await eventually("both to be delivered") { try fixture.states() == [.delivered, .delivered] }
         }
         #expect(fixture.server.items().count { $0.url == "https://example.org/1" } == 1)
@@ -91,9 +97,9 @@ import Testing
             engine.writesAccepted()
             fixture.server.addNew()
             fixture.server.clearLog()
-            // Sends are spread a little, for which time must pass.
-            fixture.time.stop(after: fixture.time.elapsed + .seconds(60)) {}
             network.comeUp()
+            // Sends are spread a little.
+            try await timePasses(fixture, until: .seconds(60))
             try await eventually("the queue to be delivered and the new item to be there") {
                 try fixture.states().allSatisfy { $0 == .delivered }
                     && fixture.query("SELECT live FROM copy") == "11"
@@ -119,9 +125,9 @@ import Testing
             try await eventually("the first pull to end") { engine.state.activity == .idle }
             server.refuseConnections()
             server.closeConnections()
-            fixture.time.stop(after: back) {}
-            let failed = await engine.sync(SyncRequest())
-            #expect(failed.problem?.code == .connectFailed)
+            let sync = Task { await engine.sync(SyncRequest()) }
+            try await timePasses(fixture, until: back)
+            #expect(await sync.value.problem?.code == .connectFailed)
             // Nothing waits to be sent, and the next poll would be hours away.
             try await eventually("five minutes to pass") { fixture.time.elapsed >= back }
             #expect(engine.network.current.state == .unreachable)

@@ -40,6 +40,11 @@ public final class VirtualTime: Sendable {
     /// Sets the wall clock; forward is positive.
     public func stepClock(by step: Duration) { state.withLock { $0.step += step } }
 
+    /// Whether somebody waits for a time that is so near.
+    public func isAwaited(within duration: Duration) -> Bool {
+        state.withLock { state in state.sleepers.values.contains { $0.deadline - state.elapsed <= duration } }
+    }
+
     /// How many loops must wait before time passes; 1 at first.
     public func setParticipants(_ count: Int) { state.withLock { $0.participants = count } }
 
