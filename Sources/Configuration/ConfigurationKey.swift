@@ -75,6 +75,18 @@ extension ConfigurationKey {
             "resend_unknown", \.resendUnknown, effect: .reload,
             "Send a write again where nobody can say whether it was applied, at the risk of doubling it."),
         ConfigurationKey(
+            name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
+            summary:
+                "How a server that does not answer is asked whether it is back; `icmp` and `tcp` go ahead of the request.",
+            effect: .reload, defaultValue: "http",
+            apply: { text, configuration throws(Rejection) in
+                guard let kind = ProbeKind(rawValue: text) else {
+                    throw Rejection("is not a kind of probe: \(quote(text))")
+                }
+                configuration.probe = kind
+            },
+            show: { $0.probe.rawValue }),
+        ConfigurationKey(
             name: "log_level", type: "level", defaultText: "`info`",
             allowed: LogLevel.names.map(\.name).joined(separator: ", "),
             summary: "The least urgent messages to log.", effect: .reload, defaultValue: "info",

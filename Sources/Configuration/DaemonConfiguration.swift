@@ -14,6 +14,7 @@ public struct DaemonConfiguration: Sendable, Equatable {
     public internal(set) var pageSize = 0
     public internal(set) var lookupInterval: Duration = .zero
     public internal(set) var resendUnknown = false
+    public internal(set) var probe = ProbeKind.http
     public internal(set) var logLevel = LogLevel.info
     /// As libcurl's CURLOPT_PROXY takes it: `""` for none whatever the environment says, `nil` for what it says.
     public internal(set) var proxy: String?

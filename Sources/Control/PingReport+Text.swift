@@ -9,6 +9,7 @@ extension PingReport: Report {
             field("State", ConnectivityWords.painted(state, style)),
             field("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
             field("Address", address.map(style.safe)),
+            field(probe == "icmp" ? "Echo" : "Handshake", phase("ahead", ahead, style)),
             field("Name", phase("name", phases.name, style)),
             field("Connect", phase("connect", phases.connect, style)),
             field("TLS", phase("tls", phases.tls, style)),

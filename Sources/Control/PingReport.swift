@@ -34,17 +34,19 @@ public struct PingReport: Sendable, Equatable, Codable {
     @Nullable public var note: String? = nil
     /// Where the connection led: the server, or the proxy.
     @Nullable public var address: String? = nil
+    /// Milliseconds that the ICMP echo or TCP's handshake took that went ahead of the question.
+    @Nullable public var ahead: Double? = nil
     public var phases = Phases()
     /// Milliseconds, from the question to the end.
     public var total: Double
     /// HTTP's.
     @Nullable public var status: Int? = nil
-    /// `name`, `connect`, `tls`, `first_byte`, `answer`.
+    /// `ahead`, `name`, `connect`, `tls`, `first_byte`, `answer`.
     @Nullable public var failedPhase: String? = nil
     @Nullable public var error: ErrorReport? = nil
 
     enum CodingKeys: String, CodingKey {
-        case state, probe, note, address, phases, total, status, error
+        case state, probe, note, address, ahead, phases, total, status, error
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
         case failedPhase = "failed_phase"
@@ -56,6 +58,8 @@ public struct PingReport: Sendable, Equatable, Codable {
         self.total = total.milliseconds
         generatedAt = now
     }
+
+    public static func milliseconds(_ duration: Duration) -> Double { duration.milliseconds }
 
     public var exitCode: ExitCode { state == "online" && error == nil ? .fine : .error }
 }

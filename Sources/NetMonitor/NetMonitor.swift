@@ -26,8 +26,8 @@ public final class NetMonitor: Sendable {
         public var setOffline: @Sendable (Bool) -> Void = { _ in }
         /// `isReturn`: the server is back after it was away, so what failed for that may be tried at once.
         public var changed: @Sendable (Connectivity, _ isReturn: Bool) -> Void = { _, _ in }
-        /// The clock was set, forward is positive, or the machine was asleep (`nil`).
-        public var clockStepped: @Sendable (Duration?) -> Void = { _ in }
+        /// The clock was set, or the machine was asleep.
+        public var clockStepped: @Sendable () -> Void = {}
 
         public init() {}
     }
@@ -104,6 +104,12 @@ public final class NetMonitor: Sendable {
     public func noteAnswer(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: false, at: now) }
+    }
+
+    /// PRSNL has answered a probe of somebody else's.
+    public func noteProbe(at now: Timestamp) {
+        learnAddress()
+        apply { $0.noteAnswer(isProbe: true, at: now) }
     }
 
     /// A request has failed. What says nothing about the way to the server changes nothing.
@@ -196,8 +202,7 @@ public final class NetMonitor: Sendable {
                 log(.notice, .net, words)
                 tell(.clock, [words])
                 state.withLock { $0.rules.wake(uptime: time.uptime()) }
-                let follow = followers.withLock { $0.clockStepped }
-                if case .stepped(let by) = clock { follow(by) } else { follow(nil) }
+                followers.withLock { $0 }.clockStepped()
                 wakeup.signal()
             }
             if !event.reasons.isEmpty {
@@ -276,9 +281,7 @@ public final class NetMonitor: Sendable {
         guard !task.isCancelled else { return }
         let now = time.now()
         switch result {
-        case .success:
-            learnAddress()
-            apply { $0.noteAnswer(isProbe: true, at: now) }
+        case .success: noteProbe(at: now)
         case .failure(let error as UserFacingError): fail(error, isProbe: true, at: now)
         case .failure: break
         }

@@ -37,6 +37,9 @@ public struct ServerAddress: Sendable, Equatable {
         self.port = port
         self.lastAddress = lastAddress
     }
+
+    /// Where the host is known to lead: itself, if it is an address. `nil` for a name that nothing was connected to yet.
+    public var literal: String? { IPAddress(host) == nil ? lastAddress : host }
 }
 
 /// Whether the kernel knows a way to the server. No packet is sent to find out.

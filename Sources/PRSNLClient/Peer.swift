@@ -67,6 +67,9 @@ public struct Peer: Sendable, Equatable {
 }
 
 extension PRSNLClient {
+    /// For the name, the connection and TLS together.
+    public var connectTimeout: Duration { configuration.connectTimeout }
+
     /// Where this client's connections lead.
     public var peer: Peer {
         Peer(server, proxy: configuration.proxy) { name in getenv(name).map { String(cString: $0) } }

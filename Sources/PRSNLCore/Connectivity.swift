@@ -35,6 +35,16 @@ public struct Connectivity: Sendable, Equatable {
     }
 }
 
+/// What a probe of the server is.
+public enum ProbeKind: String, Sendable, Codable, CaseIterable {
+    /// `GET /api/health`.
+    case http
+    /// An ICMP echo ahead of it, TCP's handshake where that is not permitted.
+    case icmp
+    /// TCP's handshake ahead of it.
+    case tcp
+}
+
 /// One change of it, as the file keeps it.
 public struct ConnectivityTransition: Sendable, Equatable {
     public var at: Timestamp

@@ -5,18 +5,14 @@ import PRSNLCore
 extension NetMonitor {
     /// Watches the way that the client's connections take, and asks the server through it.
     convenience init(
-        source: NetworkSource, client: PRSNLClient, time: TimeSource, random: SeededGenerator,
+        source: NetworkSource, client: PRSNLClient, probe: ServerProbe, time: TimeSource, random: SeededGenerator,
         save: @escaping @Sendable ([ConnectivityTransition]) async -> Void, log: @escaping LogHandler
     ) {
         let peer = client.peer
         self.init(
             source: source, address: ServerAddress(host: peer.host, port: peer.port),
             probe: { () async throws(UserFacingError) in
-                do throws(APIError) {
-                    try await client.health()
-                } catch {
-                    throw error.userFacing
-                }
+                if let error = await probe.run().error { throw error }
             },
             lastAddress: { client.lastAddress }, save: save, time: time, random: random, log: log)
     }

@@ -27,8 +27,6 @@ final class Replayer: Sendable {
     private let isUrged = Flag()
     private let hasReturned = Flag()
     private let counting: Mutex<Counting>
-    /// How far the clock was set since due times were last shifted.
-    private let clockStep = Mutex<Duration>(.zero)
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
@@ -69,6 +67,8 @@ final class Replayer: Sendable {
         var proof: (credentials: Credentials, at: Duration)?
         /// When something was delivered that no pull has shown yet.
         var unseenSince: Duration?
+        /// What the wall clock said when the machine was started: changes where it is set.
+        var bootTime: Timestamp
         /// So many sends are still spread a little, after the server came back.
         var spread = 0
     }
@@ -105,17 +105,11 @@ final class Replayer: Sendable {
         wakeup.signal()
     }
 
-    /// The wall clock was set; forward is positive.
-    func noteClock(step: Duration) {
-        clockStep.withLock { $0 += step }
-        wakeup.signal()
-    }
-
     // MARK: Running
 
     /// Sends until the task is cancelled.
     func run() async {
-        var memory = Memory()
+        var memory = Memory(bootTime: bootTime)
         do {
             try await store.distrustDueTimes(now: time.now())
         } catch {
@@ -132,7 +126,7 @@ final class Replayer: Sendable {
                 memory.slowedUntil = [:]
                 memory.spread = Self.spreadSends
             }
-            await followClock()
+            await followClock(&memory)
             guard let wait = await step(&memory) else { continue }
             isThrough()
             if memory.unseenSince != nil {
@@ -153,22 +147,28 @@ final class Replayer: Sendable {
 
     /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
     func drain() async {
-        var memory = Memory()
+        var memory = Memory(bootTime: bootTime)
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
     /// What was to wait waits as long as before, whatever the clock says now.
-    private func followClock() async {
-        let step = clockStep.withLock { step in
-            defer { step = .zero }
-            return step
-        }
+    private func followClock(_ memory: inout Memory) async {
+        let step = clockStep(memory)
+        memory.bootTime = bootTime
         guard step != .zero else { return }
         do {
             try await store.shiftDueTimes(by: step, now: time.now())
         } catch {
             log(.warning, .store, "the times of waiting writes could not be set with the clock: \(error.message)")
         }
+    }
+
+    private var bootTime: Timestamp { time.now().advanced(by: .zero - time.uptime()) }
+
+    /// How far the clock was set since the loop looked last; time servers' small steps do not count.
+    private func clockStep(_ memory: Memory) -> Duration {
+        let step = bootTime.duration(since: memory.bootTime)
+        return max(step, .zero - step) >= .seconds(1) ? step : .zero
     }
 
     /// A person wants it tried now. Who wants that again and again is heard now and then.
@@ -220,7 +220,10 @@ final class Replayer: Sendable {
         if closedUntil > uptime { return closedUntil - uptime }
         let now = time.now()
         var wait = try await store.nextDue(after: now)?.duration(since: now) ?? longest
-        if wait > Store.longestWait { try await store.distrustDueTimes(now: now) }
+        if wait > Store.longestWait {
+            if clockStep(memory) != .zero { return .zero }
+            try await store.distrustDueTimes(now: now)
+        }
         for opens in Array(memory.slowedUntil.values) + [memory.pace.nextAt()] where opens > uptime {
             wait = min(wait, opens - uptime)
         }

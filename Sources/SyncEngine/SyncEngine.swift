@@ -41,6 +41,7 @@ public final class SyncEngine: Sendable {
     private let replayer: Replayer
     /// Whether the server can be used.
     public let network: NetMonitor
+    private let probe: ServerProbe
     private let shared: SharedBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
@@ -65,8 +66,11 @@ public final class SyncEngine: Sendable {
         let identity = Identity(store: store, client: client, serverURL: serverURL, log: log)
         puller = Puller(
             store: store, client: client, identity: identity, time: time, log: log, progress: { board.set($0) })
+        let probe = ServerProbe(
+            client: client, kind: { [shared] in shared.value.withLock { $0.settings.probe } }, log: log)
+        self.probe = probe
         let network = NetMonitor(
-            source: source, client: client, time: time, random: random,
+            source: source, client: client, probe: probe, time: time, random: random,
             save: { transitions in
                 do throws(UserFacingError) {
                     try await store.saveTransitions(transitions)
@@ -103,8 +107,8 @@ public final class SyncEngine: Sendable {
                 }
                 wakeup.signal()
             }
-            followers.clockStepped = { [wakeup, replayer] step in
-                if let step { replayer.noteClock(step: step) }
+            followers.clockStepped = { [wakeup, replayer] in
+                replayer.wake(byHand: false)
                 wakeup.signal()
             }
         }
@@ -118,6 +122,17 @@ public final class SyncEngine: Sendable {
         state.progress = board.progress
         state.connectivity = network.current
         return state
+    }
+
+    /// Asks the server now, because somebody wants to know. Like any other answer, it tells whether the server can be used.
+    public func ping() async -> ProbeResult {
+        let result = await probe.run()
+        if let error = result.error {
+            network.noteFailure(error, at: time.now())
+        } else {
+            network.noteProbe(at: time.now())
+        }
+        return result
     }
 
     /// Brings the time that the server could be reached up to date; to be called before writes are accepted, or they would

@@ -1,3 +1,5 @@
+public import PRSNLCore
+
 /// What the owner may set about pulling; read again at reload.
 public struct SyncSettings: Sendable, Equatable {
     /// Between two looks at the head; three times as long after a quiet hour.
@@ -11,6 +13,9 @@ public struct SyncSettings: Sendable, Equatable {
     public var lookupInterval: Duration = .seconds(600)
     /// Whether a write whose outcome cannot be found out is sent again, at the risk of doubling it.
     public var resendUnknown = false
+
+    /// What a probe of the server is.
+    public var probe = ProbeKind.http
 
     public init() {}
 }

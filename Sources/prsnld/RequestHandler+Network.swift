@@ -14,22 +14,22 @@ extension RequestHandler {
 
     /// A probe that a person asked for. Like any other, it tells whether the server can be used.
     func ping() async -> PingReport {
-        let ping = await client.ping()
-        let now = time.now()
-        if let error = ping.error {
-            network.noteFailure(error.userFacing, at: now)
-        } else {
-            network.noteAnswer(at: now)
-        }
+        let result = await engine.ping()
         var report = PingReport(
-            state: network.current.state.rawValue, probe: "http", total: ping.total, now: now)
-        report.address = ping.address
-        report.phases = PingReport.Phases(
-            name: ping.phases[.name], connect: ping.phases[.connect], tls: ping.phases[.tls],
-            firstByte: ping.phases[.firstByte])
-        report.status = ping.status
-        report.failedPhase = ping.failedPhase?.rawValue
-        report.error = ping.error.map { ErrorReport($0.userFacing) }
+            state: network.current.state.rawValue, probe: result.sent.rawValue, total: result.total, now: time.now())
+        report.note = result.note
+        report.address = result.address
+        report.ahead = result.ahead.map(PingReport.milliseconds)
+        if let ping = result.ping {
+            report.phases = PingReport.Phases(
+                name: ping.phases[.name], connect: ping.phases[.connect], tls: ping.phases[.tls],
+                firstByte: ping.phases[.firstByte])
+            report.status = ping.status
+            report.failedPhase = ping.failedPhase?.rawValue
+        } else {
+            report.failedPhase = "ahead"
+        }
+        report.error = result.error.map(ErrorReport.init)
         return report
     }
 

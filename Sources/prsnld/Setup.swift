@@ -54,6 +54,7 @@ struct Setup {
         settings.pageSize = configuration.pageSize
         settings.lookupInterval = configuration.lookupInterval
         settings.resendUnknown = configuration.resendUnknown
+        settings.probe = configuration.probe
         return settings
     }
 }
