@@ -115,6 +115,40 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// Retitled elsewhere before anybody could know it for ours, it is another's item to whoever reads the timeline. Who
+    /// deletes that one does not give up the note that waits beside it.
+    @Test func aNoteIsSentAgainAfterWhatBecameOfItWasDeletedHereUnrecognised() async throws {
+        let fixture = try await fixture(.page)
+        let server = fixture.server
+        let isSent = Flag()
+        server.script(
+            .closeAfterApplying,
+            on: .capture.and { _ in
+                isSent.set()
+                return true
+            })
+        // Before anything is read that has it.
+        let retitled = server.script(
+            .perform { server.edit(server.captures[0].id) { $0.title = "Theirs" } },
+            on: .timeline.and { _ in isSent.isSet })
+        try await fixture.accept(.note("Sent, and its answer was lost"))
+        try await fixture.pull()
+        #expect(retitled.appliedCount == 1)
+        #expect(try fixture.states() == [.unknown])
+        let first = server.captures[0].id
+        #expect(try fixture.list("SELECT id FROM timeline WHERE title = 'Theirs'") == [first])
+        #expect(try fixture.list("SELECT id FROM timeline WHERE pending = 'creation'").count == 1)
+
+        try await fixture.accept(.delete(item: first))
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(server.item(first) == nil)
+        #expect(server.captures.count == 2)
+        #expect(try fixture.entries()[0].itemID == server.captures[1].id)
+        #expect(try fixture.list("SELECT id FROM timeline").count == 6, "as it was shown before")
+        try fixture.expectSound()
+    }
+
     @Test func aBareHostIsFoundAlthoughTheServerAsksForAnotherSpelling() async throws {
         let fixture = try await fixture()
         fixture.server.script(.closeAfterApplying, on: .capture)

@@ -55,6 +55,7 @@ final class OutboxWorld {
         case 31..<33: pass()
         default: try await run()
         }
+        try model.judgeRepeats(fixture)
     }
 
     private func create() async throws {
@@ -204,6 +205,7 @@ final class OutboxWorld {
         fixture.server.removeFaults()
         for _ in 0..<150 {
             _ = await process.engine.runOnce()
+            try model.judgeRepeats(fixture)
             let now = fixture.time.now
             guard let next = try await process.store.nextDue(after: now) else {
                 if try fixture.list("SELECT id FROM outbox WHERE next_attempt_at IS NOT NULL").isEmpty { break }
