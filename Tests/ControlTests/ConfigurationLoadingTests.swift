@@ -54,6 +54,7 @@ import Testing
             page_size = 50
             lookup_interval = 5s
             resend_unknown = yes
+            probe = icmp
             log_level = Debug
             proxy = http://user:hidden@proxy.example.org:3128
             allow_insecure_http = on
@@ -73,6 +74,7 @@ import Testing
         #expect(configuration.pageSize == 50)
         #expect(configuration.lookupInterval == .seconds(5))
         #expect(configuration.resendUnknown)
+        #expect(configuration.probe == .icmp)
         #expect(configuration.logLevel == .debug)
         #expect(configuration.proxy == "http://user:hidden@proxy.example.org:3128")
         #expect(configuration.allowInsecureHTTP)
