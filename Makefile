@@ -43,6 +43,7 @@ help:
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
 	@echo 'make sanitize     the tests under the thread and address sanitizers; ONLY=thread for one'
+	@echo 'make fuzz         libFuzzer on what comes from outside, FUZZ_SECONDS=60 for each target; ONLY=netlink for one'
 	@echo 'make clean        removes .build and .run'
 
 .PHONY: setup-build setup-tour setup-test setup-bench
@@ -106,6 +107,12 @@ sanitize: setup-build setup-test
 	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest --no-parallel \
 	        $(if $(FILTER),--filter "$(FILTER)"); \
 	done
+
+# Each target for this long, on one core; docs/fuzzing.md says what is fuzzed and what to do with a finding.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: setup-build
+	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ONLY="$(ONLY)" INPUT="$(INPUT)" Tests/Fuzz/run
 
 .PHONY: clean
 clean:

@@ -28,13 +28,14 @@ let package = Package(
             name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
         .executableTarget(
-            name: "prsnlctl", dependencies: ["PRSNLCore", "Store", "Configuration", "Control", "CLinux"],
+            name: "prsnlctl",
+            dependencies: ["PRSNLCore", "Store", "NetMonitor", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
 
         .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
@@ -74,7 +75,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "Configuration", "Store", "PRSNLCore", "TestSupport", "CLinux"],
+            dependencies: ["Control", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
@@ -84,3 +85,14 @@ let package = Package(
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
             swiftSettings: strict),
     ])
+
+// `make fuzz` alone sets this, and builds in a folder of its own: libFuzzer wants every module instrumented, and a
+// target that nobody else can build has no place in `swift build`.
+if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
+    package.targets.append(
+        .executableTarget(
+            name: "prsnl-fuzz",
+            dependencies: ["NetMonitor", "PRSNLClient", "Configuration", "Control", "Store", "PRSNLCore", "CLinux"],
+            path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
+            linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
+}

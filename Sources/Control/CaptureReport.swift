@@ -1,4 +1,5 @@
 import PRSNLCore
+import Store
 
 /// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
 public struct CaptureReport: Sendable, Equatable, Codable {
@@ -27,13 +28,17 @@ public struct CaptureReport: Sendable, Equatable, Codable {
     /// `null` where nobody waited.
     @Nullable public var delivered: Int? = nil
     @Nullable public var parked: Int? = nil
+    /// Given up while they were waited for, or since then no longer in the file.
+    @Nullable public var dropped: Int? = nil
+    /// Another write took their place.
+    @Nullable public var superseded: Int? = nil
     @Nullable public var firstEntry: Int64? = nil
     @Nullable public var lastEntry: Int64? = nil
     /// The first 100.
     public var refusals: [Refusal] = []
 
     enum CodingKeys: String, CodingKey {
-        case source, sending, lines, accepted, refused, delivered, parked, refusals
+        case source, sending, lines, accepted, refused, delivered, parked, dropped, superseded, refusals
         case schemaVersion = "schema_version"
         case firstEntry = "first_entry"
         case lastEntry = "last_entry"
@@ -58,8 +63,19 @@ public struct CaptureReport: Sendable, Equatable, Codable {
     public var exitCode: ExitCode {
         if refused > 0 { return .error }
         if let parked, parked > 0 { return .needsAttention }
-        if let delivered, delivered < accepted { return .notDelivered }
+        if let delivered, delivered + (superseded ?? 0) < accepted { return .notDelivered }
         return .fine
+    }
+
+    /// Takes over what became of some of the entries.
+    public mutating func add(_ report: DeliveryReport, asked: Int) {
+        func count(_ states: OutboxEntry.State...) -> Int {
+            report.deliveries.count { delivery in states.contains { $0.rawValue == delivery.state } }
+        }
+        delivered = (delivered ?? 0) + count(.delivered)
+        parked = (parked ?? 0) + count(.parked)
+        superseded = (superseded ?? 0) + count(.superseded)
+        dropped = (dropped ?? 0) + count(.dropped) + asked - report.deliveries.count
     }
 }
 
@@ -76,7 +92,9 @@ extension CaptureReport: Report {
             if let parked, parked > 0 {
                 summary += ", parked \(Figures.count(parked)) (`prsnlctl queue --state parked`)"
             }
-            let open = accepted - delivered - (parked ?? 0)
+            if let dropped, dropped > 0 { summary += ", dropped \(Figures.count(dropped))" }
+            if let superseded, superseded > 0 { summary += ", replaced \(Figures.count(superseded))" }
+            let open = accepted - delivered - (parked ?? 0) - (dropped ?? 0) - (superseded ?? 0)
             if open > 0 { summary += "; \(Figures.count(open)) on disk and not delivered yet" + future }
         } else if accepted > 0 {
             summary += future

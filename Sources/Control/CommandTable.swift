@@ -88,6 +88,15 @@ extension CommandTable {
                     json, help,
                 ]),
             CommandDescription(name: "history", summary: "List the last pulls.", options: [json, help]),
+            CommandDescription(
+                name: "ping",
+                summary: "Ask the server now whether it can be reached, and show how long each step takes.",
+                options: [json, help]),
+            CommandDescription(
+                name: "net", summary: "Show the network, the way to the server, and whether it can be reached.",
+                options: [
+                    CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
+                ]),
         ] + writes + queue,
         exitCodes: [
             (.fine, "Fine."),
@@ -125,6 +134,7 @@ extension CommandTable {
                 .text(
                     "--tag", "TAG", "A tag; may be given again. Together they replace all that the item has.",
                     isRepeatable: true),
+                CommandOption("--no-tags", nil, "Take all tags away."),
                 wait, json, help,
             ]),
         CommandDescription(

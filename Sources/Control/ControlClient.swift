@@ -56,10 +56,14 @@ public struct ControlClient: ~Copyable {
 
     /// The next line.
     ///
-    /// - Parameter timeout: for the whole line; `nil` waits as long as the daemon lives.
+    /// - Parameters:
+    ///   - timeout: for the whole line; `nil` waits as long as the daemon lives.
+    ///   - interruption: what ends the waiting.
     /// - Throws: `daemon_busy` after the timeout, `daemon_not_running` when the daemon ends, `control_protocol` for an
-    ///   answer that is none.
-    public mutating func receive(timeout: Duration? = .seconds(10)) throws(UserFacingError) -> ControlReply {
+    ///   answer that is none, `cancelled` after an interruption.
+    public mutating func receive(
+        timeout: Duration? = .seconds(10), interruption: Interruption? = nil
+    ) throws(UserFacingError) -> ControlReply {
         let clock = ContinuousClock()
         let end = timeout.map { clock.now + $0 }
         while true {
@@ -70,13 +74,11 @@ public struct ControlClient: ~Copyable {
             }
             guard input.count < Self.replyLimit else { throw notOurs("it is too long") }
             let left = end.map { Int32(clamping: max(0, ($0 - clock.now).wholeMilliseconds)) } ?? -1
-            var descriptors = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let ready = poll(&descriptors, 1, left)
-            if ready < 0, errno != EINTR { throw gone() }
-            if ready == 0 {
-                throw UserFacingError(.daemonBusy, "The daemon at \(path) did not answer in time.")
+            switch Interruption.wait(for: descriptor, or: interruption?.descriptor, atMost: left) {
+            case nil: throw UserFacingError(.cancelled, "Interrupted.")
+            case false?: throw UserFacingError(.daemonBusy, "The daemon at \(path) did not answer in time.")
+            case true?: try fill()
             }
-            if ready > 0 { try fill() }
         }
     }
 

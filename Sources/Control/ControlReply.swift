@@ -13,17 +13,25 @@ public enum ControlReply: Sendable, Equatable {
     case entry(EntryReport)
     case retry(RetryReport)
     case drop(DropReport)
+    case ping(PingReport)
+    case net(NetReport)
+    /// To a `net` with `watch`. More lines follow.
+    case netChange(NetChange)
     case error(ErrorReport)
 
     /// Whether it is the last line for its request.
     public var isFinal: Bool {
-        if case .progress = self { false } else { true }
+        switch self {
+        case .progress, .netChange: false
+        default: true
+        }
     }
 }
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, error
+        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error
+        case netChange = "net_change"
     }
 
     public init(from decoder: any Decoder) throws {
@@ -43,6 +51,9 @@ extension ControlReply: Codable {
         case .entry: self = .entry(try container.decode(EntryReport.self, forKey: .entry))
         case .retry: self = .retry(try container.decode(RetryReport.self, forKey: .retry))
         case .drop: self = .drop(try container.decode(DropReport.self, forKey: .drop))
+        case .ping: self = .ping(try container.decode(PingReport.self, forKey: .ping))
+        case .net: self = .net(try container.decode(NetReport.self, forKey: .net))
+        case .netChange: self = .netChange(try container.decode(NetChange.self, forKey: .netChange))
         case .error: self = .error(try container.decode(ErrorReport.self, forKey: .error))
         case .type:
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
@@ -67,6 +78,9 @@ extension ControlReply: Codable {
         case .entry(let report): try put(.entry, report)
         case .retry(let report): try put(.retry, report)
         case .drop(let report): try put(.drop, report)
+        case .ping(let report): try put(.ping, report)
+        case .net(let report): try put(.net, report)
+        case .netChange(let change): try put(.netChange, change)
         case .error(let error): try put(.error, error)
         }
     }

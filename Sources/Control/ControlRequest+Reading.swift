@@ -48,7 +48,8 @@ extension ControlRequest {
         private mutating func read(_ name: String, _ reader: inout JSONReader) throws {
             switch name {
             case "command": command = try reader.string()
-            case "full", "wait", "accept_deletions", "brief", "parked", "dry_run", "with_dependents":
+            case "full", "wait", "accept_deletions", "brief", "parked", "dry_run", "with_dependents",
+                "watch":
                 booleans[name] = try reader.bool()
             case "limit", "entry", "at_most_milliseconds": numbers[name] = try Self.number(name, &reader)
             case "filter":
@@ -97,6 +98,8 @@ extension ControlRequest {
             switch command {
             case "status": return .status
             case "history": return .history
+            case "ping": return .ping
+            case "net": return .net(watch: has("watch"))
             case "sync":
                 return .sync(full: has("full"), wait: has("wait"), acceptDeletions: has("accept_deletions"))
             case "write":

@@ -15,6 +15,10 @@ public enum ControlRequest: Sendable, Equatable {
     case drop([Int64], withDependents: Bool, dryRun: Bool)
     /// Answered when nothing of them waits any more, or after `atMost`.
     case wait([Int64], atMost: Duration?)
+    /// One probe of the server, now.
+    case ping
+    /// `watch`: first the state, then each change, until one side leaves.
+    case net(watch: Bool)
 
     /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
     public static let mostWrites = 1_000
@@ -33,6 +37,8 @@ extension ControlRequest {
         switch self {
         case .status: Self.line("status")
         case .history: Self.line("history")
+        case .ping: Self.line("ping")
+        case .net(let watch): Self.line("net", "\"watch\":\(watch)")
         case .sync(let full, let wait, let acceptDeletions):
             Self.line("sync", "\"full\":\(full)", "\"wait\":\(wait)", "\"accept_deletions\":\(acceptDeletions)")
         case .write(let drafts, let isBrief): Self.writeLine(drafts, isBrief: isBrief)

@@ -14,6 +14,7 @@ public struct DaemonFacts: Sendable, Equatable {
     public var newAsOf: Timestamp?
     public var pull: PullProgress?
     public var connectivity: StatusReport.Connectivity?
+    public var network: StatusReport.Network?
 
     public init(pid: Int32, since: Timestamp) {
         self.pid = pid

@@ -42,7 +42,7 @@ public struct FailureReport: Sendable, Equatable, Codable {
         self.error = ErrorReport(error)
     }
 
-    init(_ error: ErrorReport) {
+    public init(_ error: ErrorReport) {
         self.error = error
     }
 }

@@ -58,6 +58,12 @@ enum Figures {
         }
     }
 
+    /// `0.2 ms`, `1,234.5 ms`
+    static func milliseconds(_ milliseconds: Double) -> String {
+        guard milliseconds.isFinite, milliseconds >= 0, milliseconds < 1e12 else { return notKnown }
+        return "\(oneDecimal(milliseconds)) ms"
+    }
+
     /// `1,230 items/s`
     static func rate(_ itemsPerSecond: Double) -> String {
         guard itemsPerSecond.isFinite, itemsPerSecond > 0, itemsPerSecond < 1e12 else { return "0 items/s" }

@@ -10,6 +10,8 @@ public struct LineReader {
         /// Nothing has come for a while, and the input is not at its end.
         case pause
         case end
+        /// The signal has come.
+        case interrupted
     }
 
     /// Why the input cannot be read: an errno.
@@ -19,6 +21,7 @@ public struct LineReader {
 
     private let descriptor: Int32
     private let limit: Int
+    private let interruption: Int32?
     private var buffer: [UInt8] = []
     /// Where the next line begins in `buffer`.
     private var start = 0
@@ -26,7 +29,8 @@ public struct LineReader {
     private var isSkipping = false
     private var hasEnded = false
 
-    public init(descriptor: Int32, limit: Int) {
+    public init(descriptor: Int32, limit: Int, interruption: Interruption? = nil) {
+        self.interruption = interruption?.descriptor
         self.descriptor = descriptor
         self.limit = limit
     }
@@ -54,7 +58,12 @@ public struct LineReader {
             buffer.removeSubrange(..<start)
             start = 0
             searched = buffer.count
-            if let pause, !waitForInput(pause) { return .pause }
+            if pause != nil || interruption != nil {
+                guard let isReady = Interruption.wait(for: descriptor, or: interruption, atMost: pause ?? -1) else {
+                    return .interrupted
+                }
+                if !isReady { return .pause }
+            }
             try fill()
         }
     }
@@ -70,12 +79,6 @@ public struct LineReader {
             return .tooLong
         }
         return line.isEmpty ? .end : .line(line)
-    }
-
-    private func waitForInput(_ milliseconds: Int32) -> Bool {
-        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // A failure is EINTR: the read that follows finds out what is there.
-        return poll(&ready, 1, milliseconds) != 0
     }
 
     private mutating func fill() throws(Failure) {

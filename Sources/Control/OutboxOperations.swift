@@ -7,13 +7,18 @@ public struct OutboxOperations: Sendable {
     private let store: Store
     private let source: StatusReport.Source
     private let now: @Sendable () -> Timestamp
+    private let connectivity: @Sendable () -> StatusReport.Connectivity?
     private let sending: @Sendable () -> Sending
 
-    /// - Parameter sending: when what is queued now will be sent.
+    /// - Parameters:
+    ///   - connectivity: whether the server can be used; `nil` where nobody asks it.
+    ///   - sending: when what is queued now will be sent.
     public init(
         store: Store, source: StatusReport.Source, now: @escaping @Sendable () -> Timestamp,
+        connectivity: @escaping @Sendable () -> StatusReport.Connectivity? = { nil },
         sending: @escaping @Sendable () -> Sending
     ) {
+        self.connectivity = connectivity
         self.store = store
         self.source = source
         self.now = now
@@ -34,22 +39,27 @@ public struct OutboxOperations: Sendable {
         case .drop(let entries, let withDependents, let dryRun):
             let outcome = try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: now())
             return .drop(DropReport(outcome, dryRun: dryRun, source: source))
-        case .queue, .entry: return try Self.read(request, path: store.path, source: source, now: now())
-        case .status, .history, .sync, .wait: return nil
+        case .queue, .entry:
+            return try Self.read(
+                request, path: store.path, source: source, connectivity: connectivity(), now: now())
+        case .status, .history, .sync, .wait, .ping, .net: return nil
         }
     }
 
     /// `queue` and `entry`, for which anybody's look at the file is enough; `nil` for anything else.
     public static func read(
-        _ request: ControlRequest, path: String, source: StatusReport.Source, now: Timestamp
+        _ request: ControlRequest, path: String, source: StatusReport.Source,
+        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
     ) throws(UserFacingError) -> ControlReply? {
         switch request {
         case .queue(let filter, let limit):
             let list = try StoreReader(path: path).outbox(filter, limit: limit)
-            return .queue(QueueReport(list, filter: filter, source: source, now: now))
+            return .queue(
+                QueueReport(list, filter: filter, source: source, connectivity: connectivity, now: now))
         case .entry(let number):
             let (entry, attempts) = try StoreReader(path: path).outboxEntry(number)
-            return .entry(EntryReport(entry, attempts, source: source, now: now))
+            return .entry(
+                EntryReport(entry, attempts, source: source, connectivity: connectivity, now: now))
         default: return nil
         }
     }

@@ -4,7 +4,12 @@ import Store
 extension QueueReport: Report {
     public func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
-        var lines = entries.flatMap { $0.lines(style, now: generatedAt) }
+        let hold = QueueHold(source, connectivity)
+        var lines: [String] = []
+        if let reason = hold?.headline(style, now: generatedAt), entries.contains(where: \.isWaiting) {
+            lines += TextLayout.wrap(reason, width: style.width)
+        }
+        lines += entries.flatMap { $0.lines(style, hold, now: generatedAt) }
         if total > entries.count { lines.append("and \(Figures.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
     }
@@ -18,13 +23,38 @@ extension QueueReport: Report {
     }
 }
 
+/// Why nothing of the queue is sent at the moment, whatever is due.
+private struct QueueHold {
+    /// `due when there is a network`
+    let text: String
+    private let connectivity: StatusReport.Connectivity?
+
+    init?(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?) {
+        self.connectivity = connectivity
+        if source == .file {
+            text = "due when the daemon runs"
+        } else if let text = connectivity.flatMap({ ConnectivityWords.whatIsWaitedFor($0.state) }) {
+            self.text = text
+        } else {
+            return nil
+        }
+    }
+
+    /// `Nothing is sent: offline since … (3 h ago). No way to …`; the line that a stopped daemon gets is on stderr.
+    func headline(_ style: TextStyle, now: Timestamp) -> String? {
+        guard let connectivity else { return nil }
+        return "Nothing is sent: \(connectivity.headline(style, now: now)). "
+            + style.safe(connectivity.reason?.message ?? "")
+    }
+}
+
 extension QueueReport.Entry {
     /// Two lines, three where there is an error or a remark.
-    fileprivate func lines(_ style: TextStyle, now: Timestamp) -> [String] {
+    fileprivate func lines(_ style: TextStyle, _ hold: QueueHold?, now: Timestamp) -> [String] {
         let front = "#\(entry)  \(painted(style))  \(style.safe(kind))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.width - frontWidth))]
-        lines.append("    " + [since(now), whatNext(now), tries].compactMap(\.self).joined(separator: "; "))
+        lines.append("    " + [since(now), whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
         if let reason = error?.message ?? remark, !reason.isEmpty {
             lines.append("    " + TextLayout.cut(style.safe(reason), to: style.width - 4))
         }
@@ -42,11 +72,15 @@ extension QueueReport.Entry {
 
     private func since(_ now: Timestamp) -> String { "since \(Figures.timeWithAge(acceptedAt, now: now))" }
 
-    func whatNext(_ now: Timestamp) -> String? {
+    fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
+
+    fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
         if let behind { return "waits for #\(behind)" }
         if let supersededBy { return "replaced by #\(supersededBy)" }
         if let endedAt { return "over for \(Figures.duration(now.duration(since: endedAt)))" }
         guard let nextAttemptAt else { return nil }
+        // When that is over, what waits is due at once.
+        if let hold { return hold.text }
         let wait = nextAttemptAt.duration(since: now)
         return wait > .zero ? "next attempt in \(Figures.duration(wait))" : "due now"
     }
@@ -85,7 +119,7 @@ extension EntryReport: Report {
 
     private func stateText(_ style: TextStyle) -> [String] {
         var words = [style.safe(entry.state)]
-        if let next = entry.whatNext(generatedAt) { words.append(next) }
+        if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity)) { words.append(next) }
         return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
     }
 

@@ -37,6 +37,8 @@ public struct QueueReport: Sendable, Equatable, Codable {
     public var schemaVersion = 1
     public var source: StatusReport.Source
     public var generatedAt: Timestamp
+    /// Whether the server can be used; `null` where the file answered.
+    @Nullable public var connectivity: StatusReport.Connectivity? = nil
     /// `open`, `all`, or a state.
     public var filter: String
     /// How many entries there are; `entries` may hold fewer.
@@ -44,13 +46,17 @@ public struct QueueReport: Sendable, Equatable, Codable {
     public var entries: [Entry]
 
     enum CodingKeys: String, CodingKey {
-        case source, filter, total, entries
+        case source, connectivity, filter, total, entries
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
     }
 
-    public init(_ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source, now: Timestamp) {
+    public init(
+        _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
+        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
+    ) {
         self.source = source
+        self.connectivity = connectivity
         generatedAt = now
         self.filter = filter.name
         total = list.total
@@ -127,6 +133,8 @@ public struct EntryReport: Sendable, Equatable, Codable {
     public var schemaVersion = 1
     public var source: StatusReport.Source
     public var generatedAt: Timestamp
+    /// As in `QueueReport`.
+    @Nullable public var connectivity: StatusReport.Connectivity? = nil
     public var entry: QueueReport.Entry
     public var write: Fields
     /// What an edited item's fields were when the edit was accepted.
@@ -138,14 +146,18 @@ public struct EntryReport: Sendable, Equatable, Codable {
     public var requests: [Attempt]
 
     enum CodingKeys: String, CodingKey {
-        case source, entry, write, base, theirs, requests
+        case source, connectivity, entry, write, base, theirs, requests
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
         case idempotencyKey = "idempotency_key"
     }
 
-    public init(_ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source, now: Timestamp) {
+    public init(
+        _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
+        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
+    ) {
         self.source = source
+        self.connectivity = connectivity
         generatedAt = now
         self.entry = QueueReport.Entry(entry)
         write = Fields(entry.payload)

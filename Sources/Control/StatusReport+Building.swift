@@ -40,6 +40,7 @@ extension StatusReport.Daemon {
         nextPullAt = facts.nextPullAt
         problem = facts.problem.map(ErrorReport.init)
         connectivity = facts.connectivity
+        network = facts.network
     }
 }
 

@@ -51,10 +51,15 @@ extension StatusReport: Report {
 
     private func connectionText(_ style: TextStyle) -> [String] {
         guard let connectivity = daemon?.connectivity else { return [] }
-        let since = connectivity.since.map { " since \(Figures.timeWithAge($0, now: generatedAt))" } ?? ""
-        let state = style.safe(connectivity.state == "unknown" ? Figures.notKnown : connectivity.state)
-        let reason = connectivity.reason.map { [style.safe($0.message)] } ?? []
-        return [style.paint(state, connectivity.state == "online" ? .green : .yellow) + since] + reason
+        var lines = [connectivity.headline(style, now: generatedAt)]
+        if let reason = connectivity.reason { lines.append(style.safe(reason.message)) }
+        if let consequence = ConnectivityWords.consequence(connectivity.state) { lines.append(consequence) }
+        if let network = daemon?.network, network.listening == "polling" {
+            lines.append(
+                style.safe(network.listeningReason ?? "")
+                    + "; changes of the network are noticed within a minute, not at once")
+        }
+        return lines
     }
 
     private func writesText(_ style: TextStyle) -> [String] {

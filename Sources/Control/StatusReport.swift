@@ -30,16 +30,17 @@ public struct StatusReport: Sendable, Equatable, Codable {
         @Nullable public var nextPullAt: Timestamp? = nil
         @Nullable public var problem: ErrorReport? = nil
         @Nullable public var connectivity: Connectivity? = nil
+        @Nullable public var network: Network? = nil
 
         enum CodingKeys: String, CodingKey {
-            case pid, version, since, activity, problem, connectivity
+            case pid, version, since, activity, problem, connectivity, network
             case nextPullAt = "next_pull_at"
         }
     }
 
-    /// Whether the server can be reached, by what became of the last requests.
+    /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
     public struct Connectivity: Sendable, Equatable, Codable {
-        /// `unknown`, `online`, `unreachable`, `unauthorized`, `portal`.
+        /// `unknown`, `online`, `offline`, `unreachable`, `portal`, `unauthorized`.
         public var state: String
         @Nullable public var since: Timestamp? = nil
         @Nullable public var reason: ErrorReport? = nil
@@ -48,6 +49,27 @@ public struct StatusReport: Sendable, Equatable, Codable {
             self.state = state
             self.since = since
             self.reason = reason
+        }
+    }
+
+    /// How the daemon learns what happens to the network.
+    public struct Network: Sendable, Equatable, Codable {
+        /// `netlink`; `polling`, where netlink is not permitted; `none`.
+        public var listening: String
+        /// Why it is not netlink.
+        @Nullable public var listeningReason: String? = nil
+        /// The way to the server in words.
+        public var route: String
+
+        enum CodingKeys: String, CodingKey {
+            case listening, route
+            case listeningReason = "listening_reason"
+        }
+
+        public init(listening: String, listeningReason: String?, route: String) {
+            self.listening = listening
+            self.listeningReason = listeningReason
+            self.route = route
         }
     }
 

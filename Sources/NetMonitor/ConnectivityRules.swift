@@ -43,7 +43,8 @@ struct ConnectivityRules: Sendable, Equatable {
         self.verdict = verdict
         switch verdict {
         case .unroutable(let reason):
-            guard current.state != .offline || old != verdict else { return Outcome() }
+            // The same words again are no news, even where the server has answered over a way that the kernel denies.
+            guard old != verdict else { return Outcome() }
             failures = 0
             isReturning = true
             probeAt = uptime + Self.betweenOfflineProbes
@@ -96,10 +97,11 @@ struct ConnectivityRules: Sendable, Equatable {
     mutating func noteAnswer(isProbe: Bool, at now: Timestamp) -> Outcome {
         if current.state == .offline, !isProbe { return Outcome() }
         if current.state == .unauthorized, isProbe { return Outcome() }
+        let was = current.state
         failures = 0
         probeAt = nil
         var outcome = set(.online, nil, at: now)
-        outcome.isReturn = isReturning
+        outcome.isReturn = isReturning || was == .unauthorized
         isReturning = false
         return outcome
     }

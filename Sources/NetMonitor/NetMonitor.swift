@@ -71,6 +71,8 @@ public final class NetMonitor: Sendable {
     public func follow(_ change: (inout Followers) -> Void) { followers.withLock { change(&$0) } }
 
     public var current: Connectivity { state.withLock { $0.rules.current } }
+    /// Transitions that are not in the file yet, the oldest first.
+    public var unsavedTransitions: [ConnectivityTransition] { state.withLock(\.unsaved) }
     /// Probes since the start.
     public var probes: Int { state.withLock(\.probes) }
 

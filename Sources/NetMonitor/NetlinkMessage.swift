@@ -19,6 +19,8 @@ struct NetlinkMessage: Equatable, Sendable {
     // linux/netlink.h
     static let error: UInt16 = 2
     static let done: UInt16 = 3
+    /// Data was lost.
+    static let overrun: UInt16 = 4
     /// The dump was interrupted by a change: it may be inconsistent.
     static let interruptedFlag: UInt16 = 0x10
 
@@ -46,6 +48,29 @@ struct NetlinkMessage: Equatable, Sendable {
 
     /// Messages and attributes begin at multiples of four bytes.
     static func aligned(_ length: Int) -> Int { (length + 3) & ~3 }
+
+    /// What an error, or the end of a dump, carries: an errno, 0 for none. The kernel sends it negated.
+    var errorCode: Int32? {
+        guard let code = payload.uint32(at: payload.startIndex).map(Int32.init(bitPattern:)), code > .min else {
+            return nil
+        }
+        return -code
+    }
+
+    /// A message to the kernel.
+    static func bytes(type: UInt16, flags: UInt16, sequence: UInt32, payload: [UInt8]) -> [UInt8] {
+        native(UInt32(headerSize + payload.count)) + native(type) + native(flags) + native(sequence) + native(UInt32(0))
+            + payload
+    }
+
+    /// An attribute, padded.
+    static func attribute(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
+        let length = value.count + 4
+        return native(UInt16(length)) + native(type) + value + [UInt8](repeating: 0, count: aligned(length) - length)
+    }
+
+    /// In the machine's own byte order.
+    static func native(_ value: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: value) { Array($0) } }
 }
 
 /// The attributes of a message (rtnetlink(7)), each a type and bytes.

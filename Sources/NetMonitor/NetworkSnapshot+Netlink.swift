@@ -28,7 +28,7 @@ extension NetworkSnapshot {
         let state = attributes.uint8(16) ?? 0  // IFLA_OPERSTATE
         let isRunning = flags & 0x40 != 0  // IFF_RUNNING
         links[Int32(bitPattern: index)] = Link(
-            name: attributes.text(3) ?? "link \(index)",  // IFLA_IFNAME
+            name: Self.name(attributes.text(3)) ?? "link \(index)",  // IFLA_IFNAME
             isUp: flags & 0x1 != 0,  // IFF_UP
             // IF_OPER_UP is 6; many virtual links never say more than IF_OPER_UNKNOWN, 0.
             hasCarrier: state == 6 || state == 0 && isRunning,
@@ -41,22 +41,27 @@ extension NetworkSnapshot {
         guard payload.count >= 8, let index = payload.uint32(at: start + 4) else { return }
         let attributes = NetlinkAttributes(payload.dropFirst(8))
         // IFA_LOCAL is our end of a point-to-point link, IFA_ADDRESS the other one.
-        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]) else {
-            return
-        }
+        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]),
+            Int(payload[start + 1]) <= 8 * bytes.count
+        else { return }
         let flags = attributes.uint32(8) ?? UInt32(payload[start + 2])  // IFA_FLAGS
-        // Not usable yet, or not at all: duplicate address detection runs (IFA_F_TENTATIVE) or has failed.
-        guard flags & (0x40 | 0x08) == 0 else { return }
+        // Not usable yet, or not at all: duplicate address detection runs (IFA_F_TENTATIVE, without _OPTIMISTIC) or has
+        // failed (IFA_F_DADFAILED).
+        guard flags & 0x08 == 0, flags & 0x40 == 0 || flags & 0x04 != 0 else { return }
         addresses.insert(
             Address(
                 link: Int32(bitPattern: index), text: text, prefixLength: payload[start + 1],
-                isIPv6: payload[start] == UInt8(AF_INET6), isLinkLocal: payload[start + 3] == 253))  // RT_SCOPE_LINK
+                isIPv6: payload[start] == UInt8(AF_INET6),
+                // RT_SCOPE_LINK; not everybody who sets an address of RFC 3927 says so.
+                isLinkLocal: payload[start + 3] == 253 || text.hasPrefix("169.254.")))
     }
 
     /// `struct rtmsg`: family, destination length, …, table, protocol, scope, type, flags; 12 bytes.
     private mutating func takeRoute(_ payload: ArraySlice<UInt8>) {
         let start = payload.startIndex
-        guard payload.count >= 12, payload[start + 1] == 0 else { return }  // default routes only
+        // Default routes only; there are also those for multicast (RTNL_FAMILY_IPMR).
+        guard payload.count >= 12, payload[start + 1] == 0, [UInt8(AF_INET), UInt8(AF_INET6)].contains(payload[start])
+        else { return }
         let attributes = NetlinkAttributes(payload.dropFirst(12))
         guard attributes.uint32(15) ?? UInt32(payload[start + 4]) == 254 else { return }  // RTA_TABLE: the main one
         let kind: Route.Kind
@@ -67,16 +72,33 @@ extension NetworkSnapshot {
         case 8: kind = .prohibit
         default: return
         }
-        let family = payload[start]
-        defaultRoutes.insert(
-            Route(
-                isIPv6: family == UInt8(AF_INET6),
-                gateway: attributes[5].flatMap { Self.address($0, family: family) },  // RTA_GATEWAY
-                link: attributes.uint32(4).map { Int32(bitPattern: $0) },  // RTA_OIF
-                metric: attributes.uint32(6) ?? 0, kind: kind))  // RTA_PRIORITY
+        var route = Route(
+            isIPv6: payload[start] == UInt8(AF_INET6), gateway: nil, link: nil,
+            metric: attributes.uint32(6) ?? 0, kind: kind)  // RTA_PRIORITY
+        route.takeHop(attributes, link: attributes.uint32(4))  // RTA_OIF
+        // RTA_MULTIPATH: several ways at once, each of them a default route to us.
+        guard var hops = attributes[9] else {
+            defaultRoutes.insert(route)
+            return
+        }
+        // `struct rtnexthop`: length, flags, weight, link; 8 bytes, and attributes.
+        while let length = hops.uint16(at: hops.startIndex), length >= 8, Int(length) <= hops.count {
+            route.takeHop(
+                NetlinkAttributes(hops.prefix(Int(length)).dropFirst(8)), link: hops.uint32(at: hops.startIndex + 4))
+            defaultRoutes.insert(route)
+            hops = hops.dropFirst(NetlinkMessage.aligned(Int(length)))
+        }
     }
 
-    private static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
+    /// The kernel refuses white space, `/` and `:` in a name, and nothing else (dev_valid_name): what a terminal would obey
+    /// is shown as `?`. `nil` for an empty one.
+    private static func name(_ text: String?) -> String? {
+        guard let text, !text.isEmpty else { return nil }
+        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : "?" }))
+    }
+
+    fileprivate static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
         guard bytes.count == (family == UInt8(AF_INET6) ? 16 : 4) else { return nil }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let isWritten = bytes.withUnsafeBytes { bytes in
@@ -84,5 +106,17 @@ extension NetworkSnapshot {
         }
         guard isWritten else { return nil }
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension NetworkSnapshot.Route {
+    fileprivate mutating func takeHop(_ attributes: NetlinkAttributes, link: UInt32?) {
+        self.link = link.map { Int32(bitPattern: $0) }
+        let family = UInt8(isIPv6 ? AF_INET6 : AF_INET)
+        gateway = attributes[5].flatMap { NetworkSnapshot.address($0, family: family) }  // RTA_GATEWAY
+        // RTA_VIA: a gateway of the other family, which stands before it in two bytes.
+        if let via = attributes[18], let family = via.uint16(at: via.startIndex), family == UInt16(AF_INET6) {
+            gateway = NetworkSnapshot.address(via.dropFirst(2), family: UInt8(AF_INET6))
+        }
     }
 }

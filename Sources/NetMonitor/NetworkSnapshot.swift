@@ -36,6 +36,9 @@ public struct NetworkSnapshot: Sendable, Equatable {
 
     public init() {}
 
+    /// Whether the kernel was asked: every network has a loopback link at least.
+    public var isKnown: Bool { !links.isEmpty }
+
     public func name(_ link: Int32?) -> String { link.flatMap { links[$0]?.name } ?? "link \(link ?? 0)" }
 
     /// Whether anything but this machine itself may be reached at all: a link that works, with an address.
@@ -59,7 +62,7 @@ public struct NetworkSnapshot: Sendable, Equatable {
 extension NetworkSnapshot {
     /// What is different now, in words: `eth0: carrier lost`, `default route via 192.0.2.1 gone`.
     public func changes(to new: NetworkSnapshot) -> [String] {
-        guard self != new else { return [] }
+        guard isKnown, new.isKnown, self != new else { return [] }
         var changes: [String] = []
         for index in Set(links.keys).union(new.links.keys).sorted() {
             switch (links[index], new.links[index]) {
@@ -84,6 +87,8 @@ extension NetworkSnapshot.Link {
     fileprivate func changes(to new: NetworkSnapshot.Link) -> [String] {
         var changes: [String] = []
         if name != new.name { changes.append("\(name): renamed to \(new.name)") }
+        // Between two dumps, an index may have gone to another link.
+        if isLoopback != new.isLoopback { changes.append("\(new.name): another link than before") }
         if isUp != new.isUp { changes.append("\(new.name): \(new.isUp ? "up" : "down")") }
         if hasCarrier != new.hasCarrier, isUp == new.isUp || new.hasCarrier {
             changes.append("\(new.name): carrier \(new.hasCarrier ? "found" : "lost")")

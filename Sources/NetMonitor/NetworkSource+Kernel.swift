@@ -1,11 +1,12 @@
 public import PRSNLCore
 
 extension NetworkSource {
-    /// The network that this process is in.
+    /// The real network. It ends with `stop()`, or when nobody holds the source any longer.
     public static func kernel(log: @escaping LogHandler = { _, _, _ in }) -> NetworkSource {
         let listener = NetworkListener(log: log)
+        let check = RouteCheck(usesNetlink: listener.how == .netlink) { listener.snapshot }
         return NetworkSource(
             how: listener.how, events: listener.events, snapshot: { listener.snapshot },
-            route: { _ in .notKnown(hasNetwork: listener.snapshot.hasUsableLink) }, stop: { listener.stop() })
+            route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, stop: { listener.stop() })
     }
 }

@@ -7,7 +7,7 @@ extension APIError {
         let status = answer.status
         let message = body.message ?? HTTPStatus.phrase(status)
         let wait = RetryAfter.parse(answer.retryAfter, date: answer.date, now: now)
-        let code = answer.errorCode.flatMap(ErrorBody.presentableCode) ?? body.code
+        let code = answer.errorCode.flatMap { ErrorBody.presentableCode($0, hiding: secret) } ?? body.code
         let kind: Kind =
             switch status {
             case 401: .unauthorized

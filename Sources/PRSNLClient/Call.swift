@@ -11,7 +11,8 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
-    /// Asks whether the server is there: once, and even while the network is said to be away.
+    /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,
+    /// and even while the network is said to be away.
     var isProbe = false
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
     var dialect: Dialect?

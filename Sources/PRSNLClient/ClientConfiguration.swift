@@ -34,6 +34,8 @@ public struct RequestUsage: Sendable, Equatable {
     /// 1 for a request that succeeded at once.
     public var attempts = 1
     public var connectionReused = false
+    /// Of the last request, where it was a ping.
+    var timings: RequestTimings?
 
     public init(endpoint: String, requestID: String) {
         self.endpoint = endpoint

@@ -86,7 +86,9 @@ final class CurlDriver {
     }
 
     private func start(_ job: CurlLoop.Job) {
-        guard let multi = openMulti(), let transfer = pool.popLast() ?? Transfer(options: loop.options) else {
+        guard let multi = openMulti(),
+            let transfer = pool.popLast() ?? Transfer(options: loop.options, lastAddress: loop.lastAddress)
+        else {
             let failure = TransportFailure(
                 kind: .networkError(.connectFailed), mayHaveReachedServer: false, status: nil,
                 detail: "libcurl could not be initialised")

@@ -39,6 +39,7 @@ final class CurlLoop: Sendable {
     static let mostSpareBodies = 2
 
     let options: CurlOptions
+    let lastAddress = LastAddress()
     private let inbox = Mutex(Inbox())
     let wakeDescriptor: Int32
 

@@ -27,7 +27,7 @@ struct ErrorBody: Equatable {
         if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }
         if let seconds = value["retry_after"]?.text { retryAfter = seconds }
         message = message.map { Self.presentable($0, hiding: secret) }
-        code = code.flatMap(Self.presentableCode)
+        code = code.flatMap { Self.presentableCode($0, hiding: secret) }
     }
 
     /// `{"error": "text"}`, `{"error": {…}}`, `{"error": "code", "message": "text"}`, `{"message": …, "code": …}`.
@@ -93,21 +93,27 @@ struct ErrorBody: Equatable {
 
     // MARK: Making it fit to be shown
 
-    /// The longest message kept, in characters.
+    /// The longest message kept, in Unicode scalars.
     static let longestMessage = 300
 
     /// One line, without control characters, without what the server quotes: that is where it puts titles and input
     /// ("Item: 'My title'"), and its database driver whole rows ("[parameters: …").
     static func presentable(_ text: String, hiding secret: String? = nil) -> String {
-        var text = withoutSecrets(text, secret)
+        // One line first: whatever white space stands between "Bearer" and a token is then a single space.
+        var text = withoutSecrets(oneLine(text), secret)
         for mark in ["[SQL", "[parameters"] {
             if let range = text.firstRange(of: mark) { text = String(text[..<range.lowerBound]) }
         }
-        text = withoutQuotations(text)
+        // Cut by scalars: one character may have any number of accents.
+        let line = oneLine(withoutQuotations(text)).unicodeScalars
+        return line.count > longestMessage
+            ? String(String.UnicodeScalarView(line.prefix(longestMessage))) + "…" : String(line)
+    }
+
+    private static func oneLine(_ text: String) -> String {
         let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
-        var line = String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
-        line = line.split(separator: " ").joined(separator: " ")
-        return line.count > longestMessage ? line.prefix(longestMessage) + "…" : line
+        let line = String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
+        return line.split(separator: " ").joined(separator: " ")
     }
 
     /// Words longer than any that a person writes: a token, whole or a part of it.
@@ -116,10 +122,13 @@ struct ErrorBody: Equatable {
     /// Without the secret itself, without what stands after "Bearer", and without words that could be another secret.
     private static func withoutSecrets(_ text: String, _ secret: String?) -> String {
         var text = text
-        if let secret, !secret.isEmpty { text = text.replacing(secret, with: "…") }
+        if let secret, !secret.isEmpty {
+            // By scalars: as characters, the secret's last letter is another one with an accent behind it.
+            text = String(text.unicodeScalars.replacing(secret.unicodeScalars, with: "…".unicodeScalars))
+        }
         var hidesNext = false
         let words = text.split(separator: " ", omittingEmptySubsequences: false).map { word -> Substring in
-            let isHidden = hidesNext || word.count > longestWord
+            let isHidden = hidesNext || word.unicodeScalars.count > longestWord
             hidesNext = word.lowercased().hasSuffix("bearer")
             return isHidden ? "…" : word
         }
@@ -141,8 +150,9 @@ struct ErrorBody: Equatable {
         return text
     }
 
-    /// Codes are names; anything else is not kept.
-    static func presentableCode(_ text: String) -> String? {
+    /// Codes are names; anything else is not kept, and neither is one that repeats the credential.
+    static func presentableCode(_ text: String, hiding secret: String? = nil) -> String? {
+        if let secret, !secret.isEmpty, text.contains(secret) { return nil }
         let isName: (UInt8) -> Bool = {
             (48...57).contains($0) || (65...90).contains($0 & 0xDF) || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
         }

@@ -7,7 +7,8 @@ struct HTTPRequest: Sendable {
     var headers: [String]
     var body: [UInt8]?
     var totalTimeout: Duration
-    /// Sent although the network is said to be away: the server's answer is the truth.
+    /// With a name resolution and a connection of its own, and with timings. Sent although the network is said to be away:
+    /// the server's answer is the truth.
     var isProbe = false
 
     /// Anything but a GET may change the server: it is started once at most.
@@ -54,6 +55,8 @@ struct HTTPOutcome: Sendable {
     var bytesReceived = 0
     var duration: Duration = .zero
     var connectionReused = false
+    /// Where they were asked for.
+    var timings: RequestTimings?
 
     /// A request that was stopped before libcurl saw it.
     static var cancelledUnsent: HTTPOutcome { unsent(.cancelled, "cancelled before it was sent") }

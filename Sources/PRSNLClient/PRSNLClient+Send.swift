@@ -2,6 +2,8 @@ import PRSNLCore
 
 extension PRSNLClient {
     static let mostRedirects = 5
+    /// What a ping may take once there is a connection: its answer has some bytes, and somebody waits for it.
+    static let pingTime: Duration = .seconds(10)
 
     /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
     /// `RetryPolicy`; anything else is sent once.
@@ -14,7 +16,8 @@ extension PRSNLClient {
             figures.attempts += 1
             let failure: APIError
             do throws(APIError) { return try await attempt(call, &figures) } catch { failure = error }
-            guard call.method == "GET", !call.isProbe, let delay = policy.delay(after: failure, unit: random.unit()) else {
+            guard call.method == "GET", !call.isProbe, let delay = policy.delay(after: failure, unit: random.unit())
+            else {
                 throw failure
             }
             log(.info, .http, "\(call.endpoint): \(failure.code.rawValue); again in \(delay.wholeMilliseconds) ms")
@@ -45,7 +48,7 @@ extension PRSNLClient {
     }
 
     /// One attempt: the request, the redirects that may be followed, and the key's other form after a 401.
-    private func attempt(
+    func attempt(
         _ call: Call, _ figures: inout RequestUsage
     ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
         var target = server
@@ -54,12 +57,14 @@ extension PRSNLClient {
         var triedFallback = false
         var redirects = 0
         let start = ContinuousClock.now
+        let limit =
+            call.isProbe
+            ? min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime) : configuration.totalTimeout
         while true {
             let requestID = random.requestID()
             let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
-                totalTimeout: max(configuration.totalTimeout - start.duration(to: .now), .milliseconds(1)),
-                isProbe: call.isProbe)
+                totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)), isProbe: call.isProbe)
             let outcome = await loop.perform(request)
             figures.add(outcome, requestID)
             let answer: HTTPAnswer
@@ -145,5 +150,6 @@ extension RequestUsage {
         bytesReceived += outcome.bytesReceived
         duration += outcome.duration
         connectionReused = outcome.connectionReused
+        timings = outcome.timings
     }
 }

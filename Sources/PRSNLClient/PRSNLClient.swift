@@ -100,13 +100,7 @@ public final class PRSNLClient: Sendable {
 
     /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
     public func health() async throws(APIError) {
-        var call = Call("GET", "/api/health")
-        call.isAuthenticated = false
-        call.isProbe = true
-        let (answer, requestID) = try await send(call)
-        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
-        }
+        if let error = await ping().error { throw error }
     }
 
     /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
@@ -182,7 +176,11 @@ public final class PRSNLClient: Sendable {
             memory.pauses[memory.lastPause] = nap
             return memory.lastPause
         }
-        await withTaskCancellationHandler { await nap.value } onCancel: { nap.cancel() }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
         memory.withLock { $0.pauses[id] = nil }
     }
 

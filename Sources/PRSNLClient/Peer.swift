@@ -28,7 +28,9 @@ public struct Peer: Sendable, Equatable {
             text = names.lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         }
         let exceptions = environment("no_proxy") ?? environment("NO_PROXY") ?? ""
-        guard !text.isEmpty, !Self.isExempt(host, by: exceptions), let proxy = Self.address(ofProxy: text) else { return }
+        guard !text.isEmpty, !Self.isExempt(host, by: exceptions), let proxy = Self.address(ofProxy: text) else {
+            return
+        }
         self = proxy
     }
 
@@ -72,5 +74,7 @@ extension PRSNLClient {
 }
 
 extension String {
-    fileprivate var trimmingBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self }
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
 }

@@ -18,12 +18,16 @@ final class Transfer {
     /// libcurl's receive buffer. The default; larger ones cost memory and save nothing measurable on 84 KB pages.
     private static let receiveBuffer = 32 << 10
 
+    /// How long libcurl remembers an address: its default.
+    private static let nameSeconds = 60
+
     let easy: UnsafeMutableRawPointer
     private(set) var job: CurlLoop.Job?
     /// When the transfer counts as stalled, on the monotonic clock in milliseconds.
     private(set) var stallDeadline: Int64 = .max
 
     private let options: CurlOptions
+    private let lastAddress: LastAddress
     private let stallMilliseconds: Int64
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -47,10 +51,11 @@ final class Transfer {
         return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    init?(options: CurlOptions) {
+    init?(options: CurlOptions, lastAddress: LastAddress) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
         self.options = options
+        self.lastAddress = lastAddress
         stallMilliseconds = max(1, options.stallTimeout.wholeMilliseconds)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         // An option that cannot be set must not be missing in silence: the protocol limit and the guard against
@@ -95,8 +100,8 @@ final class Transfer {
                     .receive(UnsafeRawBufferPointer(start: pointer, count: size * count))
             },
             prsnl_setopt_pointer(easy, CURLOPT_PREREQDATA, selfPointer),
-            prsnl_setopt_prereq(easy) { context, _, _, _, _ in
-                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().begin()
+            prsnl_setopt_prereq(easy) { context, address, _, _, _ in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().begin(address)
             },
         ]
         WireTrace.install(on: easy, options.trace)
@@ -118,6 +123,8 @@ final class Transfer {
             prsnl_setopt_string(easy, CURLOPT_URL, request.url),
             prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, headers),
             prsnl_setopt_long(easy, CURLOPT_TIMEOUT_MS, max(1, Int(request.totalTimeout.wholeMilliseconds))),
+            prsnl_setopt_long(easy, CURLOPT_FRESH_CONNECT, request.isProbe ? 1 : 0),
+            prsnl_setopt_long(easy, CURLOPT_DNS_CACHE_TIMEOUT, request.isProbe ? 0 : Self.nameSeconds),
         ]
         if let content = request.body {
             codes += [
@@ -152,8 +159,11 @@ final class Transfer {
     // MARK: Called by libcurl
 
     /// A connection is there and the request is about to be sent.
-    private func begin() -> Int32 {
+    ///
+    /// - Parameter address: the other end's: the server's, or the proxy's.
+    private func begin(_ address: UnsafePointer<CChar>?) -> Int32 {
         starts += 1
+        if let address { lastAddress.note(address) }
         if starts > 1, job?.request.isWrite == true {
             // A kept-alive connection died before an answer came. libcurl would send the write again and report success,
             // though the first one may have been applied.
@@ -212,7 +222,24 @@ extension Transfer {
         return HTTPOutcome(
             result: result(end), bytesSent: bytesSent, bytesReceived: bytesReceived,
             duration: .microseconds(Int64(microseconds)),
-            connectionReused: starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0)
+            connectionReused: starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0,
+            timings: job?.request.isProbe == true ? timings : nil)
+    }
+
+    private var timings: RequestTimings {
+        /// Zero: not reached.
+        func end(_ info: CURLINFO) -> Duration? {
+            let microseconds = offset(info)
+            return microseconds > 0 ? .microseconds(Int64(microseconds)) : nil
+        }
+        let address = string(CURLINFO_PRIMARY_IP)
+        return RequestTimings(
+            name: end(CURLINFO_NAMELOOKUP_TIME_T), connect: end(CURLINFO_CONNECT_TIME_T),
+            tls: end(CURLINFO_APPCONNECT_TIME_T),
+            // It has a time also where the connection ended instead.
+            firstByte: bytesReceived > 0 ? end(CURLINFO_STARTTRANSFER_TIME_T) : nil,
+            address: address?.isEmpty == false ? address : nil,
+            isTLS: job?.request.url.hasPrefix("https:") ?? false)
     }
 
     private func result(_ end: End) -> Result<HTTPAnswer, TransportFailure> {

@@ -4,10 +4,16 @@ extension Store {
     /// So many transitions are kept.
     static let keptTransitions = 200
 
-    /// Keeps transitions, and forgets the oldest.
+    /// Keeps transitions, and forgets the oldest. What the file says already is not written again: a daemon that starts
+    /// and finds its server has no news.
     public func saveTransitions(_ transitions: [ConnectivityTransition]) throws(UserFacingError) {
+        let last = try read { connection throws(SQLiteFailure) in
+            try connection.text("SELECT state FROM connectivity_transition ORDER BY id DESC LIMIT 1")
+        }
+        let news = transitions.drop { $0.state.rawValue == last ?? Connectivity.State.online.rawValue }
+        guard !news.isEmpty else { return }
         try write { connection throws(SQLiteFailure) in
-            for transition in transitions.suffix(Self.keptTransitions) {
+            for transition in news.suffix(Self.keptTransitions) {
                 try connection.prepare(
                     "INSERT INTO connectivity_transition (at, state, error_code, reason) VALUES (?, ?, ?, ?)"
                 ).bind(transition.at).bind(transition.state.rawValue).bind(transition.code?.rawValue)

@@ -130,6 +130,8 @@ public final class SyncEngine: Sendable {
     public func writesAccepted(byHand: Bool = false) {
         if byHand, network.current.state.isClosed { network.probeNow() }
         replayer.wake(byHand: byHand)
+        // What was given up, or replaced by what was accepted, is not waited for any longer.
+        replayer.changes.announce()
     }
 
     /// Returns when none of the entries is to be sent any more: delivered, parked, or given up; or after `limit`.

@@ -7,7 +7,8 @@ import PRSNLCore
 struct CaptureStdin: ~Copyable {
     private let context: CommandContext
     private var door: OutboxDoor
-    private var reader = LineReader(descriptor: STDIN_FILENO, limit: CaptureLine.longest)
+    private var reader: LineReader
+    private let interruption: Interruption?
     private var report = CaptureReport()
     private var group: [WriteDraft] = []
     /// The line of each draft in `group`.
@@ -27,15 +28,19 @@ struct CaptureStdin: ~Copyable {
         var capture = CaptureStdin(context: context, door: OutboxDoor(context))
         if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
         try capture.readAll()
-        if let wait { try capture.wait(wait) }
+        if let wait, capture.interruption?.signal == nil { try capture.wait(wait) }
         capture.clearProgress()
         try context.write(capture.report)
+        capture.interruption?.endProcess()
         return capture.report.exitCode
     }
 
     private init(context: CommandContext, door: consuming OutboxDoor) {
         self.context = context
         self.door = door
+        interruption = Interruption.watch()
+        reader = LineReader(
+            descriptor: STDIN_FILENO, limit: CaptureLine.longest, interruption: interruption)
     }
 
     // MARK: Reading
@@ -45,6 +50,7 @@ struct CaptureStdin: ~Copyable {
             switch try nextItem() {
             case .end: return try flush()
             case .pause: try flush()
+            case .interrupted: return sayWhereItStopped()
             case .tooLong:
                 report.lines += 1
                 take(.tooLong, size: 0)
@@ -69,6 +75,13 @@ struct CaptureStdin: ~Copyable {
                     recoverySuggestion: "Check where stdin comes from."),
                 before: report.lines + 1)
         }
+    }
+
+    /// Lines that were read and not yet written are left where they came from.
+    private mutating func sayWhereItStopped() {
+        let next = groupLines.first ?? report.lines + 1
+        clearProgress()
+        context.say("interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
     }
 
     private mutating func take(_ line: CaptureLine, size: Int) {
@@ -158,25 +171,26 @@ struct CaptureStdin: ~Copyable {
 
     private mutating func wait(_ wait: WaitOption) throws(UserFacingError) {
         let end = wait.limit.map { ContinuousClock.now + $0 }
-        var delivered = 0
-        var parked = 0
+        report.add(DeliveryReport([]), asked: 0)
         for chunk in chunks() {
             let left = end.map { max(.zero, $0 - ContinuousClock.now) }
             do throws(UserFacingError) {
-                guard let answer = try door.wait(for: chunk, atMost: left) else { break }
-                delivered += answer.deliveries.filter { $0.state == "delivered" }.count
-                parked += answer.deliveries.filter { $0.state == "parked" }.count
+                guard let answer = try door.wait(for: chunk, atMost: left, interruption: interruption) else { break }
+                report.add(answer, asked: chunk.count)
             } catch {
+                if error.code == .cancelled {
+                    clearProgress()
+                    context.say("interrupted while the delivery was waited for; the writes stay, and will be sent")
+                    break
+                }
                 guard error.code == .daemonNotRunning else { throw error }
                 clearProgress()
                 context.say("the daemon stopped while the delivery was waited for")
                 report.sending = .whenDaemonRuns
                 break
             }
-            showProgress(", \(delivered) delivered")
+            showProgress(", \(report.delivered ?? 0) delivered")
         }
-        report.delivered = delivered
-        report.parked = parked
     }
 
     private func chunks() -> [[Int64]] {

@@ -10,7 +10,13 @@ enum EditCommand {
             edit.summary = try TextInput.read(summary, field: "summary")
         }
         if arguments.has("--tag") { edit.tags = arguments.values("--tag") }
-        if edit.isEmpty { throw arguments.failure("--title, --summary or --tag is missing", table: .prsnlctl) }
+        if arguments.has("--no-tags") {
+            if edit.tags != nil { throw arguments.failure("--tag and --no-tags exclude each other", table: .prsnlctl) }
+            edit.tags = []
+        }
+        if edit.isEmpty {
+            throw arguments.failure("--title, --summary, --tag or --no-tags is missing", table: .prsnlctl)
+        }
         return try WriteFlow.run(context, arguments, [.edit(item: item, edit)], names: [item])
     }
 }

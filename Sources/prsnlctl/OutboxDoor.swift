@@ -48,9 +48,13 @@ struct OutboxDoor: ~Copyable {
     }
 
     /// Waits for deliveries; `nil` where no daemon runs, so that there is nothing to wait for.
-    mutating func wait(for entries: [Int64], atMost: Duration?) throws(UserFacingError) -> DeliveryReport? {
+    ///
+    /// - Throws: `cancelled` after the interruption.
+    mutating func wait(
+        for entries: [Int64], atMost: Duration?, interruption: Interruption? = nil
+    ) throws(UserFacingError) -> DeliveryReport? {
         guard try connect() else { return nil }
-        let reply = try ask(.wait(entries, atMost: atMost), timeout: nil)
+        let reply = try ask(.wait(entries, atMost: atMost), timeout: nil, interruption)
         guard case .delivery(let report) = reply else { throw reply.unexpected() }
         return report
     }
@@ -86,12 +90,14 @@ struct OutboxDoor: ~Copyable {
         return client != nil
     }
 
-    private mutating func ask(_ request: ControlRequest, timeout: Duration?) throws(UserFacingError) -> ControlReply {
+    private mutating func ask(
+        _ request: ControlRequest, timeout: Duration?, _ interruption: Interruption? = nil
+    ) throws(UserFacingError) -> ControlReply {
         do throws(UserFacingError) {
             isUnanswered = true
             hasTimedOut = false
             try client?.send(request)
-            guard let reply = try client?.receive(timeout: timeout) else {
+            guard let reply = try client?.receive(timeout: timeout, interruption: interruption) else {
                 throw UserFacingError(.daemonNotRunning, "There is no connection to the daemon.")
             }
             isUnanswered = false

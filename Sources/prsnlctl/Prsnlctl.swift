@@ -24,6 +24,8 @@ enum Prsnlctl {
             case "status": return try StatusCommand.run(context)
             case "sync": return try SyncCommand.run(context, parsed)
             case "history": return try HistoryCommand.run(context)
+            case "ping": return try PingCommand.run(context)
+            case "net": return try NetCommand.run(context, parsed)
             case "capture": return try CaptureCommand.run(context, parsed)
             case "note": return try NoteCommand.run(context, parsed)
             case "edit": return try EditCommand.run(context, parsed)

@@ -56,8 +56,8 @@ struct Daemon {
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
         let handler = RequestHandler(
-            engine: parts.engine, store: parts.store, database: loaded.configuration.database, startedAt: startedAt,
-            time: parts.time)
+            engine: parts.engine, store: parts.store, client: parts.client, database: loaded.configuration.database,
+            startedAt: startedAt, time: parts.time)
         return try ControlServer(path: loaded.configuration.controlSocket, log: log) { request, conversation in
             await handler.handle(request, conversation)
         }

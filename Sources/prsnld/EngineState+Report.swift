@@ -10,9 +10,7 @@ extension DaemonFacts {
         problem = state.problem
         newAsOf = state.newAsOf
         pull = state.progress.map(PullProgress.init)
-        let link = state.connectivity
-        connectivity = StatusReport.Connectivity(
-            state: link.state.rawValue, since: link.since, reason: link.reason.map(ErrorReport.init))
+        connectivity = StatusReport.Connectivity(state.connectivity)
     }
 }
 

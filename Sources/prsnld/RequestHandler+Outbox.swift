@@ -10,9 +10,10 @@ extension RequestHandler {
             try await engine.waitForDelivery(entries, atMost: atMost)
             return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
         }
-        let operations = OutboxOperations(store: store, source: .daemon, now: time.now) { [engine] in
-            Sending(engine.state.connectivity.state)
-        }
+        let operations = OutboxOperations(
+            store: store, source: .daemon, now: time.now,
+            connectivity: { [engine] in StatusReport.Connectivity(engine.state.connectivity) },
+            sending: { [engine] in Sending(engine.state.connectivity.state) })
         if case .write = request { await engine.countReachable() }
         guard let reply = try await operations.answer(request) else {
             throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
@@ -29,7 +30,7 @@ extension ControlRequest {
         case .write: false
         case .retry(_, _, let dryRun): dryRun ? nil : true
         case .drop(_, _, let dryRun): dryRun ? nil : false
-        case .status, .history, .sync, .queue, .entry, .wait: nil
+        case .status, .history, .sync, .queue, .entry, .wait, .ping, .net: nil
         }
     }
 }

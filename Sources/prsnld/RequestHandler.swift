@@ -1,5 +1,6 @@
 import Control
 import Glibc
+import PRSNLClient
 import PRSNLCore
 import Store
 import SyncEngine
@@ -9,6 +10,8 @@ import Synchronization
 final class RequestHandler: Sendable {
     let engine: SyncEngine
     let store: Store
+    /// For probes that people ask for.
+    let client: PRSNLClient
     let database: String
     let startedAt: Timestamp
     let time: TimeSource
@@ -22,7 +25,10 @@ final class RequestHandler: Sendable {
     /// Between two looks at the progress of a pull that somebody waits for.
     private static let progressInterval: Duration = .milliseconds(200)
 
-    init(engine: SyncEngine, store: Store, database: String, startedAt: Timestamp, time: TimeSource) {
+    init(
+        engine: SyncEngine, store: Store, client: PRSNLClient, database: String, startedAt: Timestamp, time: TimeSource
+    ) {
+        self.client = client
         self.engine = engine
         self.store = store
         self.database = database
@@ -40,6 +46,9 @@ final class RequestHandler: Sendable {
             case .sync(let full, let wait, let acceptDeletions):
                 try await sync(
                     SyncRequest(full: full, acceptDeletions: acceptDeletions), waiting: wait, conversation)
+            case .ping: conversation.send(.ping(await ping()))
+            case .net(watch: false): conversation.send(.net(try net()))
+            case .net(watch: true): await watchNet(conversation)
             case .write, .queue, .entry, .retry, .drop, .wait: try await answerOutbox(request, conversation)
             }
         } catch {
@@ -48,7 +57,8 @@ final class RequestHandler: Sendable {
     }
 
     private func status() throws(UserFacingError) -> StatusReport {
-        let facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
+        var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
+        facts.network = networkFacts
         return StatusReport(
             summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
     }

@@ -63,6 +63,9 @@ import Testing
             ("### queue show", try JSONOutput.pretty(Samples.shown), ["schema_version"]),
             ("### queue drop", try JSONOutput.pretty(Samples.dropped), ["schema_version"]),
             ("### retry-queue", try JSONOutput.pretty(Samples.retried), ["schema_version"]),
+            ("### ping", try JSONOutput.pretty(Samples.ping), ["schema_version"]),
+            ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
+            ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
             ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
         ]
         for (heading, json, skipped) in samples {
@@ -75,7 +78,8 @@ import Testing
             let expected = paths.subtracting(skipped).filter { path in
                 // Objects that are described in one place for all, or where they stand.
                 ![
-                    "daemon.problem.", "daemon.connectivity.reason.", "problem.", "copy.gaps[].", "writes[].error.",
+                    "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.", "error.", "problem.",
+                    "copy.gaps[].", "writes[].error.",
                     "refusals[].error.",
                     "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
                 ].contains { path.hasPrefix($0) }

@@ -64,6 +64,7 @@ import Testing
             .status(Samples.full), .history(Samples.history), .progress(Samples.pull), .progress(nil),
             .sync(Samples.failedSync), .write(Samples.writes), .tally(Samples.tally), .delivery(Samples.deliveries),
             .queue(Samples.queue), .entry(Samples.shown), .retry(Samples.retried), .drop(Samples.dropped),
+            .ping(Samples.ping), .net(Samples.net), .netChange(Samples.netChange),
             .error(ErrorReport(Samples.problem)),
         ]
         for reply in replies {

@@ -19,7 +19,8 @@ import Testing
         .write([drafts[0]], isBrief: false), .queue(.open, limit: 50), .queue(.all, limit: 0),
         .queue(.state(.parked), limit: 7), .entry(12), .retry(nil, parked: true, dryRun: false),
         .retry([1, 2], parked: false, dryRun: true), .drop([3], withDependents: true, dryRun: true),
-        .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil),
+        .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil), .ping, .net(watch: true),
+        .net(watch: false),
     ])
     func requestsSurviveTheWire(request: ControlRequest) throws {
         #expect(try ControlRequest(line: request.line) == request)
@@ -30,6 +31,7 @@ import Testing
         #expect(try read(#"{"command":"sync"}"#) == .sync(full: false, wait: false, acceptDeletions: false))
         #expect(try read(#"{"command":"queue","filter":null,"new":[{}]}"#) == .queue(.open, limit: 50))
         #expect(try read(#"{"limit":99999999,"command":"queue"}"#) == .queue(.open, limit: 1_000))
+        #expect(try read(#"{"command":"net"}"#) == .net(watch: false))
         #expect(try read(#"{"command":"retry"}"#) == .retry(nil, parked: false, dryRun: false))
         #expect(
             try read(#"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#)
@@ -38,6 +40,7 @@ import Testing
 
     @Test(arguments: [
         (#"{"command":"queue","filter":"lost"}"#, "filter must be"), (#"{"command":"entry"}"#, "entry is missing"),
+        (#"{"command":"net","watch":1}"#, ""),
         (#"{"command":"entry","entry":1.5}"#, "whole number"), (#"{"command":"entry","entry":-1}"#, "whole number"),
         (#"{"command":"entry","entry":99999999999999999999}"#, "whole number"),
         (#"{"command":"drop","entries":[]}"#, "1 to 1000"), (#"{"command":"wait"}"#, "1 to 1000"),

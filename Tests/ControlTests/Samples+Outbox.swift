@@ -66,10 +66,13 @@ extension Samples {
     }
 
     static var queue: QueueReport {
-        QueueReport(OutboxList(entries: [conflict], total: 70), filter: .open, source: .daemon, now: now)
+        QueueReport(
+            OutboxList(entries: [conflict], total: 70), filter: .open, source: .daemon, connectivity: away, now: now)
     }
 
-    static var shown: EntryReport { EntryReport(conflict, [attempt], source: .file, now: now) }
+    static var shown: EntryReport {
+        EntryReport(conflict, [attempt], source: .file, connectivity: away, now: now)
+    }
 
     static var deliveries: DeliveryReport { DeliveryReport([conflict, entry(13, .delivered)]) }
 
@@ -96,6 +99,8 @@ extension Samples {
         report.refuse(.init(line: 2, error: ErrorReport(tooLong)))
         report.delivered = 1
         report.parked = 0
+        report.dropped = 0
+        report.superseded = 0
         return report
     }
 }

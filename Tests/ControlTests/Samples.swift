@@ -1,4 +1,5 @@
 import Control
+import NetMonitor
 import PRSNLCore
 import Store
 
@@ -101,6 +102,7 @@ enum Samples {
         facts.problem = problem
         facts.pull = pull
         facts.connectivity = connectivity
+        facts.network = .init(how: .polling(errno: 1), route: "192.0.2.7 over eth0")
         var summary = withGaps
         summary.waiting = 3
         summary.unknown = 1

@@ -73,4 +73,36 @@ import Testing
         bytes.replaceSubrange(0..<4, with: Self.word(length))
         #expect(throws: NetlinkMessage.Malformed.self) { try NetlinkMessage.parse(bytes[...]) }
     }
+
+    // MARK: Found while fuzzing
+
+    @Test(arguments: [("e\u{1B}[2J", "e?[2J"), ("", "link 1"), ("wlan0\u{7F}", "wlan0?")])
+    func aLinksNameIsFitForATerminal(_ sent: String, _ shown: String) throws {
+        let link = Self.header(
+            type: 16,
+            payload: [0, 0, 4, 3] + Self.word(1) + Self.word(1) + Self.word(0)
+                + Self.attribute(3, Array(sent.utf8) + [0]))
+        #expect(try snapshot(link).links[1]?.name == shown)
+    }
+
+    /// AF_MPLS is 28, RTNL_FAMILY_IPMR 128 (linux/socket.h, linux/rtnetlink.h).
+    @Test(arguments: [UInt8(0), 28, 128])
+    func aDefaultRouteOfAnotherFamilyIsNone(_ family: UInt8) throws {
+        var route = Self.route
+        route[NetlinkMessage.headerSize] = family
+        #expect(try snapshot(route).defaultRoutes.isEmpty)
+    }
+
+    @Test func anAddressWithAPrefixThatCannotBeIsNone() throws {
+        var address = Self.address
+        address[NetlinkMessage.headerSize + 1] = 33
+        #expect(try snapshot(address).addresses.isEmpty)
+    }
+
+    @Test func anIndexThatWentToAnotherLinkIsAChange() throws {
+        var other = Self.loopback
+        other[NetlinkMessage.headerSize + 8] &= ~0x8  // without IFF_LOOPBACK
+        let (old, new) = (try snapshot(Self.loopback), try snapshot(other))
+        #expect(old.changes(to: new) == ["lo: another link than before"])
+    }
 }

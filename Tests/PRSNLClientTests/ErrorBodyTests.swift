@@ -69,4 +69,34 @@ struct ErrorBodyTests {
     @Test func aLongMessageIsCut() {
         #expect(ErrorBody.presentable(String(repeating: "long ", count: 10_000)).count == ErrorBody.longestMessage + 1)
     }
+
+    // MARK: Found while fuzzing
+
+    private static let secret = "fake-secret-0123456789"
+
+    @Test func aCodeThatRepeatsTheCredentialIsNotKept() {
+        let body = ErrorBody(Array(#"{"detail":"no","code":"X\#(Self.secret)"}"#.utf8), hiding: Self.secret)
+        #expect(body.code == nil)
+        var answer = HTTPAnswer(status: 401)
+        answer.errorCode = Self.secret
+        let error = APIError(
+            answer: answer, endpoint: "GET /", requestID: "r", now: .earliest, hiding: Self.secret)
+        #expect(error.serverCode == nil)
+    }
+
+    @Test(arguments: ["\u{301}", "\u{200D}", "\u{FE0F}"])
+    func theCredentialIsHiddenWithAnAccentBehindIt(_ mark: String) {
+        let shown = ErrorBody.presentable("key \(Self.secret)\(mark) is wrong", hiding: Self.secret)
+        #expect(!Array(shown.utf8).contains(Array(Self.secret.utf8)), "\(shown)")
+    }
+
+    @Test(arguments: ["Bearer  ", "bearer\t", "Bearer\n "])
+    func aTokenIsHiddenWhateverStandsBeforeIt(_ before: String) {
+        #expect(ErrorBody.presentable("got \(before)abcdef here") == "got \(before.prefix(6)) … here")
+    }
+
+    @Test func aMessageOfOneCharacterWithManyAccentsIsCut() {
+        let text = "e" + String(repeating: "\u{301}", count: 10_000)
+        #expect(ErrorBody.presentable(text + " x").unicodeScalars.count <= ErrorBody.longestMessage + 1)
+    }
 }

@@ -29,6 +29,7 @@ struct TLSTests {
         try #require(made.exit == .status(0), "\(made.stderr)")
         try #require(mkdir(folder.file("api"), 0o700) == 0 && mkdir(folder.file("api/auth"), 0o700) == 0)
         try TestFile.write(#"{"id":"a"}"#, to: folder.file("api/auth/me"))
+        try TestFile.write(#"{"status":"healthy"}"#, to: folder.file("api/health"))
         let process = try ChildProcess(
             Self.openssl,
             [
@@ -72,6 +73,21 @@ struct TLSTests {
             await error("https://127.0.0.1:\(server.port)", caFile: server.certificate))
         #expect(error.kind == .networkError(.tlsFailed))
         #expect(!error.mayHaveReachedServer)
+    }
+
+    @Test(.enabled(if: access(TLSTests.openssl, X_OK) == 0))
+    func aPingTellsHowLongTLSTookAndWhetherItFailed() async throws {
+        let server = try await serve(name: "IP:127.0.0.1")
+        let url = "https://127.0.0.1:\(server.port)"
+        let trusting = try TestClient(url) { $0.caFile = server.certificate }
+        let ping = await trusting.client.ping()
+        #expect(ping.error == nil, "\(ping)")
+        #expect(Set(ping.phases.keys) == [.name, .connect, .tls, .firstByte])
+        let refused = await (try TestClient(url)).client.ping()
+        #expect(refused.error?.code == .tlsFailed)
+        #expect(refused.failedPhase == .tls)
+        #expect(refused.phases[.tls] == nil)
+        #expect(refused.address == "127.0.0.1")
     }
 
     @Test func aServerWithoutTLSIsRefused() async throws {

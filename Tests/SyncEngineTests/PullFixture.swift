@@ -1,4 +1,5 @@
 import DevServer
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import TestSupport
@@ -41,7 +42,7 @@ final class PullFixture: Sendable {
     /// Runs `body` with an engine over a store that is opened for it and closed after it.
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
-        _ body: (SyncEngine, Store) async throws -> Result
+        source: NetworkSource = .none, _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
         let used = credentials ?? self.credentials
@@ -51,7 +52,7 @@ final class PullFixture: Sendable {
         var settings = SyncSettings()
         settings.pageSize = pageSize
         let engine = SyncEngine(
-            store: store, client: client, serverURL: server.url, settings: settings,
+            store: store, client: client, serverURL: server.url, source: source, settings: settings,
             time: time.source, seed: 7)
         do {
             let result = try await body(engine, store)

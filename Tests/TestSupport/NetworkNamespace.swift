@@ -9,6 +9,18 @@ public final class NetworkNamespace: @unchecked Sendable {
         public let description: String
     }
 
+    /// Whether there is the privilege, and ip(8). In CI it counts as given: there, a test without it fails.
+    public static let canBeMade: Bool = {
+        if getenv("CI") != nil { return true }
+        do {
+            _ = try NetworkNamespace()
+            return true
+        } catch {
+            print("network namespaces cannot be made: \(error)")
+            return false
+        }
+    }()
+
     private typealias Job = @Sendable () -> Void
     private let jobs = Mutex<[Job]>([])
     private let wake: Int32
@@ -54,7 +66,7 @@ public final class NetworkNamespace: @unchecked Sendable {
 
     private func take() -> Job? { jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
 
-    /// Runs `body` on the network's thread and waits for it.
+    /// Runs `body` on the network's thread and waits for it. A `ChildProcess` that is made here lives in the network.
     public func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
         let result = Mutex<Swift.Result<Result, any Error>?>(nil)
         let done = eventfd(0, Int32(EFD_CLOEXEC))
@@ -73,6 +85,32 @@ public final class NetworkNamespace: @unchecked Sendable {
         _ = read(done, &count, 8)
         guard let outcome = result.withLock({ $0 }) else { throw Failure(description: "nothing was done") }
         return try outcome.get()
+    }
+
+    /// Where the network can be named: `ip link set v1 netns PATH` puts the other end of a pair into it.
+    public var path: String {
+        get throws {
+            try perform {
+                var target = [CChar](repeating: 0, count: 64)
+                // PID/task/TID
+                guard readlink("/proc/thread-self", &target, target.count - 1) > 0 else {
+                    throw Failure(description: "/proc/thread-self: errno \(errno)")
+                }
+                let thread = String(decoding: target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                return "/proc/\(thread)/ns/net"
+            }
+        }
+    }
+
+    /// Sets one of the kernel's values for this network: `set("net/ipv4/ip_forward", "1")`.
+    public func set(_ name: String, _ value: String) throws {
+        try perform {
+            guard let file = fopen("/proc/sys/\(name)", "we") else {
+                throw Failure(description: "\(name): errno \(errno)")
+            }
+            let isWritten = fputs(value, file) >= 0
+            guard fclose(file) == 0, isWritten else { throw Failure(description: "\(name) = \(value): errno \(errno)") }
+        }
     }
 
     /// Runs a program in this network and waits for it.

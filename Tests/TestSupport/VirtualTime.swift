@@ -10,6 +10,8 @@ public final class VirtualTime: Sendable {
 
     private struct State {
         var elapsed: Duration = .zero
+        /// How far the wall clock was set.
+        var step: Duration = .zero
         var slept: [Duration] = []
         var limit: Duration?
         var participants = 1
@@ -31,9 +33,12 @@ public final class VirtualTime: Sendable {
     public var elapsed: Duration { state.withLock(\.elapsed) }
     /// Each wait so far.
     public var sleeps: [Duration] { state.withLock(\.slept) }
-    public var now: Timestamp { start.advanced(by: elapsed) }
+    public var now: Timestamp { start.advanced(by: state.withLock { $0.elapsed + $0.step }) }
 
     public func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
+
+    /// Sets the wall clock; forward is positive.
+    public func stepClock(by step: Duration) { state.withLock { $0.step += step } }
 
     /// How many loops must wait before time passes; 1 at first.
     public func setParticipants(_ count: Int) { state.withLock { $0.participants = count } }
@@ -44,7 +49,12 @@ public final class VirtualTime: Sendable {
     /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
     public func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
         onLimit.withLock { $0 = action }
-        state.withLock { $0.limit = limit }
+        let events = state.withLock { state in
+            state.limit = limit
+            return state.events
+        }
+        // Those who wait at an earlier limit may go on.
+        Task { await letTimePass(since: events) }
     }
 
     public var source: TimeSource {

@@ -1,0 +1,23 @@
+/// What the listener asks of the kernel; tests let it fail.
+struct NetworkKernel: Sendable {
+    /// A socket that hears of events.
+    var listen: @Sendable () throws(NetlinkSocket.Failure) -> NetlinkSocket
+    /// The state now.
+    var snapshot: @Sendable () throws(NetlinkSocket.Failure) -> NetworkSnapshot
+    var clocks: @Sendable () -> ClockReading
+    /// How often to look where the kernel does not tell.
+    var pollEvery: Duration = .seconds(60)
+    /// The same while a change is waited for.
+    var pollEveryWhileUrgent: Duration = .seconds(10)
+
+    /// - Parameter receiveBuffer: bytes for events; the kernel's own measure by default.
+    static func real(receiveBuffer: Int32? = nil) -> NetworkKernel {
+        NetworkKernel(
+            listen: { () throws(NetlinkSocket.Failure) in
+                // RTMGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR, _IPV6_ROUTE
+                try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, receiveBuffer: receiveBuffer)
+            },
+            snapshot: { () throws(NetlinkSocket.Failure) in try NetworkSnapshot.read() },
+            clocks: { ClockReading.now() })
+    }
+}

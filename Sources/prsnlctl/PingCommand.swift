@@ -1,0 +1,20 @@
+import Control
+import PRSNLCore
+
+/// `prsnlctl ping`: the daemon asks the server, with its own settings and on its own way.
+enum PingCommand {
+    /// A name, a connection and an answer, each as slow as the configuration lets it be.
+    private static let patience: Duration = .seconds(120)
+
+    static func run(_ context: CommandContext) throws(UserFacingError) -> ExitCode {
+        var client = try ControlClient(path: context.paths.controlSocket)
+        try client.send(.ping)
+        let reply = try client.receive(timeout: patience)
+        guard case .ping(let report) = reply else { throw reply.unexpected() }
+        try context.write(report)
+        if let error = report.error, context.isText {
+            StandardStream.error.write(FailureReport(error).text(program: "prsnlctl", context.errorStyle))
+        }
+        return report.exitCode
+    }
+}

@@ -1,0 +1,61 @@
+import PRSNLCore
+
+@testable import PRSNLClient
+
+/// The answers to a GET of one item, to a creation, and to the question for a duplicate; and JSON as a value.
+extension FuzzTarget {
+    static let itemDetail = FuzzTarget(name: "item-detail") { bytes in
+        let value: JSONValue
+        do {
+            value = try JSONValue.parse(bytes)
+        } catch {
+            require(!JSONChecks.isWellFormed(bytes), "well-formed, and refused: \(error)")
+            return
+        }
+        require(JSONChecks.isWellFormed(bytes), "read, and not well-formed")
+        check(value)
+
+        do throws(APIError.DecodingCause) {
+            let detail = try ItemDetail(value, of: "59ec")
+            require(detail.id == "59ec", "another item")
+        } catch { checkShape(error) }
+        do throws(APIError.DecodingCause) {
+            if let existing = try ExistingItem.read(value) { require(!existing.id.isEmpty, "an empty id") }
+        } catch { checkShape(error) }
+        for dialect in [Dialect.cursor, .page, .express] {
+            do throws(APIError.DecodingCause) {
+                let created = try CreatedItem.read(bytes, dialect: dialect, requestID: "request")
+                require(!created.id.isEmpty, "an empty id")
+                require(created.item == nil || dialect == .express, "an item from a server that sends none")
+            } catch { checkShape(error) }
+        }
+    }
+
+    /// Every text in the value, written and read again, is the same.
+    private static func check(_ value: JSONValue) {
+        switch value {
+        case .object(let members):
+            for (name, member) in members {
+                check(.string(name))
+                check(member)
+            }
+        case .array(let elements): elements.forEach(check)
+        case .string(let text):
+            do {
+                let again = try JSONValue.parse(Array(JSONText.string(text).utf8))
+                require(again.text?.utf8.elementsEqual(text.utf8) ?? false, "reads as another text: \(text)")
+            } catch {
+                fatalError("cannot be read again: \(error)")
+            }
+        case .number(let text): require(!text.isEmpty, "a number without digits")
+        case .bool, .null: break
+        }
+    }
+
+    private static func checkShape(_ cause: APIError.DecodingCause) {
+        switch cause {
+        case .unexpectedShape(let reason), .notJSON(let reason): require(!reason.isEmpty, "an error without a reason")
+        case .empty, .portal: break
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import NetMonitor
+
+/// The state machine, without a network.
+@Suite struct ConnectivityRulesTests {
+    private let now = Timestamp(microseconds: 1_700_000_000_000_000)
+    private let refused = UserFacingError(.connectFailed, "Network error: could not connect to the server.")
+    private let way = RouteVerdict.routable(path: "192.0.2.2 over v0")
+    private let otherWay = RouteVerdict.routable(path: "198.51.100.7 over w0")
+    private let noWay = RouteVerdict.unroutable(reason: "v0: carrier lost")
+
+    private func online(over verdict: RouteVerdict? = nil) -> ConnectivityRules {
+        var rules = ConnectivityRules()
+        _ = look(&rules, verdict ?? way)
+        _ = rules.noteAnswer(isProbe: false, at: now)
+        return rules
+    }
+
+    private func look(
+        _ rules: inout ConnectivityRules, _ verdict: RouteVerdict, hasChanged: Bool = true, after: Duration = .zero
+    ) -> ConnectivityRules.Outcome {
+        rules.look(verdict, hasChanged: hasChanged, host: "prsnl.example", at: now.advanced(by: after), uptime: after)
+    }
+
+    private func fail(
+        _ rules: inout ConnectivityRules, _ error: UserFacingError? = nil, isProbe: Bool = true, after: Duration = .zero,
+        draw: Double = 1
+    ) -> ConnectivityRules.Outcome {
+        rules.noteFailure(
+            error ?? refused, isProbe: isProbe, host: "prsnl.example", at: now.advanced(by: after), uptime: after,
+            draw: draw)
+    }
+
+    @Test func whatTheKernelHasNoWayForIsOfflineWithItsReason() {
+        var rules = online()
+        let outcome = look(&rules, noWay)
+        #expect(outcome.hasChanged)
+        #expect(rules.current.state == .offline)
+        #expect(rules.current.reason?.code == .offline)
+        #expect(rules.current.reason?.message == "No way to prsnl.example: v0: carrier lost.")
+    }
+
+    @Test func aWayBackIsProbedAtOnceAndOnlyAnAnswerEndsBeingOffline() {
+        var rules = online()
+        _ = look(&rules, noWay)
+        _ = look(&rules, way, after: .seconds(10))
+        #expect(rules.current.state == .offline)
+        #expect(rules.probeAt == .seconds(10))
+        // An answer that was under way while the link went is no proof.
+        #expect(rules.noteAnswer(isProbe: false, at: now) == ConnectivityRules.Outcome())
+        rules.beginProbe(uptime: .seconds(10))
+        let outcome = rules.noteAnswer(isProbe: true, at: now)
+        #expect(outcome.hasChanged && outcome.isReturn)
+        #expect(rules.current.state == .online && rules.probeAt == nil)
+    }
+
+    @Test func whileTheServerAnswersNothingIsProbed() {
+        var rules = online()
+        #expect(rules.probeAt == nil)
+        // Something else has changed, and the way to the server has not.
+        _ = look(&rules, way, after: .seconds(5))
+        #expect(rules.probeAt == nil && rules.current.state == .online)
+        // Another way is asked whether it leads there.
+        _ = look(&rules, otherWay, after: .seconds(6))
+        #expect(rules.probeAt == .seconds(6) && rules.current.state == .online)
+    }
+
+    @Test func aServerThatIsGoneForFiveMinutesIsProbedTwelveTimesAtMost() {
+        for draw in [0, 0.5, 1] {
+            var rules = online()
+            _ = fail(&rules, isProbe: false, draw: draw)
+            var probes: [Duration] = []
+            while let due = rules.probeAt, due <= .seconds(300) {
+                probes.append(due)
+                rules.beginProbe(uptime: due)
+                _ = fail(&rules, after: due, draw: draw)
+            }
+            #expect(probes.count <= 12, "\(probes)")
+            // Whenever it comes back, it is asked within the cap.
+            for (earlier, later) in zip(probes, probes.dropFirst()) { #expect(later - earlier <= .seconds(60)) }
+        }
+    }
+
+    @Test func oneRequestThatFailedIsNoReturn() {
+        var rules = online()
+        let silence = UserFacingError(.timedOut, "Network error: the server took too long to answer.")
+        _ = fail(&rules, silence, isProbe: false)
+        #expect(rules.current.state == .unreachable)
+        rules.beginProbe(uptime: .seconds(1))
+        // The server was there all the time: whatever waits for its own reasons goes on waiting.
+        #expect(rules.noteAnswer(isProbe: true, at: now) == .init(hasChanged: true, isReturn: false))
+        _ = fail(&rules, silence, isProbe: false)
+        rules.beginProbe(uptime: .seconds(2))
+        _ = fail(&rules, silence)
+        #expect(rules.noteAnswer(isProbe: true, at: now) == .init(hasChanged: true, isReturn: true))
+    }
+
+    @Test func aChangeOfTheNetworkStartsTheBackoffAgain() {
+        var rules = online()
+        _ = fail(&rules, isProbe: false)
+        for second in 1...6 {
+            rules.beginProbe(uptime: .seconds(second))
+            _ = fail(&rules, after: .seconds(second))
+        }
+        #expect(rules.failures == 7)
+        _ = look(&rules, otherWay, after: .seconds(20))
+        #expect(rules.probeAt == .seconds(20) && rules.failures == 0)
+    }
+
+    @Test func aFloodOfChangesIsNoFloodOfProbes() {
+        var rules = online()
+        _ = fail(&rules, isProbe: false)
+        var probes = 0
+        for millisecond in stride(from: 0, to: 10_000, by: 10) {
+            let uptime = Duration.milliseconds(millisecond)
+            _ = look(&rules, millisecond % 20 == 0 ? way : otherWay, after: uptime)
+            if let due = rules.probeAt, due <= uptime {
+                probes += 1
+                rules.beginProbe(uptime: uptime)
+                _ = fail(&rules, after: uptime)
+            }
+        }
+        #expect(probes <= 51)
+    }
+
+    @Test func aPortalIsNotTheServer() {
+        var rules = online()
+        _ = fail(&rules, UserFacingError(.portal, "A web page came instead of data."), isProbe: false)
+        #expect(rules.current.state == .portal && rules.probeAt != nil)
+        // Whatever else answers the health request is not PRSNL either.
+        _ = fail(&rules, UserFacingError(.unexpectedShape, "no status"))
+        #expect(rules.current.state == .portal)
+    }
+
+    @Test func aNameThatCannotBeAskedForIsOfflineWithoutANetworkAndUnreachableWithOne() {
+        let unknown = UserFacingError(.nameNotResolved, "Network error: the server's name could not be resolved.")
+        var rules = ConnectivityRules()
+        _ = look(&rules, .notKnown(hasNetwork: false))
+        #expect(rules.current.state == .unknown)
+        _ = fail(&rules, unknown, isProbe: false)
+        #expect(rules.current.state == .offline)
+        _ = look(&rules, .notKnown(hasNetwork: true), after: .seconds(1))
+        rules.beginProbe(uptime: .seconds(1))
+        _ = fail(&rules, unknown, after: .seconds(1))
+        #expect(rules.current.state == .unreachable)
+        #expect(rules.current.reason?.code == .nameNotResolved)
+    }
+
+    @Test func onlyARequestEndsARefusalOfTheKey() {
+        var rules = online()
+        _ = fail(&rules, UserFacingError(.unauthorized, "Invalid or expired API key."), isProbe: false)
+        #expect(rules.current.state == .unauthorized && rules.probeAt == nil)
+        #expect(rules.noteAnswer(isProbe: true, at: now) == ConnectivityRules.Outcome())
+        _ = look(&rules, otherWay, after: .seconds(1))
+        #expect(rules.current.state == .unauthorized && rules.probeAt == nil)
+        #expect(rules.noteAnswer(isProbe: false, at: now).isReturn)
+    }
+
+    @Test func wakingUpProbesAtOnceUnlessThereIsNoWay() {
+        var rules = online()
+        rules.wake(uptime: .seconds(9))
+        #expect(rules.probeAt == .seconds(9))
+        rules.beginProbe(uptime: .seconds(9))
+        #expect(rules.noteAnswer(isProbe: true, at: now).isReturn)
+        _ = look(&rules, noWay, after: .seconds(10))
+        rules.wake(uptime: .seconds(11))
+        #expect(rules.probeAt != .seconds(11))
+    }
+
+    @Test func anAnswerOverAWayThatTheKernelDoesNotKnowIsBelieved() {
+        var rules = online()
+        _ = look(&rules, noWay)
+        let due = rules.probeAt
+        #expect(due == ConnectivityRules.betweenOfflineProbes)
+        rules.beginProbe(uptime: due ?? .zero)
+        #expect(rules.noteAnswer(isProbe: true, at: now).hasChanged)
+        #expect(rules.current.state == .online)
+        // Until the network changes again.
+        _ = look(&rules, noWay, hasChanged: false, after: .seconds(400))
+        #expect(rules.current.state == .online)
+        _ = look(&rules, .unroutable(reason: "v0: down"), after: .seconds(401))
+        #expect(rules.current.state == .offline)
+    }
+
+    @Test func theNewestReasonStandsAndTheTimeIsThatOfTheState() {
+        var rules = online()
+        _ = fail(&rules, isProbe: false, after: .seconds(1))
+        let silence = UserFacingError(.timedOut, "Network error: the server took too long to answer.")
+        _ = fail(&rules, silence, after: .seconds(5))
+        #expect(rules.current.reason?.code == .timedOut)
+        #expect(rules.current.since == now.advanced(by: .seconds(1)))
+    }
+}

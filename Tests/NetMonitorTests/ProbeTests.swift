@@ -1,0 +1,214 @@
+import CLinux
+import Glibc
+import TestSupport
+import Testing
+
+@testable import NetMonitor
+
+/// Pings over ICMP and TCP.
+@Suite struct ProbeTests {
+    private static let longTime: Duration = .seconds(3_600)
+
+    /// A listening socket on 127.0.0.1 and its port.
+    private final class Listening: Sendable {
+        let descriptor: Int32
+        let port: UInt16
+
+        init(backlog: Int32 = 8) throws {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            self.descriptor = descriptor
+            let address = IPAddress(bytes: [127, 0, 0, 1])
+            guard address.withSocketAddress(port: 0, { bind(descriptor, $0, $1) }) == 0,
+                listen(descriptor, backlog) == 0
+            else { throw WaitedInVain("listen: errno \(errno)") }
+            var name = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            withUnsafeMutablePointer(to: &name) { pointer in
+                _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+            }
+            port = UInt16(bigEndian: name.sin_port)
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    private static func isAnswered(_ outcome: EchoProbe.Outcome?) -> Bool {
+        if case .answered = outcome { true } else { false }
+    }
+
+    // MARK: TCP
+
+    @Test func aPortThatListensConnects() async throws {
+        let listening = try Listening()
+        guard case .connected = try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
+        else { return #expect(Bool(false), "not connected") }
+    }
+
+    @Test func aPortWhereNobodyListensRefuses() async throws {
+        let port = try Listening().port
+        #expect(try await TCPProbe.connect(to: "127.0.0.1", port: port, within: Self.longTime) == .refused)
+    }
+
+    /// A name, and a link that does not exist: words, and no wait.
+    @Test func whatIsNoAddressIsNoAnswer() async throws {
+        #expect(
+            try await TCPProbe.connect(to: "prsnl.example", port: 1, within: Self.longTime)
+                == .noAnswer(because: "prsnl.example is not an IP address"))
+        #expect(
+            try await EchoProbe.ping("prsnl.example", within: Self.longTime)
+                == .noAnswer(because: "prsnl.example is not an IP address"))
+    }
+
+    /// A listener whose queue is full answers no more.
+    private func silent() throws -> (listening: Listening, fillers: [Int32]) {
+        let listening = try Listening(backlog: 0)
+        var fillers: [Int32] = []
+        let address = IPAddress(bytes: [127, 0, 0, 1])
+        while true {
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            let filler = socket(AF_INET, type, 0)
+            fillers.append(filler)
+            _ = address.withSocketAddress(port: listening.port) { connect(filler, $0, $1) }
+            var writable = pollfd(fd: filler, events: Int16(POLLOUT), revents: 0)
+            // Loopback connects within the call; one that has not is one that was not answered.
+            if poll(&writable, 1, 100) == 0 { return (listening, fillers) }
+        }
+    }
+
+    @Test func aPortThatKeepsSilentIsNoAnswerInTime() async throws {
+        let (listening, fillers) = try silent()
+        defer { for filler in fillers { close(filler) } }
+        #expect(
+            try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: .milliseconds(30))
+                == .noAnswer(because: "no answer in time"))
+    }
+
+    @Test func aProbeThatIsCancelledEndsAtOnce() async throws {
+        let (listening, fillers) = try silent()
+        defer { for filler in fillers { close(filler) } }
+        for _ in 0..<20 {
+            let probe = Task {
+                try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
+            }
+            await Task.yield()
+            probe.cancel()
+            await #expect(throws: CancellationError.self) { try await probe.value }
+        }
+    }
+
+    // MARK: ICMP
+
+    @Test(
+        .enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"),
+        arguments: ["127.0.0.1", "::1"])
+    func anEchoIsAnsweredWhereTheGroupMayAsk(_ address: String) throws {
+        let network = try NetworkNamespace()
+        try network.set("net/ipv4/ping_group_range", "0 0")
+        let outcome = try network.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+        #expect(Self.isAnswered(outcome), "\(String(describing: outcome))")
+    }
+
+    @Test(
+        .enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"),
+        arguments: ["127.0.0.1", "::1"])
+    func anEchoIsNotPermittedWhereNoGroupMayAsk(_ address: String) throws {
+        let network = try NetworkNamespace()
+        try network.set("net/ipv4/ping_group_range", "1 0")
+        let outcome = try network.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+        #expect(outcome == .notPermitted(errno: EACCES))
+    }
+
+    /// Two networks with a cable between them.
+    private func pair() async throws -> (here: NetworkNamespace, there: NetworkNamespace) {
+        let (here, there) = (try NetworkNamespace(), try NetworkNamespace())
+        try here.run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", there.path)
+        for (network, link, number) in [(here, "v0", 2), (there, "v1", 1)] {
+            try network.run("ip", "address", "add", "192.0.2.\(number)/24", "dev", link)
+            try network.run("ip", "address", "add", "2001:db8:5::\(number)/64", "dev", link, "nodad")
+            try network.run("ip", "link", "set", link, "up")
+            try network.set("net/ipv4/ping_group_range", "0 0")
+        }
+        try await eventually("a carrier") {
+            try here.perform { try NetworkSnapshot.read() }.links.values.allSatisfy(\.hasCarrier)
+        }
+        return (here, there)
+    }
+
+    @Test(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
+    func anotherMachineAnswersAndOneThatKeepsSilentDoesNot() async throws {
+        let (here, there) = try await pair()
+        for address in ["192.0.2.1", "2001:db8:5::1"] {
+            let outcome = try here.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+            #expect(Self.isAnswered(outcome), "\(String(describing: outcome))")
+        }
+        try there.set("net/ipv4/icmp_echo_ignore_all", "1")
+        let outcome = try here.perform {
+            EchoProbe.run("192.0.2.1", within: .milliseconds(50), ProbeThread.Cancellation())
+        }
+        #expect(outcome == .noAnswer(because: "no answer in time"))
+    }
+
+    @Test(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
+    func anEchoThatIsLostIsSentAgain() async throws {
+        let (here, there) = try await pair()
+        try there.set("net/ipv4/icmp_echo_ignore_all", "1")
+        async let outcome = Task.detached {
+            try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, ProbeThread.Cancellation()) }
+        }.value
+        // The first request has been ignored by now, or else is answered, which is no failure either.
+        try await eventually("an echo request that is ignored") {
+            let counters = try there.perform { try TestFile.text("/proc/thread-self/net/snmp") }
+            let icmp = counters.split(separator: "\n").filter { $0.hasPrefix("Icmp: ") }.map {
+                $0.split(separator: " ")
+            }
+            guard icmp.count == 2, let column = icmp[0].firstIndex(of: "InEchos") else { return false }
+            return icmp[1][column] != "0"
+        }
+        try there.set("net/ipv4/icmp_echo_ignore_all", "0")
+        #expect(Self.isAnswered(try await outcome))
+    }
+
+    @Test(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
+    func withoutARouteThereIsNoAnswerAndNoWait() throws {
+        let network = try NetworkNamespace()
+        try network.set("net/ipv4/ping_group_range", "0 0")
+        let echo = try network.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, ProbeThread.Cancellation()) }
+        #expect(echo == .noAnswer(because: "Network is unreachable"))
+        let tcp = try network.perform {
+            TCPProbe.run("192.0.2.1", port: 443, within: Self.longTime, ProbeThread.Cancellation())
+        }
+        #expect(tcp == .noAnswer(because: "Network is unreachable"))
+    }
+
+    @Test(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
+    func anEchoThatIsCancelledEndsAtOnce() async throws {
+        let (here, there) = try await pair()
+        try there.set("net/ipv4/icmp_echo_ignore_all", "1")
+        let cancellation = ProbeThread.Cancellation()
+        async let outcome = Task.detached {
+            try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, cancellation) }
+        }.value
+        cancellation.cancel()
+        #expect(try await outcome == nil)
+    }
+
+    @Test func onlyTheAnswerToARequestOfOursCounts() {
+        let now = ContinuousClock.now
+        var conversation = EchoConversation(isIPv6: false, token: 0x0102_0304_0506_0708)
+        let first = conversation.request(at: now)
+        let second = conversation.request(at: now + .seconds(1))
+        func answer(_ request: [UInt8], _ change: (inout [UInt8]) -> Void = { _ in }) -> Duration? {
+            var bytes = request
+            bytes[0] = 0
+            change(&bytes)
+            return conversation.time(of: bytes[...], at: now + .seconds(3))
+        }
+        #expect(answer(first) == .seconds(3))
+        #expect(answer(second) == .seconds(2))
+        #expect(answer(first) { $0[0] = 8 } == nil, "a request")
+        #expect(answer(first) { $0[7] = 2 } == nil, "a number that was not sent")
+        #expect(answer(first) { $0[15] ^= 1 } == nil, "another token")
+        #expect(answer(first) { $0.removeLast() } == nil, "cut off")
+        #expect(conversation.time(of: [], at: now) == nil)
+    }
+}

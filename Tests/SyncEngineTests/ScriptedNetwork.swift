@@ -1,0 +1,40 @@
+import NetMonitor
+import Synchronization
+
+/// A kernel that says what a test wants it to.
+final class ScriptedNetwork: Sendable {
+    private let verdict = Mutex(RouteVerdict.routable(path: "192.0.2.2 over v0"))
+    private let (events, continuation) = AsyncStream<NetworkEvent>.makeStream()
+
+    var source: NetworkSource {
+        NetworkSource(
+            how: .netlink, events: events, snapshot: { NetworkSnapshot() },
+            route: { [weak self] _ in self?.verdict.withLock { $0 } ?? .notKnown(hasNetwork: true) },
+            stop: { [weak self] in self?.continuation.finish() })
+    }
+
+    init(isUp: Bool = true) {
+        // What a listener says first is the state at the start.
+        if !isUp { verdict.withLock { $0 = .unroutable(reason: "v0: carrier lost") } }
+        continuation.yield(NetworkEvent(snapshot: NetworkSnapshot()))
+    }
+
+    func goDown() {
+        verdict.withLock { $0 = .unroutable(reason: "v0: carrier lost") }
+        continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["v0: carrier lost"]))
+    }
+
+    func comeUp() {
+        verdict.withLock { $0 = .routable(path: "192.0.2.2 over v0") }
+        continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["v0: carrier found"]))
+    }
+
+    /// Something changes that the way to the server does not depend on.
+    func changeSomething() {
+        continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["docker0: link added"]))
+    }
+
+    func tellClock(_ clock: NetworkEvent.Clock) {
+        continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), clock: clock))
+    }
+}
