@@ -25,13 +25,16 @@ let package = Package(
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
         .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
         .target(
-            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict),
+            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict
+        ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
-            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux"],
+            dependencies: [
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux",
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "prsnlctl",
@@ -68,7 +71,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "SyncEngineTests",
-            dependencies: ["SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            dependencies: [
+                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "NetMonitorTests", dependencies: ["NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],

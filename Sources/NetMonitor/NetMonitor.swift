@@ -269,7 +269,11 @@ public final class NetMonitor: Sendable {
             state.probe = task
             return task
         }
-        let result = await withTaskCancellationHandler { await task.result } onCancel: { task.cancel() }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
         state.withLock { $0.probe = nil }
         guard !task.isCancelled else { return }
         let now = time.now()

@@ -122,7 +122,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .notJSON, .emptyAnswer, .unexpectedShape:
             "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."
         case .portal: "Log in to the network's portal with a browser, or check server_url."
-        case .offline: "Connect this machine to the network; the daemon notices at once. `prsnlctl net` shows what it sees."
+        case .offline:
+            "Connect this machine to the network; the daemon notices at once. `prsnlctl net` shows what it sees."
         case .nameNotResolved: "Check the host name in server_url and this machine's name servers."
         case .connectFailed: "Check that the server runs and that its port can be reached from here."
         case .tlsFailed: "Check the server's certificate and this machine's clock and CA certificates."

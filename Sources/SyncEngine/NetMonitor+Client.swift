@@ -18,6 +18,6 @@ extension NetMonitor {
                     throw error.userFacing
                 }
             },
-            save: save, time: time, random: random, log: log)
+            lastAddress: { client.lastAddress }, save: save, time: time, random: random, log: log)
     }
 }

@@ -59,7 +59,8 @@ struct PullFailure: Error, Sendable {
     var concernsEverything: Bool {
         if case .retry(after: .some) = verdict { return true }
         switch error.code {
-        case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .portal, .unauthorized, .forbidden, .needsLogin,
+        case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .portal, .unauthorized, .forbidden,
+            .needsLogin,
             .accountChanged, .serverChanged, .databaseReplaced, .databaseDamaged, .databaseReadOnly, .diskFull:
             return true
         default:

@@ -85,7 +85,8 @@ struct NetworkTests {
         /// As if there had never been anything. The server's port may be open, and what is not there cannot be removed.
         func mend() throws {
             try cable.plug()
-            try cable.near.run("sh", "-c", "ip route delete blackhole \(cable.family.farAddress)/32 2>/dev/null || true")
+            try cable.near.run(
+                "sh", "-c", "ip route delete blackhole \(cable.family.farAddress)/32 2>/dev/null || true")
             try cable.connect()
             try cable.filter()
             scene.server.refuseConnections()

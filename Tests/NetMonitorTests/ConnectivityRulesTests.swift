@@ -26,7 +26,8 @@ import Testing
     }
 
     private func fail(
-        _ rules: inout ConnectivityRules, _ error: UserFacingError? = nil, isProbe: Bool = true, after: Duration = .zero,
+        _ rules: inout ConnectivityRules, _ error: UserFacingError? = nil, isProbe: Bool = true,
+        after: Duration = .zero,
         draw: Double = 1
     ) -> ConnectivityRules.Outcome {
         rules.noteFailure(
