@@ -113,11 +113,13 @@ import Testing
         let fixture = try await fixture()
         let server = fixture.server
         let back = fixture.time.elapsed + .seconds(300)
-        fixture.time.stop(after: back) {}
+        fixture.time.stand()
         try await running(fixture) { engine, _ in
             try await state(engine, becomes: .online)
+            try await eventually("the first pull to end") { engine.state.activity == .idle }
             server.refuseConnections()
             server.closeConnections()
+            fixture.time.stop(after: back) {}
             let failed = await engine.sync(SyncRequest())
             #expect(failed.problem?.code == .connectFailed)
             // Nothing waits to be sent, and the next poll would be hours away.
