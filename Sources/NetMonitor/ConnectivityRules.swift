@@ -35,9 +35,12 @@ struct ConnectivityRules: Sendable, Equatable {
 
     /// The network was looked at.
     ///
-    /// - Parameter hasChanged: Something is different, whether or not the way to the server is.
+    /// - Parameters:
+    ///   - hasChanged: Something is different, whether or not the way to the server is.
+    ///   - reasons: what is different, in words.
     mutating func look(
-        _ verdict: RouteVerdict, hasChanged: Bool, host: String, at now: Timestamp, uptime: Duration
+        _ verdict: RouteVerdict, hasChanged: Bool, _ reasons: [String] = [], host: String, at now: Timestamp,
+        uptime: Duration
     ) -> Outcome {
         let old = self.verdict
         self.verdict = verdict
@@ -45,12 +48,14 @@ struct ConnectivityRules: Sendable, Equatable {
         case .unroutable(let reason):
             // The same words again are no news, even where the server has answered over a way that the kernel denies.
             guard old != verdict else { return Outcome() }
-            failures = 0
-            isReturning = true
-            probeAt = uptime + Self.betweenOfflineProbes
-            var outcome = set(.offline, .noWay(to: host, reason), at: now)
-            outcome.isProbeStale = true
-            return outcome
+            // What the kernel refuses is half of why; what has just gone is the other half.
+            let news = current.state == .offline ? [] : reasons.filter { $0 != reason }
+            return lose(.noWay(to: host, ([reason] + news).joined(separator: "; ")), at: now, uptime)
+        case .notKnown(hasNetwork: false)
+        where old == .notKnown(hasNetwork: true) && !reasons.isEmpty && current.state != .offline:
+            // Where the name leads was never found out. What has just lost its network will not find it out either.
+            return lose(
+                .noWay(to: host, (["this machine has no network"] + reasons).joined(separator: "; ")), at: now, uptime)
         case .routable, .notKnown:
             guard current.state != .unauthorized else { return Outcome() }
             let isOtherWay = old != verdict && current.state != .unknown
@@ -61,6 +66,15 @@ struct ConnectivityRules: Sendable, Equatable {
             probeAt = min(probeAt ?? earliest, earliest)
             return Outcome(isProbeStale: isOtherWay)
         }
+    }
+
+    private mutating func lose(_ reason: UserFacingError, at now: Timestamp, _ uptime: Duration) -> Outcome {
+        failures = 0
+        isReturning = true
+        probeAt = uptime + Self.betweenOfflineProbes
+        var outcome = set(.offline, reason, at: now)
+        outcome.isProbeStale = true
+        return outcome
     }
 
     /// Now it is known where the server's name leads; that is news of no change.

@@ -209,19 +209,21 @@ public final class NetMonitor: Sendable {
                 log(.debug, .net, event.reasons.joined(separator: "; "))
                 tell(.network, event.reasons)
             }
-            look(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents))
+            look(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)
             isFirst = false
         }
     }
 
-    private func look(hasChanged: Bool) {
+    /// - Parameter reasons: what has changed, in words.
+    private func look(hasChanged: Bool, _ reasons: [String] = []) {
         let address = state.withLock { state in
             if let newest = lastAddress() { state.address.lastAddress = newest }
             return state.address
         }
         let verdict = source.route(address)
         apply {
-            $0.look(verdict, hasChanged: hasChanged, host: address.host, at: time.now(), uptime: time.uptime())
+            $0.look(
+                verdict, hasChanged: hasChanged, reasons, host: address.host, at: time.now(), uptime: time.uptime())
         }
     }
 

@@ -106,6 +106,10 @@ public struct RouteCheck: Sendable {
             guard let link = snapshot.links[index] else { return plain }
             if !link.isUp { return .unroutable(reason: "\(link.name): down") }
             if !link.hasCarrier { return .unroutable(reason: "\(link.name): carrier lost") }
+            // Routers pass on nothing that comes from an address of one link: RFC 4291, section 2.5.6.
+            if source.isIPv6LinkLocal, !address.isIPv6LinkLocal, hop.gateway != nil {
+                return .unroutable(reason: "\(link.name): no address that is valid beyond this link")
+            }
             let gateway = hop.gateway.map { " via \($0)" } ?? ""
             return .routable(path: "from \(source.text) over \(link.name)\(gateway)")
         } catch {

@@ -19,6 +19,10 @@ final class CurlDriver {
     private var pool: [Transfer] = []
     /// When the last transfer ended, on the monotonic clock.
     private var idleSince: Int64 = 0
+    /// The kept connections lead over a network that is gone. They are closed when there is a way again: closing sends
+    /// something, and what is sent over a link without a carrier makes the kernel ask for the neighbour's address in vain.
+    /// Whatever comes next would wait for its next try, a second later (arp(7)).
+    private var isStale = false
 
     /// Once for the process; libcurl 7.84 and later does this thread-safely.
     private static let initialized: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
@@ -30,7 +34,7 @@ final class CurlDriver {
 
     /// Sleeps until there is something to do: a socket, a timer, or the loop's eventfd.
     func wait() {
-        guard let multi else {
+        guard let multi, !isStale else {
             var descriptor = pollfd(fd: loop.wakeDescriptor, events: Int16(POLLIN), revents: 0)
             while poll(&descriptor, 1, -1) < 0 && errno == EINTR {}
             return
@@ -49,9 +53,9 @@ final class CurlDriver {
         let cancelled = Set(work.cancelled)
         if work.isOffline {
             for transfer in Array(active.values) { end(transfer, .offline) }
-            // Kept connections lead over a network that is gone.
-            rest()
+            isStale = true
         }
+        if isStale, !work.jobs.isEmpty { rest() }
         for job in work.jobs {
             if cancelled.contains(job.id) || work.stopping {
                 job.continuation.resume(returning: .cancelledUnsent)
@@ -76,7 +80,7 @@ final class CurlDriver {
         for transfer in Array(active.values) where transfer.stallDeadline <= now && !transfer.hasProgressed(at: now) {
             end(transfer, .stalled)
         }
-        if active.isEmpty, now - idleSince >= Self.idleMilliseconds { rest() }
+        if active.isEmpty, !isStale, now - idleSince >= Self.idleMilliseconds { rest() }
     }
 
     /// Ends every transfer with `cancelled` and gives everything back.
@@ -126,6 +130,7 @@ final class CurlDriver {
         pool = []
         if let multi { curl_multi_cleanup(multi) }
         multi = nil
+        isStale = false
         loop.dropSpareBodies()
     }
 

@@ -35,8 +35,9 @@ struct NetworkTests {
     @Test(arguments: NetworkCable.Family.allCases)
     func addressRemoved(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
+        let words = "\(NetworkCable.nearLink): address \(family.nearAddress)"
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: family.nearAddress, leave: scene.cable.removeAddress,
+            state: "offline", codes: [.offline], reason: words, leave: scene.cable.removeAddress,
             comeBack: scene.cable.connect)
     }
 
@@ -54,6 +55,60 @@ struct NetworkTests {
         try await scene.awayAndBack(
             state: "offline", codes: [.offline], reason: "blackhole", leave: scene.cable.addBlackhole,
             comeBack: scene.cable.removeBlackhole)
+    }
+
+    /// What is sent over a link without a carrier makes the kernel ask for the gateway's address in vain; the first request
+    /// after the link's return would wait for its next try, a second later.
+    @Test func nothingIsSentOverALinkThatIsGone() async throws {
+        let scene = try await Scene()
+        try scene.cable.unplug()
+        try await scene.waitFor(state: "offline")
+        // TCP_FIN_WAIT1 (tcp_states.h): closed from here, and not acknowledged.
+        try scene.cable.near.run("sh", "-c", "! awk '$4 == \"04\"' /proc/net/tcp | grep .")
+        try scene.cable.plug()
+        try await scene.waitFor(state: "online")
+        #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
+    }
+
+    /// Everything in any order, one upon the other, and writes in between.
+    @Test func networkThatIsNeverQuiet() async throws {
+        var random = SeededRandom()
+        let scene = try await Scene()
+        let cable = scene.cable
+        let port = scene.server.port
+        let troubles: [() throws -> Void] = [
+            cable.switchLinkOff, cable.unplug, cable.removeDefaultRoute, cable.addBlackhole,
+            scene.server.refuseConnections, scene.server.closeConnections,
+            { try cable.filter("tcp dport \(port) drop") }, { try cable.filter("tcp sport \(port) drop") },
+            { try cable.filter("tcp dport \(port) numgen random mod 2 < 1 drop") },
+        ]
+        /// As if there had never been anything. The server's port may be open, and what is not there cannot be removed.
+        func mend() throws {
+            try cable.plug()
+            try cable.near.run(
+                "sh", "-c", "ip route delete blackhole \(cable.family.farAddress)/32 2>/dev/null || true")
+            try cable.connect()
+            try cable.filter()
+            scene.server.refuseConnections()
+            try scene.acceptConnections()
+        }
+        var urls: [String] = []
+        for round in 1...12 {
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let trouble = Int.random(in: troubles.indices, using: &random)
+                // The routes of a link that is off cannot be changed.
+                do { try troubles[trouble]() } catch is NetworkNamespace.Failure { continue }
+                let url = "https://example.com/\(round)/\(urls.count)"
+                try await scene.capture(url)
+                urls.append(url)
+            }
+            try mend()
+            if Bool.random(using: &random) {
+                try await scene.waitFor("the network's return") { $0.daemon?.connectivity?.state == "online" }
+            }
+        }
+        try await scene.waitFor("an empty queue", within: .seconds(180)) { $0.outbox?.waiting == 0 }
+        try await scene.expectDelivered(state: nil, urls: urls)
     }
 
     // MARK: Only the server, or its silence, tells

@@ -150,6 +150,30 @@ import Testing
         #expect(rules.current.reason?.code == .nameNotResolved)
     }
 
+    @Test func theReasonNamesWhatHasJustGone() {
+        var rules = online()
+        let gone = ["eth0: down", "default route via 192.0.2.1 gone"]
+        _ = rules.look(.unroutable(reason: "eth0: down"), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
+        #expect(rules.current.reason?.message == "No way to x: eth0: down; default route via 192.0.2.1 gone.")
+        // What comes is no reason for what is still missing.
+        let come = ["eth0: up", "eth0: carrier found"]
+        let unreachable = RouteVerdict.unroutable(reason: "no route to x")
+        _ = rules.look(unreachable, hasChanged: true, come, host: "x", at: now, uptime: .zero)
+        #expect(rules.current.state == .offline && rules.current.reason?.message == "No way to x: no route to x.")
+    }
+
+    @Test func aNameUnderWayIsGivenUpWithTheNetwork() {
+        var rules = ConnectivityRules()
+        let gone = ["eth0: carrier lost"]
+        _ = look(&rules, .notKnown(hasNetwork: true))
+        let outcome = rules.look(
+            .notKnown(hasNetwork: false), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
+        #expect(outcome.hasChanged && outcome.isProbeStale && rules.current.state == .offline)
+        #expect(rules.current.reason?.message == "No way to x: this machine has no network; eth0: carrier lost.")
+        _ = look(&rules, .notKnown(hasNetwork: true), after: .seconds(1))
+        #expect(rules.probeAt == .seconds(1))
+    }
+
     @Test func onlyARequestEndsARefusalOfTheKey() {
         var rules = online()
         _ = fail(&rules, UserFacingError(.unauthorized, "Invalid or expired API key."), isProbe: false)

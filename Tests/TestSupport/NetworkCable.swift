@@ -56,6 +56,7 @@ public final class NetworkCable: Sendable {
         try self.far.run("ip", "address", "add", family.farWithPrefix, "dev", "lo")
         try self.far.run("ip", "link", "set", Self.farLink, "up")
         try connect()
+        if family == .ipv6 { try beRouter() }
     }
 
     // MARK: The near end
@@ -144,6 +145,13 @@ public final class NetworkCable: Sendable {
         guard let rate else { return try far.run("tc", "qdisc", "delete", "dev", Self.farLink, "root") }
         try far.run(
             "tc", "qdisc", "add", "dev", Self.farLink, "root", "tbf", "rate", rate, "burst", "4kb", "latency", "2s")
+    }
+
+    /// What comes from an address of one link leaves that link through no router: RFC 4291, section 2.5.6. The far end
+    /// would take it, because it is router and server in one.
+    private func beRouter() throws {
+        try far.run("nft", "add table inet router; add chain inet router in { type filter hook input priority -10; }")
+        try far.run("nft", "add rule inet router in ip6 saddr fe80::/10 ip6 daddr \(family.farAddress) drop")
     }
 
     // MARK: Making it
