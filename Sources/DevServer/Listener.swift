@@ -26,7 +26,8 @@ struct Listener: Sendable {
         }
         guard code == 0 else {
             close(socket)
-            throw DevServer.Failure(description: "listen on \(address), \(port): \(String(cString: strerror(code)))")
+            let place = isIPv6 ? "[\(address)]:\(port)" : "\(address):\(port)"
+            throw DevServer.Failure(description: "listen on \(place): \(String(cString: strerror(code)))")
         }
         self.socket = socket
         // At the same place in both forms: RFC 3493, 3.3.
