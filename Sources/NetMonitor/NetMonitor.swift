@@ -43,6 +43,8 @@ public final class NetMonitor: Sendable {
     private let state: Mutex<State>
     private let followers = Mutex(Followers())
     private let wakeup = Wakeup()
+    /// Held while requests are told whether they may go.
+    private let telling = Mutex<Void>(())
 
     /// Transitions are written together when they come fast.
     private static let betweenSaves: Duration = .seconds(5)
@@ -148,7 +150,10 @@ public final class NetMonitor: Sendable {
         staleProbe?.cancel()
         if outcome.hasChanged {
             let followers = followers.withLock { $0 }
-            if new.state == .offline || old.state == .offline { followers.setOffline(new.state == .offline) }
+            // Two changes may come here at once, on two threads: whoever is last tells how it is then.
+            if new.state == .offline || old.state == .offline {
+                telling.withLock { _ in followers.setOffline(current.state == .offline) }
+            }
             report(old, new)
             followers.changed(new, outcome.isReturn)
             source.setUrgent(new.state == .offline)

@@ -90,6 +90,7 @@ final class Replayer: Sendable {
     /// Everybody's clients come back together with a server: the first sends are spread, by this much each at most.
     private static let spreadSends = 16
     private static let longestSpread: Duration = .milliseconds(50)
+    private static let afterOffline: Duration = .milliseconds(50)
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
 
@@ -281,8 +282,12 @@ final class Replayer: Sendable {
 
     /// Leaves the server alone for a while.
     func pause(after failure: PullFailure, _ memory: inout Memory) {
-        // The network's return starts everything again, and may have come already.
-        guard failure.verdict != .cancelled, failure.error.code != .offline else { return }
+        guard failure.verdict != .cancelled else { return }
+        if failure.error.code == .offline {
+            // The network's return starts everything again, and may have come already.
+            memory.pausedUntil = max(memory.pausedUntil, time.uptime() + Self.afterOffline)
+            return
+        }
         memory.unanswered += 1
         let now = time.now()
         let uptime = time.uptime()

@@ -24,23 +24,38 @@ public struct ProbeResult: Sendable {
 /// Asks whether the server is there, as the owner wants it asked.
 ///
 /// An echo or a handshake proves that a machine is there, and not that PRSNL is: they go ahead of the HTTP question, and
-/// save the server that question for as long as nothing comes back.
+/// save the server that question while nothing comes back. That a machine does not echo proves nothing either, nor that its
+/// name still leads there: once in a while the question is asked all the same.
 final class ServerProbe: Sendable {
     private let client: PRSNLClient
+    private let time: TimeSource
+    private let aheadTo: @Sendable (ServerAddress) -> String?
     private let kind: @Sendable () -> ProbeKind
     private let log: LogHandler
     private let hasSaidWhy = Flag()
+    /// When HTTP was last asked (uptime).
+    private let lastQuestion = Mutex<Duration?>(nil)
 
-    init(client: PRSNLClient, kind: @escaping @Sendable () -> ProbeKind, log: @escaping LogHandler) {
+    /// Between two questions that are asked although nothing came back ahead of them.
+    static let betweenQuestions: Duration = .seconds(60)
+
+    /// - Parameter aheadTo: where echoes and handshakes go; tests put something else in.
+    init(
+        client: PRSNLClient, time: TimeSource, kind: @escaping @Sendable () -> ProbeKind,
+        aheadTo: @escaping @Sendable (ServerAddress) -> String? = { $0.literal }, log: @escaping LogHandler
+    ) {
+        self.aheadTo = aheadTo
         self.client = client
+        self.time = time
         self.kind = kind
         self.log = log
     }
 
-    func run() async -> ProbeResult {
+    /// - Parameter byHand: A person wants to know: everything is asked.
+    func run(byHand: Bool = false) async -> ProbeResult {
         let wanted = kind()
         let peer = client.peer
-        let address = ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress).literal
+        let address = aheadTo(ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress))
         var result = ProbeResult(sent: wanted)
         if wanted != .http {
             if let address {
@@ -54,13 +69,21 @@ final class ServerProbe: Sendable {
                 result.note = "the address of \(peer.host) is not known yet"
             }
         }
-        guard result.error == nil else { return result }
+        guard result.error == nil || result.error?.code != .cancelled && (byHand || isQuestionDue) else {
+            return result
+        }
+        lastQuestion.withLock { $0 = time.uptime() }
         let ping = await client.ping()
         result.ping = ping
+        if result.error != nil, ping.error == nil { result.note = "nothing came back ahead, and the server answers" }
         result.error = ping.error?.userFacing
         result.address = ping.address ?? result.address
         result.total += ping.total
         return result
+    }
+
+    private var isQuestionDue: Bool {
+        lastQuestion.withLock { $0.map { time.uptime() - $0 >= Self.betweenQuestions } ?? true }
     }
 
     private func goAhead(

@@ -47,6 +47,8 @@ public final class SyncEngine: Sendable {
     private let wakeup = Wakeup()
     private let policy = RetryPolicy()
 
+    /// From a pull that ended with the network to the next, so that nothing spins whatever the kernel says.
+    private static let afterOffline: Duration = .milliseconds(200)
     /// After a reconnect the outbox goes first, for this long at most.
     private static let longestHold: Duration = .seconds(30)
 
@@ -67,7 +69,7 @@ public final class SyncEngine: Sendable {
         puller = Puller(
             store: store, client: client, identity: identity, time: time, log: log, progress: { board.set($0) })
         let probe = ServerProbe(
-            client: client, kind: { [shared] in shared.value.withLock { $0.settings.probe } }, log: log)
+            client: client, time: time, kind: { [shared] in shared.value.withLock { $0.settings.probe } }, log: log)
         self.probe = probe
         let network = NetMonitor(
             source: source, client: client, probe: probe, time: time, random: random,
@@ -126,7 +128,7 @@ public final class SyncEngine: Sendable {
 
     /// Asks the server now, because somebody wants to know. Like any other answer, it tells whether the server can be used.
     public func ping() async -> ProbeResult {
-        let result = await probe.run()
+        let result = await probe.run(byHand: true)
         if let error = result.error {
             network.noteFailure(error, at: time.now())
         } else {
@@ -404,7 +406,8 @@ public final class SyncEngine: Sendable {
     private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         if failure.error.code == .offline {
-            // No failure of anybody's: its turn comes with the network.
+            // No failure of anybody's: its turn comes with the network, which may be there again already.
+            memory.schedule.closedUntil = max(memory.schedule.closedUntil, time.now().advanced(by: Self.afterOffline))
             return log(.info, .pull, "\(failure.endpoint): \(failure.logText)")
         }
         let now = time.now()

@@ -3,7 +3,7 @@ import PRSNLCore
 
 /// `prsnlctl ping`: the daemon asks the server, with its own settings and on its own way.
 enum PingCommand {
-    /// A name, a connection and an answer, each as slow as the configuration lets it be.
+    /// A name, a connection and an answer, each as slow as it usually may be.
     private static let patience: Duration = .seconds(120)
 
     static func run(_ context: CommandContext) throws(UserFacingError) -> ExitCode {

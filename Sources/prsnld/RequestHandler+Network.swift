@@ -29,7 +29,9 @@ extension RequestHandler {
         } else {
             report.failedPhase = "ahead"
         }
-        report.error = result.error.map(ErrorReport.init)
+        // Everybody may ask for the health: that it is fine does not mean that the server can be used.
+        let current = network.current
+        report.error = (result.error ?? (current.state == .online ? nil : current.reason)).map(ErrorReport.init)
         return report
     }
 
