@@ -22,12 +22,16 @@ struct ConnectivityRules: Sendable, Equatable {
         var isReturn = false
         /// A probe under way asks over a way that is gone.
         var isProbeStale = false
+        /// Connections lead over a way that is no longer taken.
+        var isOtherWay = false
     }
 
     /// A flapping link is not followed with more probes than this.
     static let betweenHintedProbes: Duration = .milliseconds(200)
-    /// While the way is the same, other changes of the network are a weak hint.
-    static let betweenWeakProbes: Duration = .seconds(1)
+    /// While nobody knows the way, any change of the network is a hint.
+    static let betweenVagueProbes: Duration = .seconds(1)
+    /// While the way is known and the same, other changes are a weak one: machines with containers have many.
+    static let betweenWeakProbes: Duration = .seconds(10)
     /// The kernel may be wrong about a way, by a carrier that is not needed for one: it is tried now and then.
     static let betweenOfflineProbes: Duration = .seconds(300)
 
@@ -61,10 +65,13 @@ struct ConnectivityRules: Sendable, Equatable {
             let isOtherWay = old != verdict && current.state != .unknown
             guard isOtherWay || hasChanged && current.state.isClosed else { return Outcome() }
             if isOtherWay { failures = 0 }
-            let pause = isOtherWay ? Self.betweenHintedProbes : Self.betweenWeakProbes
+            let pause =
+                isOtherWay
+                ? Self.betweenHintedProbes
+                : verdict.isKnown ? Self.betweenWeakProbes : Self.betweenVagueProbes
             let earliest = lastProbe.map { max(uptime, $0 + pause) } ?? uptime
             probeAt = min(probeAt ?? earliest, earliest)
-            return Outcome(isProbeStale: isOtherWay)
+            return Outcome(isProbeStale: isOtherWay, isOtherWay: isOtherWay && old.isKnown && verdict.isKnown)
         }
     }
 
@@ -87,6 +94,7 @@ struct ConnectivityRules: Sendable, Equatable {
         isReturning = true
         guard current.state != .unauthorized else { return }
         if case .unroutable = verdict { return }
+        failures = 0
         probeAt = uptime
     }
 
@@ -111,20 +119,22 @@ struct ConnectivityRules: Sendable, Equatable {
     mutating func noteAnswer(isProbe: Bool, at now: Timestamp) -> Outcome {
         if current.state == .offline, !isProbe { return Outcome() }
         if current.state == .unauthorized, isProbe { return Outcome() }
-        let was = current.state
         failures = 0
         probeAt = nil
         var outcome = set(.online, nil, at: now)
-        outcome.isReturn = isReturning || was == .unauthorized
+        outcome.isReturn = isReturning
         isReturning = false
         return outcome
     }
 
     /// A request or a probe has failed. What says nothing about the way to the server changes nothing.
     ///
-    /// - Parameter draw: from 0 to 1, at random.
+    /// - Parameters:
+    ///   - isGateway: A proxy in front of the server says that it does not answer.
+    ///   - draw: from 0 to 1, at random.
     mutating func noteFailure(
-        _ error: UserFacingError, isProbe: Bool, host: String, at now: Timestamp, uptime: Duration, draw: Double
+        _ error: UserFacingError, isProbe: Bool, isGateway: Bool = false, host: String, at now: Timestamp,
+        uptime: Duration, draw: Double
     ) -> Outcome {
         switch error.code {
         case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut:
@@ -133,7 +143,13 @@ struct ConnectivityRules: Sendable, Equatable {
         case .unauthorized, .forbidden, .needsLogin, .accountChanged:
             probeAt = nil
             return set(.unauthorized, error, at: now)
-        case .notFound, .invalidInput, .conflict, .rateLimited, .serverError, .serviceUnavailable:
+        case .serviceUnavailable where isGateway:
+            return fail((.unreachable, error), isProbe, at: now, uptime, draw)
+        case .notFound, .invalidInput, .conflict:
+            // PRSNL lets everybody ask for the health.
+            return isProbe
+                ? fail((.portal, error), isProbe, at: now, uptime, draw) : noteAnswer(isProbe: false, at: now)
+        case .rateLimited, .serverError, .serviceUnavailable:
             return noteAnswer(isProbe: isProbe, at: now)
         case .cutOff:
             return isProbe ? fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw) : Outcome()
@@ -170,7 +186,9 @@ struct ConnectivityRules: Sendable, Equatable {
         if !isProbe, current.state.isClosed, probeAt != nil { return set(next.state, next.reason, at: now) }
         failures += 1
         if isProbe { isReturning = true }
-        probeAt = uptime + ProbeBackoff.wait(failures: failures, draw: draw)
+        // What was ordered while a probe was under way is not put off by its failure.
+        let due = uptime + ProbeBackoff.wait(failures: failures, draw: draw)
+        probeAt = min(probeAt ?? due, due)
         return set(next.state, next.reason, at: now)
     }
 

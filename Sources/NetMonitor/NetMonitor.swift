@@ -7,7 +7,19 @@ import Synchronization
 /// While the server answers, nothing is asked: the requests of others are the proof, and their outcomes are told here.
 public final class NetMonitor: Sendable {
     /// Asks the server once. Throws what went wrong, `cancelled` where it was stopped.
-    public typealias Probe = @Sendable () async throws(UserFacingError) -> Void
+    public typealias Probe = @Sendable () async throws(Failure) -> Void
+
+    /// What went wrong with a request or a probe.
+    public struct Failure: Error, Sendable {
+        public var error: UserFacingError
+        /// A proxy in front of the server says that it does not answer (502, 503, 504).
+        public var isGateway: Bool
+
+        public init(_ error: UserFacingError, isGateway: Bool = false) {
+            self.error = error
+            self.isGateway = isGateway
+        }
+    }
 
     private struct State {
         var rules = ConnectivityRules()
@@ -25,7 +37,9 @@ public final class NetMonitor: Sendable {
         /// No request may go on, or may again.
         public var setOffline: @Sendable (Bool) -> Void = { _ in }
         /// `isReturn`: the server is back after it was away, so what failed for that may be tried at once.
-        public var changed: @Sendable (Connectivity, _ isReturn: Bool) -> Void = { _, _ in }
+        public var changed: @Sendable (_ old: Connectivity, _ new: Connectivity, _ isReturn: Bool) -> Void = {
+            _, _, _ in
+        }
         /// The clock was set, or the machine was asleep.
         public var clockStepped: @Sendable () -> Void = {}
 
@@ -115,7 +129,9 @@ public final class NetMonitor: Sendable {
     }
 
     /// A request has failed. What says nothing about the way to the server changes nothing.
-    public func noteFailure(_ error: UserFacingError, at now: Timestamp) { fail(error, isProbe: false, at: now) }
+    public func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
+        fail(failure, isProbe: isProbe, at: now)
+    }
 
     /// Somebody wants to know now: a probe goes out whatever the kernel says.
     public func probeNow() {
@@ -123,17 +139,19 @@ public final class NetMonitor: Sendable {
         wakeup.signal()
     }
 
-    private func fail(_ error: UserFacingError, isProbe: Bool, at now: Timestamp) {
+    private func fail(_ failure: Failure, isProbe: Bool, at now: Timestamp) {
         let draw = random.unit()
         let host = state.withLock { $0.address.host }
         apply {
-            $0.noteFailure(error, isProbe: isProbe, host: host, at: now, uptime: time.uptime(), draw: draw)
+            $0.noteFailure(
+                failure.error, isProbe: isProbe, isGateway: failure.isGateway, host: host, at: now,
+                uptime: time.uptime(), draw: draw)
         }
     }
 
     /// Changes the value, and tells everybody of it.
     private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
-        let (outcome, old, new, due, staleProbe) = state.withLock { state in
+        let (outcome, old, new, isDueNews, staleProbe) = state.withLock { state in
             let old = state.rules.current
             let oldDue = state.rules.probeAt
             let outcome = change(&state.rules)
@@ -145,7 +163,10 @@ public final class NetMonitor: Sendable {
                         reason: new.reason?.message))
                 if state.unsaved.count > Self.mostUnsaved { state.unsaved.removeFirst() }
             }
-            return (outcome, old, new, state.rules.probeAt != oldDue, outcome.isProbeStale ? state.probe : nil)
+            let due = state.rules.probeAt
+            // One that is overdue was slept through.
+            let isNews = due != oldDue || due.map { $0 <= time.uptime() } ?? false
+            return (outcome, old, new, isNews, outcome.isProbeStale ? state.probe : nil)
         }
         staleProbe?.cancel()
         if outcome.hasChanged {
@@ -155,12 +176,20 @@ public final class NetMonitor: Sendable {
                 telling.withLock { _ in followers.setOffline(current.state == .offline) }
             }
             report(old, new)
-            followers.changed(new, outcome.isReturn)
+            followers.changed(old, new, outcome.isReturn)
             source.setUrgent(new.state == .offline)
         } else if outcome.isReturn {
-            followers.withLock { $0 }.changed(new, true)
+            followers.withLock { $0 }.changed(old, new, true)
         }
-        if outcome.hasChanged || due { wakeup.signal() }
+        if outcome.isOtherWay {
+            // What is under way comes from an address, or over a link, that is perhaps gone.
+            let setOffline = followers.withLock { $0.setOffline }
+            telling.withLock { _ in
+                setOffline(true)
+                setOffline(current.state == .offline)
+            }
+        }
+        if outcome.hasChanged || isDueNews { wakeup.signal() }
     }
 
     private func report(_ old: Connectivity, _ new: Connectivity) {
@@ -249,21 +278,22 @@ public final class NetMonitor: Sendable {
         while !Task.isCancelled {
             let uptime = time.uptime()
             var wait: Duration = .seconds(86_400)
-            if state.withLock({ !$0.unsaved.isEmpty }) {
-                let at = savedAt.map { $0 + Self.betweenSaves } ?? uptime
-                if at <= uptime {
-                    savedAt = uptime
-                    await saveTransitions()
-                } else {
-                    wait = at - uptime
-                }
-            }
             if let due = state.withLock({ $0.rules.probeAt }) {
                 if due <= uptime {
                     await ask()
                     continue
                 }
-                wait = min(wait, due - uptime)
+                wait = due - uptime
+            }
+            if state.withLock({ !$0.unsaved.isEmpty }) {
+                let at = savedAt.map { $0 + Self.betweenSaves } ?? uptime
+                if at <= uptime {
+                    savedAt = uptime
+                    await saveTransitions()
+                    continue
+                } else {
+                    wait = min(wait, at - uptime)
+                }
             }
             await wakeup.wait(atMost: wait, time: time)
         }
@@ -289,12 +319,13 @@ public final class NetMonitor: Sendable {
         let now = time.now()
         switch result {
         case .success: noteProbe(at: now)
-        case .failure(let error as UserFacingError): fail(error, isProbe: true, at: now)
+        case .failure(let failure as Failure): fail(failure, isProbe: true, at: now)
         case .failure: break
         }
     }
 
-    private func saveTransitions() async {
+    /// Writes what is not in the file yet.
+    public func saveTransitions() async {
         let unsaved = state.withLock { state in
             defer { state.unsaved = [] }
             return state.unsaved

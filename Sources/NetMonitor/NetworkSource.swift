@@ -51,6 +51,10 @@ public enum RouteVerdict: Sendable, Equatable {
     /// The server has a name that was never resolved, or leads elsewhere now. `hasNetwork`: some address other than this
     /// machine's own can be reached.
     case notKnown(hasNetwork: Bool)
+
+    var isKnown: Bool {
+        if case .notKnown = self { false } else { true }
+    }
 }
 
 /// What the kernel says about the network: the real one, a scripted one in tests, or nothing at all.

@@ -33,6 +33,12 @@ extension APIError: UserFacing {
         }
     }
 
+    /// A proxy in front of the server says that it does not answer: 502, 503 or 504, neither in PRSNL's own words nor with a
+    /// wait, which would be kept.
+    public var isGateway: Bool {
+        if case .serviceUnavailable(_, retryAfter: nil) = kind { !isPRSNLError } else { false }
+    }
+
     /// How long the server asks to be left alone, where it does.
     public var retryAfter: Duration? {
         switch kind {

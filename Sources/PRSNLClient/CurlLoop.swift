@@ -98,10 +98,15 @@ final class CurlLoop: Sendable {
 
     /// Ends what is under way with `offline` and takes nothing but probes, until it is lifted.
     func setOffline(_ isOffline: Bool) {
-        inbox.withLock { inbox in
+        let unsent = inbox.withLock { inbox -> [Job] in
             inbox.isOffline = isOffline
-            if isOffline { inbox.work.isOffline = true }
+            guard isOffline else { return [] }
+            inbox.work.isOffline = true
+            let unsent = inbox.work.jobs.filter { !$0.request.isProbe }
+            inbox.work.jobs.removeAll { !$0.request.isProbe }
+            return unsent
         }
+        for job in unsent { job.continuation.resume(returning: .offlineUnsent) }
         if isOffline { wake() }
     }
 

@@ -23,6 +23,7 @@ public final class PRSNLClient: Sendable {
         /// Pauses before a GET is repeated, to be ended when the network goes away.
         var pauses: [UInt64: Task<Void, Never>] = [:]
         var lastPause: UInt64 = 0
+        var isOffline = false
     }
 
     /// - Parameters:
@@ -110,8 +111,11 @@ public final class PRSNLClient: Sendable {
     /// that nobody waits for a timeout; probes are let through.
     public func setOffline(_ isOffline: Bool) {
         loop.setOffline(isOffline)
-        guard isOffline else { return }
-        for pause in memory.withLock({ $0.pauses.values.map(\.self) }) { pause.cancel() }
+        let pauses = memory.withLock { memory in
+            memory.isOffline = isOffline
+            return isOffline ? Array(memory.pauses.values) : []
+        }
+        for pause in pauses { pause.cancel() }
     }
 
     // MARK: Decoding
@@ -174,6 +178,7 @@ public final class PRSNLClient: Sendable {
         let id = memory.withLock { memory in
             memory.lastPause += 1
             memory.pauses[memory.lastPause] = nap
+            if memory.isOffline { nap.cancel() }
             return memory.lastPause
         }
         await withTaskCancellationHandler {

@@ -266,13 +266,16 @@ extension Store {
     }
 
     /// The wall clock was set by `step`, forward is positive: what was to wait waits as long as before, neither for ever nor
-    /// all due at once.
+    /// all due at once; what was due is due. What was written since the step is by the new clock already.
     public func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
         let before = now.advanced(by: .zero - step)
         let waiting = try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare(
-                "SELECT id, next_attempt_at FROM outbox WHERE ended_at IS NULL AND next_attempt_at > ?"
-            ).bind(before)
+                """
+                SELECT id, next_attempt_at FROM outbox
+                WHERE ended_at IS NULL AND next_attempt_at > ?1 AND coalesce(last_attempt_at, accepted_at) <= ?2
+                """
+            ).bind(step < .zero ? .earliest : before).bind(step < .zero ? .latest : before)
             var waiting: [(id: Int64, at: Timestamp)] = []
             while try rows.step() {
                 if let at = rows.timestamp(1) { waiting.append((rows.int64(0), at)) }

@@ -11,8 +11,8 @@ extension NetMonitor {
         let peer = client.peer
         self.init(
             source: source, address: ServerAddress(host: peer.host, port: peer.port),
-            probe: { () async throws(UserFacingError) in
-                if let error = await probe.run().error { throw error }
+            probe: { () async throws(Failure) in
+                if let failure = await probe.run().failure { throw failure }
             },
             lastAddress: { client.lastAddress }, save: save, time: time, random: random, log: log)
     }

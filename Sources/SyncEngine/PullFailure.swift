@@ -18,6 +18,8 @@ struct PullFailure: Error, Sendable {
     var endpoint: String
     /// What happened, without the server's own words: these may hold a title.
     var logText: String
+    /// A proxy in front of the server says that it does not answer.
+    var isGateway = false
     /// What was committed before it.
     var changes = Puller.Changes()
 
@@ -30,6 +32,7 @@ struct PullFailure: Error, Sendable {
 
     init(_ error: APIError) {
         self.init(error.userFacing, verdict: Self.verdict(of: error), endpoint: error.endpoint)
+        isGateway = error.isGateway
         if let status = error.status, !(200..<300).contains(status) {
             logText = "HTTP status \(status). \(error.userFacing.recoverySuggestion)"
         }

@@ -402,7 +402,7 @@ extension Replayer {
     private func slowDown(_ kind: OutboxEntry.Kind, after error: APIError, _ memory: inout Memory) {
         let failure = PullFailure(error)
         guard !failure.concernsEverything else { return pause(after: failure, &memory) }
-        network.noteFailure(failure.error, at: time.now())
+        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
         slowDown(kind, &memory)
     }
 

@@ -78,6 +78,13 @@ final class Replayer: Sendable {
         var until: Duration
         /// When the loop meant to wake up: what passes long after that was spent asleep, with the whole machine.
         var wakesAt: Duration
+        /// Counted and not yet in the file.
+        var passed: Duration = .zero
+
+        mutating func advance(to uptime: Duration, asOf state: Connectivity.State) {
+            if state == .online { passed += min(uptime - until, max(wakesAt - until, .zero) + .seconds(60)) }
+            until = uptime
+        }
     }
 
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
@@ -244,14 +251,19 @@ final class Replayer: Sendable {
     /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
     /// they are not older than they are.
     func countReachable() async {
-        let uptime = time.uptime()
+        countReachable(asOf: network.current.state)
         let passed = counting.withLock { counting -> Duration in
-            let passed = uptime - counting.until
-            guard passed >= .seconds(1) else { return .zero }
-            defer { counting.until = uptime }
-            return min(passed, max(counting.wakesAt - counting.until, .zero) + .seconds(60))
+            guard counting.passed >= .seconds(1) else { return .zero }
+            defer { counting.passed = .zero }
+            return counting.passed
         }
-        if passed > .zero, network.current.state == .online { await store.noteReachable(passed) }
+        if passed > .zero { await store.noteReachable(passed) }
+    }
+
+    /// Adds what has passed in that state, which ends now or goes on.
+    func countReachable(asOf state: Connectivity.State) {
+        let uptime = time.uptime()
+        counting.withLock { $0.advance(to: uptime, asOf: state) }
     }
 
     // MARK: Being let in
@@ -269,9 +281,11 @@ final class Replayer: Sendable {
         if let proof = memory.proof, proof.credentials == credentials, time.uptime() - proof.at < Self.proofLife {
             return dialect
         }
-        try await identity.prove(counting: RequestCounter())
+        let requests = RequestCounter()
+        try await identity.prove(counting: requests)
         memory.proof = (credentials, time.uptime())
-        noteAnswer(&memory)
+        // Where there is no account to be proven, nothing was asked.
+        if requests.count > 0 { noteAnswer(&memory) }
         return dialect
     }
 
@@ -291,7 +305,7 @@ final class Replayer: Sendable {
         memory.unanswered += 1
         let now = time.now()
         let uptime = time.uptime()
-        network.noteFailure(failure.error, at: now)
+        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
         let wait: Duration
         switch failure.verdict {
         case .retry(after: let asked?):

@@ -18,6 +18,13 @@ public struct ProbeResult: Sendable {
     /// From the first packet to the end.
     public var total: Duration = .zero
 
+    /// What it says of the server; `nil` where PRSNL has answered, be it that it is not well.
+    var failure: NetMonitor.Failure? {
+        guard let error else { return nil }
+        if let answer = ping?.error, answer.isPRSNLError { return nil }
+        return NetMonitor.Failure(error, isGateway: ping?.error?.isGateway ?? false)
+    }
+
     public init(sent: ProbeKind) { self.sent = sent }
 }
 

@@ -97,14 +97,15 @@ public final class SyncEngine: Sendable {
             })
         network.follow { followers in
             followers.setOffline = { client.setOffline($0) }
-            followers.changed = { [shared, wakeup, replayer] (connectivity: Connectivity, isReturn: Bool) in
+            followers.changed = { [shared, wakeup, replayer] old, new, isReturn in
+                replayer.countReachable(asOf: old.state)
                 if isReturn {
                     shared.value.withLock { shared in
                         shared.hasReturned = true
                         shared.holdsUntil = time.uptime() + Self.longestHold
                     }
                     replayer.noteReturn()
-                } else if !connectivity.state.isClosed {
+                } else if !new.state.isClosed {
                     replayer.wake(byHand: false)
                 }
                 wakeup.signal()
@@ -129,8 +130,8 @@ public final class SyncEngine: Sendable {
     /// Asks the server now, because somebody wants to know. Like any other answer, it tells whether the server can be used.
     public func ping() async -> ProbeResult {
         let result = await probe.run(byHand: true)
-        if let error = result.error {
-            network.noteFailure(error, at: time.now())
+        if let failure = result.failure {
+            network.noteFailure(failure, isProbe: true, at: time.now())
         } else {
             network.noteProbe(at: time.now())
         }
@@ -264,6 +265,8 @@ public final class SyncEngine: Sendable {
         await remember(&memory)
         memory.isOnce = true
         network.begin()
+        // The kernel may be wrong about the way; nobody asks again later.
+        if network.current.state == .offline { _ = await ping() }
         await distrustClock(&memory)
         await replayer.drain()
         let request = SyncRequest(full: full)
@@ -274,6 +277,7 @@ public final class SyncEngine: Sendable {
                 result.add(await attempt(next.work, &memory, request: request, manners: .none))
             }
         }
+        await network.saveTransitions()
         await stop(memory)
         return result
     }
@@ -411,7 +415,7 @@ public final class SyncEngine: Sendable {
             return log(.info, .pull, "\(failure.endpoint): \(failure.logText)")
         }
         let now = time.now()
-        network.noteFailure(failure.error, at: now)
+        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
         let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head

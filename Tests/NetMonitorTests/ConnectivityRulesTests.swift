@@ -181,7 +181,8 @@ import Testing
         #expect(rules.noteAnswer(isProbe: true, at: now) == ConnectivityRules.Outcome())
         _ = look(&rules, otherWay, after: .seconds(1))
         #expect(rules.current.state == .unauthorized && rules.probeAt == nil)
-        #expect(rules.noteAnswer(isProbe: false, at: now).isReturn)
+        // No return: a server that lets us read and not write would be asked for both without a pause.
+        #expect(rules.noteAnswer(isProbe: false, at: now) == .init(hasChanged: true))
     }
 
     @Test func wakingUpProbesAtOnceUnlessThereIsNoWay() {
@@ -208,6 +209,62 @@ import Testing
         #expect(rules.current.state == .online)
         _ = look(&rules, .unroutable(reason: "v0: down"), after: .seconds(401))
         #expect(rules.current.state == .offline)
+    }
+
+    @Test func aHintDuringAProbeIsFollowedAfterIt() {
+        var rules = online()
+        _ = fail(&rules, isProbe: false)
+        for second in 1...8 {
+            rules.beginProbe(uptime: .seconds(second))
+            _ = fail(&rules, after: .seconds(second))
+        }
+        rules.beginProbe(uptime: .seconds(100))
+        rules.wake(uptime: .seconds(103))
+        _ = fail(&rules, after: .seconds(110))
+        #expect(rules.probeAt == .seconds(103))
+    }
+
+    @Test func aGatewayWhoseServerIsGoneIsProbed() {
+        var rules = online()
+        let error = UserFacingError(.serviceUnavailable, "Service temporarily unavailable: Bad Gateway.")
+        func answer(_ isGateway: Bool, isProbe: Bool) {
+            _ = rules.noteFailure(
+                error, isProbe: isProbe, isGateway: isGateway, host: "prsnl.example", at: now, uptime: .zero, draw: 1)
+        }
+        // PRSNL itself asks for patience.
+        answer(false, isProbe: false)
+        #expect(rules.current.state == .online && rules.probeAt == nil)
+        answer(true, isProbe: false)
+        #expect(rules.current.state == .unreachable && rules.probeAt != nil)
+        rules.beginProbe(uptime: .seconds(1))
+        answer(true, isProbe: true)
+        #expect(rules.current.state == .unreachable)
+        #expect(rules.noteAnswer(isProbe: true, at: now).isReturn)
+    }
+
+    @Test func linksThatComeAndGoElsewhereAreAWeakHint() {
+        var rules = online()
+        _ = fail(&rules, isProbe: false)
+        var probes = 0
+        for tenth in 1...3_000 {
+            let uptime = Duration.milliseconds(100 * tenth)
+            _ = look(&rules, way, after: uptime)
+            if let due = rules.probeAt, due <= uptime {
+                probes += 1
+                rules.beginProbe(uptime: uptime)
+                _ = fail(&rules, after: uptime)
+            }
+        }
+        #expect(probes <= 35)
+    }
+
+    @Test func connectionsOverAnotherWayAreEnded() {
+        var rules = online()
+        #expect(look(&rules, otherWay).isOtherWay)
+        #expect(!look(&rules, otherWay).isOtherWay)
+        // Where the way was not known, it has not changed.
+        var vague = online(over: .notKnown(hasNetwork: true))
+        #expect(!look(&vague, way).isOtherWay)
     }
 
     @Test func theNewestReasonStandsAndTheTimeIsThatOfTheState() {

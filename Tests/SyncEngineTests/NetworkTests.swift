@@ -171,9 +171,16 @@ import Testing
     @Test func onceEndsAtOnceWithoutAWay() async throws {
         let fixture = try await fixture()
         let down = ScriptedNetwork(isUp: false)
+        fixture.server.refuseConnections()
         let result = try await fixture.withEngine(source: down.source) { engine, _ in await engine.runOnce() }
         #expect(result.problem?.code == .offline)
         #expect(fixture.server.requests().isEmpty)
+        #expect(try StoreReader(path: fixture.path).connectivityHistory().map(\.state) == [.offline])
+        // The server's answer is the truth.
+        try fixture.server.acceptConnections()
+        let other = ScriptedNetwork(isUp: false)
+        let second = try await fixture.withEngine(source: other.source) { engine, _ in await engine.runOnce() }
+        #expect(second.problem == nil)
     }
 
     @Test func wakingUpPullsAtOnce() async throws {
@@ -209,6 +216,99 @@ import Testing
                 try fixture.query("SELECT next_attempt_at FROM outbox") == due.advanced(by: step).description
             }
             #expect(try fixture.query("SELECT attempts FROM outbox") == "1")
+        }
+    }
+
+    @Test func aServerThatRefusesWritesAloneIsNotAskedWithoutAPause() async throws {
+        let fixture = try await fixture()
+        _ = fixture.server.script(
+            .answer(status: 403, body: #"{"error":"Forbidden"}"#), on: .capture, times: .max)
+        try await fixture.accept(.url("https://example.org/1"))
+        fixture.time.stand()
+        let hour = Duration.seconds(3_600)
+        try await running(fixture) { engine, _ in
+            try await eventually("the write to be refused") { engine.network.current.state == .unauthorized }
+            try await eventually("the pull to end") { engine.state.activity == .idle }
+            fixture.time.stop(after: hour) {}
+            try await eventually("an hour to pass") { fixture.time.elapsed >= hour }
+        }
+        // Once at first, and once after each poll.
+        #expect(fixture.server.requests(.capture).count <= 14)
+        #expect(try fixture.query("SELECT attempts || state FROM outbox") == "0queued")
+    }
+
+    @Test func whatWasDueStaysDueWhenTheClockIsSetBack() async throws {
+        let fixture = try await fixture()
+        fixture.time.stand()
+        try await running(fixture) { engine, store in
+            try await state(engine, becomes: .online)
+            network.goDown()
+            try await state(engine, becomes: .offline)
+            _ = try await store.accept([.url("https://example.org/1")], now: fixture.time.now)
+            engine.writesAccepted()
+            fixture.time.stepClock(by: .seconds(-3_600))
+            network.tellClock(.stepped(.seconds(-3_600)))
+            network.comeUp()
+            try await eventually("the write to be delivered") { try fixture.states() == [.delivered] }
+            #expect(fixture.time.elapsed == .zero)
+        }
+    }
+
+    @Test func timeWithoutANetworkIsNoAge() async throws {
+        let fixture = try await fixture()
+        _ = fixture.server.script(.answer(status: 500), on: .change, times: .max)
+        fixture.time.stand()
+        let id = fixture.server.items()[0].id
+        try await running(fixture) { engine, store in
+            try await state(engine, becomes: .online)
+            _ = try await store.accept([.delete(item: id)], now: fixture.time.now)
+            engine.writesAccepted()
+            try await eventually("the first attempt to fail") {
+                try fixture.query("SELECT attempts || state FROM outbox") == "1queued"
+            }
+            network.goDown()
+            try await state(engine, becomes: .offline)
+            fixture.time.advance(by: .seconds(36_000))
+            network.comeUp()
+            try await state(engine, becomes: .online)
+            await engine.countReachable()
+            let age = try await store.outboxEntries([1])[0].reachableAge
+            #expect(age < .seconds(60))
+        }
+    }
+
+    @Test func anotherWayEndsWhatIsUnderWayOverTheOldOne() async throws {
+        let fixture = try await fixture()
+        fixture.time.stand()
+        try await running(fixture) { engine, _ in
+            try await state(engine, becomes: .online)
+            try await eventually("the first pull to end") { engine.state.activity == .idle }
+            fixture.server.addNew()
+            let held = fixture.server.script(.hold, on: .timeline)
+            let count = fixture.server.requests(.timeline).count
+            let sync = Task { await engine.sync(SyncRequest()) }
+            try await fixture.server.waitForRequest(.timeline, count: count + 1)
+            network.changeWay()
+            #expect(await sync.value.problem?.code == .offline)
+            held.release()
+            #expect(await engine.sync(SyncRequest()).problem == nil)
+            #expect(engine.network.current.state == .online)
+        }
+    }
+
+    @Test func aServerBehindAGatewayIsFoundToBeBack() async throws {
+        let fixture = try await fixture()
+        let gone = fixture.server.script(.answer(status: 502, body: "<html>Bad Gateway</html>"), on: .any, times: .max)
+        fixture.time.stand()
+        try await running(fixture) { engine, _ in
+            try await timePasses(fixture, until: .seconds(200))
+            try await eventually("time to pass") { fixture.time.elapsed >= .seconds(200) }
+            #expect(engine.network.current.state == .unreachable)
+            fixture.server.removeFaults()
+            _ = gone
+            fixture.server.addNew()
+            fixture.time.stop(after: .seconds(261)) {}
+            try await eventually("the new item to be there") { try fixture.query("SELECT live FROM copy") == "6" }
         }
     }
 
