@@ -55,7 +55,7 @@ enum NetCommand {
             } catch {
                 if error.code == .cancelled { return .fine }
                 guard error.code == .daemonNotRunning, !isFirst else { throw error }
-                context.say("the connection has ended: the daemon has stopped, or its lines were not read fast enough")
+                context.say("the daemon has stopped, or its lines were read too slowly")
                 return .daemonNotRunning
             }
             guard case .netChange(let change) = reply else { throw reply.unexpected() }

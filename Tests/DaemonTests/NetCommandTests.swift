@@ -135,7 +135,7 @@ import Testing
         #expect(first.contains(" UTC  online"), "\(first)")
         #expect(try await daemon.terminate() == .status(0))
         #expect(try await watch.waitForExit() == .status(3))
-        #expect(watch.stderr == "prsnlctl: the connection has ended: the daemon has stopped, or its lines were not read fast enough\n")
+        #expect(watch.stderr == "prsnlctl: the daemon has stopped, or its lines were read too slowly\n")
     }
 
     private func change(_ line: String) throws -> NetChange {
