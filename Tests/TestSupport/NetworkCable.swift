@@ -45,10 +45,15 @@ public final class NetworkCable: Sendable {
         self.family = family
         near = try NetworkNamespace()
         far = try NetworkNamespace()
-        for network in [near, far] { try Self.skipAddressDetection(network) }
-        // An IPv6 address of one's own takes two seconds to be checked for doubles, and a network without such is to be
-        // one: no family but the one that the test is about.
-        if family == .ipv4 { for network in [near, far] { try Self.disableIPv6(network) } }
+        for network in [near, far] {
+            switch family {
+            // A network without IPv6 is to be one: no family but the one that the test is about. Whatever has none has no
+            // such file.
+            case .ipv4: try Self.setIPv6(network, "disable_ipv6", "1", isNeeded: false)
+            // An address of one's own takes two seconds to be checked for doubles.
+            case .ipv6: try Self.setIPv6(network, "accept_dad", "0")
+            }
+        }
         let far = try far.perform { try Self.ownNamespace() }
         try near.run(
             "ip", "link", "add", Self.nearLink, "type", "veth", "peer", "name", Self.farLink, "netns", far)
@@ -102,12 +107,17 @@ public final class NetworkCable: Sendable {
         }
     }
 
-    /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed no
-    /// more.
+    /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed from
+    /// outside only.
     public func refuseNetlink() throws {
         try near.perform {
             guard prsnl_refuse_netlink() == 0 else { throw Self.failure("seccomp") }
         }
+    }
+
+    /// Runs a program in the near network and from a thread that nothing was refused.
+    public func runFromOutside(_ program: String, _ arguments: String...) throws {
+        try far.run("nsenter", ["--net=\(try near.path)", program] + arguments)
     }
 
     // MARK: The far end
