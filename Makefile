@@ -85,7 +85,11 @@ format: setup-build
 .PHONY: test
 test: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter "$(FILTER)") 2>&1 | tee $(TEST_LOG)
+	@status=0; \
+	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter "$(FILTER)") 2>&1 \
+	    | tee $(TEST_LOG) || status=$$?; \
+	echo "$$(grep -acE '➜ +Test .* skipped' $(TEST_LOG)) tests were skipped, each with its reason above"; \
+	exit $$status
 
 .PHONY: check
 check: lint build test demo

@@ -8,7 +8,7 @@ final class ListenerLoop {
     private let hints: NetlinkSocket?
     private let board: NetworkBoard
     private let log: LogHandler
-    private let alarm = ClockAlarm()
+    private let alarm: ClockAlarm
     private var clocks: ClockWatch
     private var schedule = LookSchedule()
     private var lastLook: Duration
@@ -21,6 +21,7 @@ final class ListenerLoop {
         self.hints = hints
         self.board = board
         self.log = log
+        alarm = ClockAlarm(kernel.clockAlarm())
         clocks = ClockWatch(kernel.clocks())
         lastLook = Self.now()
         if hints != nil { schedule.looked(at: lastLook, cost: .zero, isComplete: isKnown) }
@@ -99,12 +100,15 @@ final class ListenerLoop {
 
 /// A descriptor that becomes readable when the wall clock is set or the machine wakes up (TFD_TIMER_CANCEL_ON_SET of
 /// timerfd_create(2)). Costs no wake-up until then.
-private final class ClockAlarm {
+final class ClockAlarm {
     /// -1, which poll(2) skips, where the kernel has none left; then the clock is not watched.
     let descriptor: Int32
 
-    init() {
-        descriptor = timerfd_create(CLOCK_REALTIME, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))
+    static func timer() -> Int32 { timerfd_create(CLOCK_REALTIME, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) }
+
+    /// - Parameter descriptor: Closed with the alarm. Where it is no timer, somebody else makes it readable.
+    init(_ descriptor: Int32 = ClockAlarm.timer()) {
+        self.descriptor = descriptor
         arm()
     }
 

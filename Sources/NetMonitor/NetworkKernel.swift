@@ -5,6 +5,8 @@ struct NetworkKernel: Sendable {
     /// The state now.
     var snapshot: @Sendable () throws(NetlinkSocket.Failure) -> NetworkSnapshot
     var clocks: @Sendable () -> ClockReading
+    /// A descriptor, from then on the listener's, that becomes readable when the clocks are worth a look; -1 for none.
+    var clockAlarm: @Sendable () -> Int32 = ClockAlarm.timer
     /// How often to look where the kernel does not tell.
     var pollEvery: Duration = .seconds(60)
     /// The same while a change is waited for.

@@ -88,8 +88,12 @@ final class NetworkScene: Sendable {
     }
 
     @discardableResult
-    func waitFor(state: String) async throws -> StatusReport.Connectivity {
-        let report = try await waitFor("the state \(state)") { $0.daemon?.connectivity?.state == state }
+    func waitFor(
+        state: String, within deadline: Duration = generousDeadline
+    ) async throws -> StatusReport.Connectivity {
+        let report = try await waitFor("the state \(state)", within: deadline) {
+            $0.daemon?.connectivity?.state == state
+        }
         return try #require(report.daemon?.connectivity)
     }
 
@@ -114,14 +118,15 @@ final class NetworkScene: Sendable {
     ///   - state: the one in between.
     ///   - codes: of its reason.
     ///   - reason: words of its reason.
+    ///   - deadline: for the daemon to notice.
     ///   - asksFirst: there is no event for the kernel to tell, so that only the capture makes the daemon notice.
     func awayAndBack(
-        state: String, codes: [ErrorCode], reason: String = "", asksFirst: Bool = false, leave: () throws -> Void,
-        comeBack: () throws -> Void
+        state: String, codes: [ErrorCode], reason: String = "", asksFirst: Bool = false,
+        within deadline: Duration = generousDeadline, leave: () throws -> Void, comeBack: () throws -> Void
     ) async throws {
         try leave()
         if asksFirst { try await capture() }
-        let away = try await waitFor(state: state)
+        let away = try await waitFor(state: state, within: deadline)
         let said = try #require(away.reason, "\(away)")
         #expect(codes.map(\.rawValue).contains(said.code), "\(said)")
         #expect(reason.isEmpty || said.message.contains(reason), "\(said)")

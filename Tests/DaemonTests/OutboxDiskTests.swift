@@ -34,7 +34,7 @@ import Testing
 
     // MARK: No space
 
-    @Test(.enabled(if: TinyDisk.canBeMade), arguments: [true, false])
+    @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"), arguments: [true, false])
     func aFullDiskRefusesWritesAndDamagesNothing(isDaemonRunning: Bool) async throws {
         let disk = try TinyDisk()
         let fixture = try await fixture(on: disk)
@@ -73,7 +73,7 @@ import Testing
         #expect(try await integrity(fixture) == "ok\n")
     }
 
-    @Test(.enabled(if: TinyDisk.canBeMade))
+    @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
     func manyLinesEndWhereTheDiskIsFullAndTheLineIsNamed() async throws {
         let disk = try TinyDisk(megabytes: 32)
         let fixture = try await fixture(on: disk)
@@ -93,7 +93,7 @@ import Testing
         #expect(try await integrity(fixture) == "ok\n")
     }
 
-    @Test(.enabled(if: TinyDisk.canBeMade), arguments: [false, true])
+    @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"), arguments: [false, true])
     func anAnswerThatCannotBeWrittenIsNotForgotten(isKilled: Bool) async throws {
         let disk = try TinyDisk()
         let fixture = try await fixture(on: disk)
@@ -116,7 +116,7 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
-    @Test(.enabled(if: TinyDisk.canBeMade))
+    @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
     func aReadOnlyFileSystemTakesNoWrites() async throws {
         let disk = try TinyDisk()
         let fixture = try await fixture(on: disk)
@@ -223,7 +223,9 @@ import Testing
 
     // MARK: Owners
 
-    @Test(.enabled(if: geteuid() == 0), arguments: [0o700, 0o755] as [mode_t])
+    @Test(
+        .enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a user of its own"),
+        arguments: [0o700, 0o755] as [mode_t])
     func anotherUserIsToldWhatToType(mode: mode_t) async throws {
         let fixture = try await fixture()
         let folder = Folder.containing(fixture.database)
@@ -238,7 +240,7 @@ import Testing
         #expect(try total(fixture) == 0)
     }
 
-    @Test(.enabled(if: geteuid() == 0))
+    @Test(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a user of its own"))
     func rootWritesAsTheOwner() async throws {
         let fixture = try await fixture()
         let folder = Folder.containing(fixture.database)
@@ -255,7 +257,7 @@ import Testing
         #expect(try total(fixture) == 1)
     }
 
-    @Test(.enabled(if: geteuid() == 0))
+    @Test(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a user of its own"))
     func aFileThatItsOwnerMayNotWriteTakesNothing() async throws {
         let fixture = try await fixture()
         let folder = Folder.containing(fixture.database)

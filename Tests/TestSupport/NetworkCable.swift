@@ -21,14 +21,32 @@ public final class NetworkCable: Sendable {
         var farWithPrefix: String { farAddress + (self == .ipv4 ? "/32" : "/128") }
     }
 
-    /// Why there can be none here; `nil` where there can.
+    /// Why there can be none here; `nil` where there can. What the tests use is tried once, because kernels are built
+    /// without this or that.
     public static let obstacle: String? = {
-        do {
-            _ = try NetworkNamespace()
-            return nil
-        } catch {
-            return "networks of a test's own need root (\(error))"
+        let network: NetworkNamespace
+        do { network = try NetworkNamespace() } catch {
+            return "networks of a test's own need root and ip(8) (\(error))"
         }
+        let chain = "add table inet try; add chain inet try"
+        let parts: [(name: String, command: [String])] = [
+            ("veth links", ["ip", "link", "add", "try0", "type", "veth", "peer", "name", "try1"]),
+            (
+                "tc(8) with tbf",
+                ["tc", "qdisc", "add", "dev", "try1", "root", "tbf", "rate", "1mbit", "burst", "4kb", "latency", "2s"]
+            ),
+            ("nft(8) with filters", ["nft", "\(chain) in { type filter hook input priority 0; }"]),
+            ("nft(8) with numgen", ["nft", "add rule inet try in numgen random mod 100 < 35 drop"]),
+            ("nft(8) with nat", ["nft", "\(chain) portal { type nat hook prerouting priority -100; }"]),
+            ("nft(8) with redirect", ["nft", "add rule inet try portal tcp dport 1 redirect to :2"]),
+            ("nsenter(1)", ["nsenter", "--version"]),
+        ]
+        for part in parts {
+            do { try network.run(part.command[0], Array(part.command.dropFirst())) } catch {
+                return "this machine has no \(part.name) (\(error))"
+            }
+        }
+        return nil
     }()
 
     /// In CI nothing is skipped: what cannot be made there fails.
@@ -45,10 +63,15 @@ public final class NetworkCable: Sendable {
         self.family = family
         near = try NetworkNamespace()
         far = try NetworkNamespace()
-        for network in [near, far] { try Self.skipAddressDetection(network) }
-        // An IPv6 address of one's own takes two seconds to be checked for doubles, and a network without such is to be
-        // one: no family but the one that the test is about.
-        if family == .ipv4 { for network in [near, far] { try Self.disableIPv6(network) } }
+        for network in [near, far] {
+            switch family {
+            // A network without IPv6 is to be one: no family but the one that the test is about. Whatever has none has no
+            // such file.
+            case .ipv4: try Self.setIPv6(network, "disable_ipv6", "1", isNeeded: false)
+            // An address of one's own takes two seconds to be checked for doubles.
+            case .ipv6: try Self.setIPv6(network, "accept_dad", "0")
+            }
+        }
         let far = try far.perform { try Self.ownNamespace() }
         try near.run(
             "ip", "link", "add", Self.nearLink, "type", "veth", "peer", "name", Self.farLink, "netns", far)
@@ -102,12 +125,17 @@ public final class NetworkCable: Sendable {
         }
     }
 
-    /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed no
-    /// more.
+    /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed from
+    /// outside only.
     public func refuseNetlink() throws {
         try near.perform {
             guard prsnl_refuse_netlink() == 0 else { throw Self.failure("seccomp") }
         }
+    }
+
+    /// Runs a program in the near network and from a thread that nothing was refused.
+    public func runFromOutside(_ program: String, _ arguments: String...) throws {
+        try far.run("nsenter", ["--net=\(try near.path)", program] + arguments)
     }
 
     // MARK: The far end
@@ -163,17 +191,12 @@ public final class NetworkCable: Sendable {
         return "\(String(cString: thread))/ns/net"
     }
 
-    private static func skipAddressDetection(_ network: NetworkNamespace) throws {
-        try setIPv6(network, "accept_dad", "0")
-    }
-
-    private static func disableIPv6(_ network: NetworkNamespace) throws {
-        try setIPv6(network, "disable_ipv6", "1")
-    }
-
     /// For all links that are made from now on.
-    private static func setIPv6(_ network: NetworkNamespace, _ name: String, _ value: String) throws {
-        try network.run("sh", "-c", "echo \(value) >/proc/sys/net/ipv6/conf/default/\(name)")
+    private static func setIPv6(
+        _ network: NetworkNamespace, _ name: String, _ value: String, isNeeded: Bool = true
+    ) throws {
+        let file = "/proc/sys/net/ipv6/conf/default/\(name)"
+        try network.run("sh", "-c", (isNeeded ? "" : "[ ! -e \(file) ] || ") + "echo \(value) >\(file)")
     }
 
     private static func failure(_ what: String) -> NetworkNamespace.Failure {

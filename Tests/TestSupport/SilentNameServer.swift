@@ -35,4 +35,12 @@ public final class SilentNameServer: Sendable {
             return recv(socket, &question, question.count, Int32(MSG_DONTWAIT)) >= 0
         }
     }
+
+    /// Takes the questions that have come and says how many there were.
+    public func drain() -> Int {
+        var question = [UInt8](repeating: 0, count: 512)
+        var count = 0
+        while recv(socket, &question, question.count, Int32(MSG_DONTWAIT)) >= 0 { count += 1 }
+        return count
+    }
 }

@@ -8,7 +8,8 @@ public final class TinyDisk: Sendable {
     public var path: String { folder.path }
     private var filler: String { file("filler") }
 
-    public static var canBeMade: Bool { geteuid() == 0 }
+    /// In CI nothing is skipped: what cannot be made there fails.
+    public static var canBeMade: Bool { geteuid() == 0 || getenv("CI") != nil }
 
     public init(megabytes: Int = 8) throws {
         guard mount("tmpfs", folder.path, "tmpfs", 0, "size=\(megabytes)m,mode=0700") == 0 else {

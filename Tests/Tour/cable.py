@@ -93,7 +93,8 @@ class Cable:
         self.near, self.far = Network(), Network()
         # No IPv6: its addresses come and go by themselves.
         for network in (self.near, self.far):
-            network.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6")
+            file = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
+            network.run("sh", "-c", f"[ ! -e {file} ] || echo 1 >{file}")
         self.near.ip("link", "add", "v0", "type", "veth", "peer", "name", "w0")
         # The descriptor, by a path that the child can open.
         self.near.ip("link", "set", "w0", "netns", f"/proc/{os.getpid()}/fd/{self.far.descriptor}")

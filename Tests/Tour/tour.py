@@ -1,6 +1,7 @@
 """What the tours and the benchmarks share: the binaries as child processes, the copy as any reader sees it, and waiting
 for conditions in place of sleeping."""
 
+import datetime
 import json
 import os
 import re
@@ -134,7 +135,7 @@ class DevServer(Child):
 
         return self.network.perform(send) if self.network else send()
 
-    def post(self, path, **parameters):
+    def post(self, path, /, **parameters):
         """One of the commands that `prsnl-devserver --help` lists; its JSON answer."""
         query = urllib.parse.urlencode(parameters)
         return json.loads(self.ask(f"{self.url}{path}?{query}", data=b""))
@@ -231,6 +232,11 @@ COLUMNS = {
     "summary": "summary", "platform": "platform", "category": "category", "thumbnail_url": "thumbnail_url",
     "duration": "duration", "file_path": "file_path", "status": "status", "tags": "tags", "permalink": "permalink",
 }
+
+
+def now():
+    """As the programs write times, so that texts can be compared."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def fixed_time(text):
