@@ -110,6 +110,11 @@ struct ConnectivityRules: Sendable, Equatable {
         probeAt = nil
     }
 
+    /// A probe that told nothing, because it was stopped with the network, is made up for: nobody else asks.
+    mutating func endProbe(uptime: Duration) {
+        if current.state.isClosed, probeAt == nil { probeAt = uptime + Self.betweenVagueProbes }
+    }
+
     // MARK: The server
 
     /// PRSNL has answered.

@@ -181,7 +181,7 @@ public final class NetMonitor: Sendable {
         } else if outcome.isReturn {
             followers.withLock { $0 }.changed(old, new, true)
         }
-        if outcome.isOtherWay {
+        if outcome.isOtherWay, new.state != .offline {
             // What is under way comes from an address, or over a link, that is perhaps gone.
             let setOffline = followers.withLock { $0.setOffline }
             telling.withLock { _ in
@@ -315,6 +315,7 @@ public final class NetMonitor: Sendable {
             task.cancel()
         }
         state.withLock { $0.probe = nil }
+        defer { state.withLock { $0.rules.endProbe(uptime: time.uptime()) } }
         guard !task.isCancelled else { return }
         let now = time.now()
         switch result {

@@ -224,6 +224,21 @@ import Testing
         #expect(rules.probeAt == .seconds(103))
     }
 
+    @Test func aProbeThatToldNothingIsMadeUpFor() {
+        var rules = online()
+        _ = look(&rules, noWay)
+        _ = look(&rules, way, after: .seconds(10))
+        rules.beginProbe(uptime: .seconds(10))
+        // It was ended with what else was under way.
+        _ = fail(&rules, UserFacingError(.offline, "Network error: this machine has no way to the server."))
+        rules.endProbe(uptime: .seconds(10))
+        #expect(rules.probeAt == .seconds(11))
+        rules.beginProbe(uptime: .seconds(11))
+        _ = rules.noteAnswer(isProbe: true, at: now)
+        rules.endProbe(uptime: .seconds(11))
+        #expect(rules.probeAt == nil)
+    }
+
     @Test func aGatewayWhoseServerIsGoneIsProbed() {
         var rules = online()
         let error = UserFacingError(.serviceUnavailable, "Service temporarily unavailable: Bad Gateway.")
