@@ -3,9 +3,7 @@ public import PRSNLCore
 extension StoreReader {
     /// Entries in their order, the ended ones newest first.
     public func outbox(_ filter: OutboxFilter, limit: Int) throws(UserFacingError) -> OutboxList {
-        try read { () throws(SQLiteFailure) in
-            try connection.execute("BEGIN")
-            defer { try? connection.execute("COMMIT") }  // ends a read; there is nothing that it could lose
+        try readTogether { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
                 SELECT \(OutboxEntry.columns) FROM outbox
@@ -24,9 +22,7 @@ extension StoreReader {
     ///
     /// - Throws: `entry_unknown`.
     public func outboxEntry(_ id: Int64) throws(UserFacingError) -> (entry: OutboxEntry, attempts: [OutboxAttempt]) {
-        let found = try read { () throws(SQLiteFailure) -> (OutboxEntry, [OutboxAttempt])? in
-            try connection.execute("BEGIN")
-            defer { try? connection.execute("COMMIT") }
+        let found = try readTogether { () throws(SQLiteFailure) -> (OutboxEntry, [OutboxAttempt])? in
             let row = try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?").bind(Int(id))
             guard try row.step(), let entry = OutboxEntry(row: row) else { return nil }
             row.reset()

@@ -29,12 +29,7 @@ public final class StoreReader {
     }
 
     public func summary() throws(UserFacingError) -> CopySummary {
-        try read { () throws(SQLiteFailure) in
-            // One read transaction, so that all parts are of one moment.
-            try connection.execute("BEGIN")
-            defer { try? connection.execute("COMMIT") }  // ends a read; there is nothing that it could lose
-            return try CopySummary(connection, path: path)
-        }
+        try readTogether { () throws(SQLiteFailure) in try CopySummary(connection, path: path) }
     }
 
     /// The newest pulls first.
@@ -88,6 +83,15 @@ public final class StoreReader {
             return try body()
         } catch {
             throw error.userFacing(path: path)
+        }
+    }
+
+    /// Several reads in one transaction, so that they are of one moment.
+    func readTogether<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+        try read { () throws(SQLiteFailure) in
+            try connection.execute("BEGIN")
+            defer { try? connection.execute("COMMIT") }  // ends a read; there is nothing that it could lose
+            return try body()
         }
     }
 }

@@ -45,6 +45,11 @@ import Testing
         try await eventually("the state to be \(state)") { engine.network.current.state == state }
     }
 
+    private func onlineAndIdle(_ engine: SyncEngine) async throws {
+        try await state(engine, becomes: .online)
+        try await eventually("the first pull to end") { engine.state.activity == .idle }
+    }
+
     /// Lets time go on once somebody waits for a moment: else it would go to the end at once, where no moment is left.
     private func timePasses(_ fixture: PullFixture, until end: Duration) async throws {
         try await eventually("a short wait") { fixture.time.isAwaited(within: .seconds(10)) }
@@ -88,8 +93,7 @@ import Testing
         let fixture = try await fixture()
         fixture.time.stand()
         try await running(fixture) { engine, store in
-            try await state(engine, becomes: .online)
-            try await eventually("the first pull to end") { engine.state.activity == .idle }
+            try await onlineAndIdle(engine)
             network.goDown()
             try await state(engine, becomes: .offline)
             let drafts = (1...5).map { WriteDraft.url("https://example.org/\($0)") }
@@ -121,8 +125,7 @@ import Testing
         let back = fixture.time.elapsed + .seconds(300)
         fixture.time.stand()
         try await running(fixture) { engine, _ in
-            try await state(engine, becomes: .online)
-            try await eventually("the first pull to end") { engine.state.activity == .idle }
+            try await onlineAndIdle(engine)
             server.refuseConnections()
             server.closeConnections()
             let sync = Task { await engine.sync(SyncRequest()) }
@@ -187,8 +190,7 @@ import Testing
         let fixture = try await fixture()
         fixture.time.stand()
         try await running(fixture) { engine, _ in
-            try await state(engine, becomes: .online)
-            try await eventually("the first pull to end") { engine.state.activity == .idle }
+            try await onlineAndIdle(engine)
             fixture.server.addNew()
             network.tellClock(.woke(.seconds(3_600)))
             try await eventually("the new item to be there") { try fixture.query("SELECT live FROM copy") == "6" }
@@ -281,8 +283,7 @@ import Testing
         let fixture = try await fixture()
         fixture.time.stand()
         try await running(fixture) { engine, _ in
-            try await state(engine, becomes: .online)
-            try await eventually("the first pull to end") { engine.state.activity == .idle }
+            try await onlineAndIdle(engine)
             fixture.server.addNew()
             let held = fixture.server.script(.hold, on: .timeline)
             let count = fixture.server.requests(.timeline).count
