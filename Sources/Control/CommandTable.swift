@@ -72,6 +72,7 @@ extension CommandTable {
         summary: "Shows and steers prsnld, the daemon that keeps a copy of a PRSNL timeline.",
         options: [
             CommandOption("--config", "FILE", "Read this configuration file."),
+            CommandOption("--instance", "NAME", "The daemon `prsnld@NAME`, with /etc/prsnld/NAME.conf."),
             CommandOption("--socket", "PATH", "The daemon's control socket."),
             CommandOption("--database", "PATH", "The SQLite file of the copy."),
             help, version,

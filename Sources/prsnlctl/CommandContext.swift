@@ -12,6 +12,7 @@ struct CommandContext {
     let errorStyle: TextStyle
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
+        let configurationFile = try Self.configurationFile(arguments)
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
@@ -26,7 +27,7 @@ struct CommandContext {
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {
             loaded = try LoadedConfiguration.load(
-                file: arguments.value("--config"), environment: environment, skippingUnreadable: true)
+                file: configurationFile, environment: environment, skippingUnreadable: true)
         } catch {
             throw error.userFacing
         }
@@ -35,6 +36,20 @@ struct CommandContext {
         if let database { paths.database = database }
         self.paths = paths
         for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// The file of `--config`, or of the instance.
+    private static func configurationFile(_ arguments: ParsedArguments) throws(UserFacingError) -> String? {
+        guard let instance = arguments.value("--instance") else { return arguments.value("--config") }
+        guard arguments.value("--config") == nil else {
+            throw UserFacingError(.usage, "--instance and --config both name the configuration; give one of them.")
+        }
+        guard DefaultPaths.isInstance(instance) else {
+            throw UserFacingError(
+                .usage,
+                "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
+        }
+        return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
     /// Talk, as against data.
