@@ -18,6 +18,8 @@ endif
 export PYTHONDONTWRITEBYTECODE := 1
 
 RELEASE := .build/release
+# When the release build was last made; binaries that nothing was changed in keep their date.
+BUILT := .build/release-built
 SWIFT_BUILD := $(SWIFT) build
 # lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
 RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld
@@ -27,8 +29,11 @@ TEST_LOG := .build/test.log
 # git: SwiftPM asks it about the package. g++: the C library's headers and the linker. libxml2, libncurses6: SwiftPM itself.
 BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
 TOUR_PACKAGES := python3 sqlite3
+DEB_PACKAGES := dpkg-dev binutils git
 # iproute2, nftables: networks of the tests' own.
-TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables
+# From man-db on: what reads manual pages, completions and the Debian package.
+TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables \
+    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES)
 BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
 
 .PHONY: help
@@ -44,9 +49,12 @@ help:
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
 	@echo 'make sanitize     the tests under the thread and address sanitizers; ONLY=thread for one'
 	@echo 'make fuzz         libFuzzer on what comes from outside, FUZZ_SECONDS=60 for each target; ONLY=netlink for one'
+	@echo 'make install      as root: programs, units, manual pages in PREFIX=/usr/local; DESTDIR=… for a folder'
+	@echo 'make uninstall    removes what make install made; configuration and copy stay'
+	@echo 'make deb          the Debian package, in .build/deb'
 	@echo 'make clean        removes .build and .run'
 
-.PHONY: setup-build setup-tour setup-test setup-bench
+.PHONY: setup-build setup-tour setup-test setup-bench setup-deb
 setup-build:
 	@$(SETUP) packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" $(SETUP) swift
@@ -57,10 +65,13 @@ setup-test:
 	@$(SETUP) packages $(TEST_PACKAGES)
 setup-bench:
 	@$(SETUP) packages $(BENCH_PACKAGES)
+setup-deb:
+	@$(SETUP) packages $(DEB_PACKAGES)
 
 .PHONY: build
 build: setup-build
 	$(SWIFT_BUILD) $(RELEASE_FLAGS)
+	@touch $(BUILT)
 
 .PHONY: run
 run: setup-tour build
@@ -117,6 +128,30 @@ FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: setup-build
 	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ONLY="$(ONLY)" INPUT="$(INPUT)" Tests/Fuzz/run
+
+# What is installed and packed: the release build, or another folder with binaries, taken as they are.
+BINARIES ?= $(RELEASE)
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+# Builds only where something changed since, and never as root in a folder of somebody else, who could then not clean it.
+.PHONY: binaries
+binaries:
+	@if [ "$(BINARIES)" = "$(RELEASE)" ] && \
+	    { [ ! -e $(BUILT) ] || [ -n "$$(find Sources Package.swift -newer $(BUILT) -print -quit)" ]; }; then \
+	    if [ "$$(id -u)" = 0 ] && [ "$$(stat -c %u .)" != 0 ]; then \
+	        echo 'make: there is no build of these sources; as yourself: make build' >&2; exit 1; \
+	    fi; \
+	    $(MAKE) --no-print-directory build; \
+	fi
+
+.PHONY: install uninstall deb
+install: binaries
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" BINARIES="$(BINARIES)" systemd/install install
+uninstall:
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
+deb: setup-deb binaries
+	@BINARIES="$(BINARIES)" OUT=.build/deb VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
 
 .PHONY: clean
 clean:

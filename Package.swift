@@ -45,6 +45,11 @@ let package = Package(
         .executableTarget(
             name: "prsnl-devserver", dependencies: ["DevServer", "PRSNLCore", "CLinux"], swiftSettings: strict),
 
+        // Manual pages, completions and the example configuration, written from the tables of the programs.
+        .executableTarget(
+            name: "prsnl-pages", dependencies: ["Control", "Configuration", "Store", "PRSNLCore"],
+            swiftSettings: strict),
+
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
         .executableTarget(
             name: "prsnl-simulate-day",

@@ -20,7 +20,7 @@ public struct ConfigurationKey: Sendable {
     public let summary: String
     public let effect: Effect
     /// The value that is parsed where none is given; `nil` where the default depends on the machine or there is none.
-    let defaultValue: String?
+    public let defaultValue: String?
     let apply: @Sendable (String, inout DaemonConfiguration) throws(Rejection) -> Void
     let show: @Sendable (DaemonConfiguration) -> String?
 
