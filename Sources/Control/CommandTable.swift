@@ -98,7 +98,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue,
+        ] + writes + queue + errors,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -140,6 +140,12 @@ extension CommandTable {
             ]),
         CommandDescription(
             name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
+    ]
+
+    private static let errors = [
+        CommandDescription(
+            name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
+            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])
     ]
 
     private static let queue = [
