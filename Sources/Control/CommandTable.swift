@@ -97,7 +97,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue,
+        ] + writes + queue + doctor,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -139,6 +139,15 @@ extension CommandTable {
             ]),
         CommandDescription(
             name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
+    ]
+
+    private static let doctor = [
+        CommandDescription(
+            name: "doctor", summary: "Check everything from the configuration to the log, and say what to do.",
+            options: [
+                CommandOption("--repair", nil, "Mend the files beside the database first, as root or as its owner."),
+                json, help,
+            ])
     ]
 
     private static let queue = [

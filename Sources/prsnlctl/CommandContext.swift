@@ -12,15 +12,11 @@ struct CommandContext {
     let errorStyle: TextStyle
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
-        let socket = arguments.value("--socket").map(environment.absolute)
-        let database = arguments.value("--database").map(environment.absolute)
-        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        isFileGiven = database != nil && socket == nil
-        format =
-            arguments.has("--json")
-            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
-        if let socket, let database {
-            paths = ClientPaths(controlSocket: socket, database: database)
+        if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
+            self.init(
+                ClientPaths(
+                    controlSocket: environment.absolute(socket), database: environment.absolute(database)),
+                isFileGiven: false, arguments, environment)
             return
         }
         let loaded: LoadedConfiguration
@@ -30,11 +26,29 @@ struct CommandContext {
         } catch {
             throw error.userFacing
         }
+        self.init(arguments, environment, loaded)
+        for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// With a configuration that was read before, as far as that went.
+    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration) {
+        let socket = arguments.value("--socket").map(environment.absolute)
+        let database = arguments.value("--database").map(environment.absolute)
         var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
+        self.init(paths, isFileGiven: database != nil && socket == nil, arguments, environment)
+    }
+
+    private init(
+        _ paths: ClientPaths, isFileGiven: Bool, _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) {
         self.paths = paths
-        for warning in loaded.warnings { say("warning: \(warning)") }
+        self.isFileGiven = isFileGiven
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        format =
+            arguments.has("--json")
+            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
     }
 
     /// Talk, as against data.
