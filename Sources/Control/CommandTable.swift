@@ -98,7 +98,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + errors,
+        ] + writes + queue + care,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -142,7 +142,13 @@ extension CommandTable {
             name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
     ]
 
-    private static let errors = [
+    private static let care = [
+        CommandDescription(
+            name: "doctor", summary: "Check everything from the configuration to the log, and say what to do.",
+            options: [
+                CommandOption("--repair", nil, "Mend the files beside the database first, as root or as its owner."),
+                json, help,
+            ]),
         CommandDescription(
             name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
             options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])

@@ -3,7 +3,7 @@ public import PRSNLCore
 /// A read-only look at the file, by any process, at any time, whether the daemon runs or not. It never reads the file but
 /// through SQLite, so it is safe in the daemon's own process too.
 public final class StoreReader {
-    private let path: String
+    let path: String
     let connection: Connection
 
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,

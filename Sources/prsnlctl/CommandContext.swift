@@ -12,34 +12,48 @@ struct CommandContext {
     let errorStyle: TextStyle
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
-        let configurationFile = try Self.configurationFile(arguments)
-        let socket = arguments.value("--socket").map(environment.absolute)
-        let database = arguments.value("--database").map(environment.absolute)
-        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        isFileGiven = database != nil && socket == nil
-        format =
-            arguments.has("--json")
-            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
-        if let socket, let database {
-            paths = ClientPaths(controlSocket: socket, database: database)
+        if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
+            self.init(
+                ClientPaths(
+                    controlSocket: environment.absolute(socket), database: environment.absolute(database)),
+                isFileGiven: false, arguments, environment)
             return
         }
+        let file = try Self.configurationFile(arguments)
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {
             loaded = try LoadedConfiguration.load(
-                file: configurationFile, environment: environment, skippingUnreadable: true)
+                file: file, environment: environment, skippingUnreadable: true)
         } catch {
             throw error.userFacing
         }
-        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
-        if let socket { paths.controlSocket = socket }
-        if let database { paths.database = database }
-        self.paths = paths
+        self.init(arguments, environment, loaded)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
 
+    /// With a configuration that was read before, as far as that went.
+    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration) {
+        let socket = arguments.value("--socket").map(environment.absolute)
+        let database = arguments.value("--database").map(environment.absolute)
+        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
+        if let socket { paths.controlSocket = socket }
+        if let database { paths.database = database }
+        self.init(paths, isFileGiven: database != nil && socket == nil, arguments, environment)
+    }
+
+    private init(
+        _ paths: ClientPaths, isFileGiven: Bool, _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) {
+        self.paths = paths
+        self.isFileGiven = isFileGiven
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        format =
+            arguments.has("--json")
+            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
+    }
+
     /// The file of `--config`, or of the instance.
-    private static func configurationFile(_ arguments: ParsedArguments) throws(UserFacingError) -> String? {
+    static func configurationFile(_ arguments: ParsedArguments) throws(UserFacingError) -> String? {
         guard let instance = arguments.value("--instance") else { return arguments.value("--config") }
         guard arguments.value("--config") == nil else {
             throw UserFacingError(.usage, "--instance and --config both name the configuration; give one of them.")

@@ -20,6 +20,8 @@ enum Prsnlctl {
             isJSON = parsed.has("--json")
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
+            // A configuration that cannot be read is one of its findings.
+            if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
             let context = try CommandContext(parsed, environment)
             socket = context.paths.controlSocket
             switch parsed.command?.name {
