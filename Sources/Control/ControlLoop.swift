@@ -130,6 +130,7 @@ struct ControlLoop {
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
             return send(.error(ErrorReport(refusal)), to: number)
         }
+        HangPoint.control.block()
         let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task {
@@ -168,6 +169,7 @@ struct ControlLoop {
         for message in start.mailbox.take() {
             switch message {
             case .stop: return true
+            case .roundTrip(let answer): answer()
             case .reply(let number, let reply): send(reply, to: number)
             case .handled(let number):
                 guard let connection = connections[number] else { continue }
