@@ -8,7 +8,8 @@ import Testing
 /// A login renews itself: over real sockets, with clocks that the tests move.
 @Suite struct RenewalTests {
     private static let refused = Fault.answer(
-        status: 401, headers: ["content-type": "application/json"], body: #"{"detail":"Could not validate credentials"}"#)
+        status: 401, headers: ["content-type": "application/json"],
+        body: #"{"detail":"Could not validate credentials"}"#)
 
     // MARK: Ahead of its end
 
@@ -265,7 +266,9 @@ import Testing
         // Whoever waited goes on with the new one.
         #expect(await read.value == nil)
         held.release()
-        try await eventually("the late answer to be dropped") { fixture.log.all.contains { $0.contains("was dropped") } }
+        try await eventually("the late answer to be dropped") {
+            fixture.log.all.contains { $0.contains("was dropped") }
+        }
         #expect(fixture.pair == new)
         #expect(fixture.saved.all.isEmpty)
         // The same after a logout.

@@ -10,7 +10,8 @@ struct TokenTests {
         dump(pair, to: &dumped)
         dump([pair as TokenPair?], to: &dumped)
         for text in [
-            "\(pair)", String(describing: pair), String(reflecting: pair), "\([pair])", "\(Optional(pair) as Any)", dumped,
+            "\(pair)", String(describing: pair), String(reflecting: pair), "\([pair])", "\(Optional(pair) as Any)",
+            dumped,
         ] {
             #expect(!text.contains(Self.secret), "\(text)")
         }
