@@ -36,15 +36,15 @@ import Testing
     @Test(arguments: Completion.allCases)
     func eachCommandHasItsOptionsAndSecondWords(shell: Completion) async throws {
         let pages = try await WrittenPages()
-        for command in Self.table.commands {
-            let line = "prsnlctl \(command.name) "
-            let options = try await shell.offered(line + "--", pages: pages)
-            #expect(options == names(command.options + Self.table.options), "\(line)")
-            // zsh offers options without being asked where a command has no arguments.
-            let words = try await shell.offered(line, pages: pages).filter { !$0.hasPrefix("-") }
-            let second = Self.table.commands.filter { $0.name.hasPrefix(command.name + " ") }
+        let commands = Self.table.commands
+        let options = try await shell.offered(commands.map { "prsnlctl \($0.name) --" }, pages: pages)
+        let words = try await shell.offered(commands.map { "prsnlctl \($0.name) " }, pages: pages)
+        for (command, (options, words)) in zip(commands, zip(options, words)) {
+            #expect(options == names(command.options + Self.table.options), "\(command.name)")
+            let second = commands.filter { $0.name.hasPrefix(command.name + " ") }
                 .map { String($0.name.dropFirst(command.name.count + 1)) }
-            #expect(words == second.sorted(), "\(line)")
+            // zsh offers options without being asked where a command has no arguments.
+            #expect(words.filter { !$0.hasPrefix("-") } == second.sorted(), "\(command.name)")
         }
     }
 

@@ -1,38 +1,18 @@
-import Glibc
 import TestSupport
 import Testing
 
-/// The package installed, upgraded, removed and purged by dpkg, in a copy of this machine's file system that is gone
-/// afterwards. No systemd runs in it, as in a chroot; ServiceTests have one.
-@Suite(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for an overlay of the file system"))
+/// The package installed, upgraded, removed and purged by dpkg.
+@Suite(.enabled(if: ScratchRoot.canBeMade, "needs root, for an overlay of the file system"))
 struct DebianLifeTests {
-    /// Runs a script in a mount namespace of its own, where `$root` is an overlay of `/`; both end with the script.
-    ///
-    /// - Returns: the lines that it printed with `say`.
     private func inScratchRoot(_ script: String) async throws -> [String] {
-        let folder = TemporaryDirectory("root")
         let setUp = """
-            set -eu
-            mount -t tmpfs -o mode=755 scratch "$1"
-            mkdir "$1/upper" "$1/work" "$1/root"
-            mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-            root=$1/root upper=$1/upper
-            mount -t proc proc "$root/proc"
-            cp "$2" "$root/current.deb"
-            cp "$3" "$root/newer.deb"
-            say() { echo "said: $*"; }
-            inside() { chroot "$root" "$@"; }
-            there() { if [ -e "$root$1" ] || [ -L "$root$1" ]; then say "$1 is there"; else say "$1 is gone"; fi; }
+            cp "$1" "$root/current.deb"
+            cp "$2" "$root/newer.deb"
             wants=/etc/systemd/system/multi-user.target.wants
 
             """
-        let result = try await Tool.run(
-            "unshare",
-            [
-                "--mount", "--propagation", "private", "bash", "-c", setUp + script, "scratch", folder.path,
-                try await DebianPackage.current.value, try await DebianPackage.newer.value,
-            ])
-        return Tool.lines(result.output).filter { $0.hasPrefix("said: ") }.map { String($0.dropFirst(6)) }
+        return try await ScratchRoot.run(
+            setUp + script, try await DebianPackage.current.value, try await DebianPackage.newer.value)
     }
 
     @Test func installingMakesTheUserTheStateFolderAndTheLinkThatStartsIt() async throws {

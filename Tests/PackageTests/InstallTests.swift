@@ -102,6 +102,34 @@ import Testing
         #expect(!TestFile.exists("\(root)/usr"))
     }
 
+    @Test(.enabled(if: ScratchRoot.canBeMade, "needs root, for an overlay of the file system"))
+    func onTheMachineItselfTheUserAndTheStateFolderAreMadeToo() async throws {
+        let said = try await ScratchRoot.run(
+            """
+            # The sources and what was built of them may be on a file system of their own.
+            mkdir -p "$root$1" "$root$2"
+            mount --bind "$1" "$root$1"
+            mount --bind "$2" "$root$2"
+            inside env BINARIES="$2" "$1/systemd/install" install
+            say "$(inside getent passwd prsnld | cut -d: -f1,6,7)"
+            say "$(inside stat -c '%A %U:%G' /var/lib/prsnld)"
+            inside systemctl is-enabled prsnld.service >/dev/null || say "not enabled"
+            there /usr/local/lib/systemd/system/prsnld.service
+            say "$(inside readlink -f "$(inside man --path prsnlctl)")"
+            inside "$1/systemd/install" uninstall
+            there /usr/local/lib/systemd/system/prsnld.service
+            there /usr/local/bin
+            there /var/lib/prsnld
+            """, Tool.repository, try Tool.binaries())
+        #expect(
+            said == [
+                "prsnld:/var/lib/prsnld:/usr/sbin/nologin", "drwxr-x--- prsnld:prsnld", "not enabled",
+                "/usr/local/lib/systemd/system/prsnld.service is there", "/usr/local/share/man/man1/prsnlctl.1",
+                "/usr/local/lib/systemd/system/prsnld.service is gone", "/usr/local/bin is there",
+                "/var/lib/prsnld is there",
+            ])
+    }
+
     @Test(arguments: [
         ("uninstall", "PREFIX=/usr/local", "nothing to remove"), ("install", "PREFIX=usr", "absolute path"),
         ("install", "PREFIX=/usr/", "without a slash at its end"), ("install", "BINARIES=/nowhere", "make build first"),
