@@ -138,6 +138,7 @@ fuzz: setup-build
 BINARIES ?= $(RELEASE)
 PREFIX ?= /usr/local
 DESTDIR ?=
+DEB_FOLDER ?= .build/deb
 
 # Builds only where something changed since, and never as root in a folder of somebody else, who could then not clean it.
 .PHONY: binaries
@@ -156,7 +157,7 @@ install: binaries
 uninstall:
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
 deb: setup-deb binaries
-	@BINARIES="$(BINARIES)" OUT=.build/deb VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
+	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
 
 .PHONY: clean
 clean:

@@ -98,6 +98,9 @@ let package = Package(
             name: "DaemonTests",
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
             swiftSettings: strict),
+        .testTarget(
+            name: "PackageTests", dependencies: ["Configuration", "Control", "Store", "PRSNLCore", "TestSupport"],
+            swiftSettings: strict),
     ])
 
 // `make fuzz` alone sets this, and builds in a folder of its own: libFuzzer wants every module instrumented, and a
