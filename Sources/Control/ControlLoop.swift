@@ -171,6 +171,7 @@ struct ControlLoop {
             return send(.error(ErrorReport(Self.changeError)), to: number)
         }
         connection.refusals = 0
+        HangPoint.control.block()
         let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task {
@@ -257,6 +258,7 @@ struct ControlLoop {
         for message in start.mailbox.take() {
             switch message {
             case .stop: return true
+            case .roundTrip(let answer): answer()
             case .reply(let number, let reply): send(reply, to: number)
             case .handled(let number):
                 guard let connection = connections[number] else { continue }
