@@ -187,7 +187,8 @@ struct ControlLoop {
     }
 
     private static let strangersError = UserFacingError(
-        .controlRefused, "This user is neither root, nor the daemon's user, nor a member of the control socket's group.")
+        .controlRefused, "This user is neither root, nor the daemon's user, nor a member of the control socket's group."
+    )
 
     private static let changeError = UserFacingError(
         .controlRefused, "Members of the control socket's group may look, and not change anything.",
@@ -213,10 +214,7 @@ struct ControlLoop {
         connection.pausedUntil = rates[connection.peer.user]?.pause(at: now)
         // Kept while they say something, also when their connections have gone.
         if rates.count > start.limits.clients {
-            rates = rates.filter { _, rate in
-                var rate = rate
-                return !rate.isFull(at: now)
-            }
+            rates = rates.filter { !$0.value.isFull(at: now) }
         }
     }
 
