@@ -146,10 +146,7 @@ struct Daemon {
 
     private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
         do throws(UserFacingError) {
-            let credentials = try setup.credentials(configuration)
-            guard credentials != parts.client.credentials else { return }
-            parts.client.replaceCredentials(credentials)
-            log(.notice, .config, "the key in api_key_file has changed, and is used from now on")
+            try parts.login.readAgain(configuration)
         } catch {
             log(.warning, .config, error.description)
         }
