@@ -140,7 +140,7 @@ final class Connection {
     func leaveWriteAheadLog() throws(SQLiteFailure) {
         var keeps: Int32 = 0
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
-        do {
+        do throws(SQLiteFailure) {
             guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
                 throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
             }
