@@ -179,7 +179,8 @@ import Testing
                 scene.fixture.configuration, "login", "--email", "owner@prsnl.example",
             ])
         #expect(child.exit == .status(1), "\(child)")
-        #expect(child.stderr.contains("  next: sudo prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
+        #expect(
+            child.stderr.contains("  next: sudo prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
         #expect(scene.server.requestCount == asked)
     }
 
@@ -312,7 +313,10 @@ import Testing
         let scene = try LoginScene { $0.quirks.accountRefusesBadTokens = true }
         let daemon = try await scene.startWithCopy()
         scene.server.expireTokens()
-        scene.server.script(.status(401, body: #"{"detail":"Invalid or expired refresh token"}"#), on: .refresh)
+        scene.server.script(
+            .answer(
+                status: 401, headers: ["content-type": "application/json"],
+                body: #"{"detail":"Invalid or expired refresh token"}"#), on: .refresh, times: .max)
         let ended = try await scene.fixture.control("whoami", "--json")
         #expect(ended.exit == .status(4), "\(ended)")
         let report = try scene.fixture.decode(WhoamiReport.self, ended)
