@@ -102,7 +102,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + care,
+        ] + writes + queue + accounts + care,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -155,7 +155,7 @@ extension CommandTable {
             ]),
         CommandDescription(
             name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
-            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])
+            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help]),
     ]
 
     private static let queue = [

@@ -16,7 +16,7 @@ enum DoctorCommand {
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
-        let context = CommandContext(arguments, environment, loaded)
+        let context = CommandContext(arguments, environment, loaded, file: file)
         let scene = DoctorScene(file, environment, loaded, problems, context)
         var findings = configuration(scene).findings
         // First, so that the checks see what it has done.
