@@ -314,7 +314,7 @@ import Testing
         let ended = try await scene.fixture.control("whoami")
         #expect(ended.exit == .status(0), "\(ended)")
         #expect(ended.stdout.contains("Copy         of owner@prsnl.example\n"), "\(ended.stdout)")
-        #expect(ended.stdout.contains("the server was not asked: the daemon is not running"))
+        #expect(ended.stdout.contains("the server was not asked: the daemon does not answer"))
         #expect(scene.server.requestCount == asked)
     }
 
