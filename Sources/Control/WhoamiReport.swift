@@ -66,7 +66,7 @@ extension WhoamiReport: Report {
             guard let id = account.id, account.name != nil else { return account.text(style) }
             return "\(account.text(style)) (\(style.safe(id)))"
         }
-        if !asked { return "the server was not asked" + (source == .file ? ": the daemon is not running" : "") }
+        if !asked { return "the server was not asked" + (source == .file ? ": the daemon does not answer" : "") }
         return error == nil ? "this server has no accounts that it names" : "the server named nobody"
     }
 

@@ -131,7 +131,11 @@ private struct NotedSignals {
     /// Lets what came happen now. True when the process goes on after it, as after SIGCONT.
     func raiseAll() -> Bool {
         let came = Self.all.filter { noted & (1 << UInt64($0)) != 0 }
-        for number in came { raise(number) }
+        for number in came {
+            // The Swift runtime has taken SIGQUIT for itself, to print what this process was doing.
+            if number == SIGQUIT { signal(SIGQUIT, SIG_DFL) }
+            raise(number)
+        }
         return !came.isEmpty
     }
 }

@@ -86,7 +86,7 @@ import Testing
             asked: false, now: Samples.now)
         #expect(
             report.text(style) == """
-                Account      the server was not asked: the daemon is not running
+                Account      the server was not asked: the daemon does not answer
                 Server       not known
                 Credentials  none: a server may show everybody's items, or none. `prsnlctl
                              login` logs in

@@ -72,7 +72,8 @@ import Testing
         #expect(try await scene.account().change == nil)
         #expect(scene.server.captures.isEmpty)
         #expect(try await daemon.terminate() == .status(0))
-        #expect(!daemon.stderr.contains("error"), "\(daemon.stderr)")
+        #expect(daemon.stderr.contains("the copy was set aside: \(try #require(report.setAside))"), "\(daemon.stderr)")
+        #expect(daemon.stderr.split(separator: ", pid \(daemon.processID): ").count == 3, "\(daemon.stderr)")
     }
 
     @Test func withoutTheDaemonTheCommandDoesIt() async throws {
