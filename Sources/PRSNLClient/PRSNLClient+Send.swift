@@ -81,7 +81,7 @@ extension PRSNLClient {
             case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
             case .success(let arrived): answer = arrived
             }
-            remember(serverDate: answer.date, sentAt: sentAt)
+            remember(dateOf: answer, sentAt: sentAt)
             switch answer.status {
             case 200..<300:
                 if triedFallback { remember(keyIsBearer: true) }
