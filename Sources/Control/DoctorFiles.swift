@@ -105,7 +105,7 @@ public struct DoctorFiles: DoctorFacts, Equatable {
 
     /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
     private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
-        let missing = ["-wal", "-shm"].filter { beside[$0] == .missing }
+        let missing = ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing }
         guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
             return [.ok(.file, "readers", "only the owner may read it")]
         }

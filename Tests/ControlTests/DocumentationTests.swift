@@ -66,6 +66,7 @@ import Testing
             ("### ping", try JSONOutput.pretty(Samples.ping), ["schema_version"]),
             ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
             ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
+            ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
             ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
         ]
         for (heading, json, skipped) in samples {
