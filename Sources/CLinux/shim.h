@@ -46,6 +46,16 @@ static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original
 }
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
+// prctl(2) is variadic.
+static inline int prsnl_set_dumpable(unsigned long on) { return prctl(PR_SET_DUMPABLE, on, 0UL, 0UL, 0UL); }
+// Declared for _DEFAULT_SOURCE only: memory that is overwritten although nobody reads it afterwards (bzero(3)).
+extern void explicit_bzero(void *memory, size_t size);
+static inline void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
+// rename that never replaces: renameat2(2), which glibc declares for _GNU_SOURCE only. RENAME_NOREPLACE is 1.
+extern long syscall(long number, ...);
+static inline int prsnl_rename_new(const char *from, const char *to) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1U);
+}
 // open(2) and fcntl(2) are variadic.
 static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }

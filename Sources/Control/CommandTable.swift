@@ -97,7 +97,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + doctor,
+        ] + writes + queue + accounts + doctor,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),

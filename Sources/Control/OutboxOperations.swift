@@ -43,6 +43,7 @@ public struct OutboxOperations: Sendable {
             return try Self.read(
                 request, path: store.path, source: source, connectivity: connectivity(), now: now())
         case .status, .history, .sync, .wait, .ping, .net: return nil
+        case .loginCheck, .login, .logout, .whoami, .account: return nil
         }
     }
 

@@ -10,6 +10,9 @@ struct CommandContext {
     let isFileGiven: Bool
     let format: OutputFormat
     let errorStyle: TextStyle
+    let environment: ProcessEnvironment
+    /// `--config`.
+    private let configurationFile: String?
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
@@ -19,13 +22,7 @@ struct CommandContext {
                 isFileGiven: false, arguments, environment)
             return
         }
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try LoadedConfiguration.load(
-                file: arguments.value("--config"), environment: environment, skippingUnreadable: true)
-        } catch {
-            throw error.userFacing
-        }
+        let loaded = try Self.load(arguments.value("--config"), environment)
         self.init(arguments, environment, loaded)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
@@ -45,10 +42,27 @@ struct CommandContext {
     ) {
         self.paths = paths
         self.isFileGiven = isFileGiven
+        self.environment = environment
+        configurationFile = arguments.value("--config")
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
         format =
             arguments.has("--json")
             ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
+    }
+
+    /// All settings, for commands that do something in the daemon's place.
+    func configuration() throws(UserFacingError) -> LoadedConfiguration {
+        try Self.load(configurationFile, environment)
+    }
+
+    private static func load(
+        _ file: String?, _ environment: ProcessEnvironment
+    ) throws(UserFacingError) -> LoadedConfiguration {
+        do throws(ConfigurationFailure) {
+            return try LoadedConfiguration.load(file: file, environment: environment, skippingUnreadable: true)
+        } catch {
+            throw error.userFacing
+        }
     }
 
     /// Talk, as against data.
@@ -66,11 +80,13 @@ struct CommandContext {
     }
 
     /// Asks the daemon and waits for its one answer; `nil` where none runs.
-    func ask(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+    func ask(
+        _ request: ControlRequest, timeout: Duration = .seconds(10)
+    ) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
-            let reply = try client.receive()
+            let reply = try client.receive(timeout: timeout)
             if case .error(let report) = reply, report.knownCode == .daemonBusy { return nil }
             return reply
         } catch {
@@ -80,6 +96,47 @@ struct CommandContext {
             }
             return nil
         }
+    }
+
+    /// Asks the daemon to change something, and waits for its one answer; `nil` where none runs that works on our file.
+    /// Nothing falls back to the file here that the daemon has refused.
+    ///
+    /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
+    func askToChange(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: paths.controlSocket)
+            if isFileGiven {
+                try client.send(.status)
+                let reply = try client.receive()
+                guard case .status(let report) = reply else { throw reply.unexpected() }
+                guard Self.isSameFile(report.file.path, paths.database) else { return nil }
+            }
+            try client.send(request)
+            let reply: ControlReply
+            do throws(UserFacingError) {
+                reply = try client.receive(timeout: .seconds(60))
+            } catch {
+                // It was asked: what it did, the next question tells.
+                throw error.code == .daemonNotRunning
+                    ? UserFacingError(
+                        .daemonBusy, "The daemon ended before it answered.",
+                        recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
+                    : error
+            }
+            if case .error(let report) = reply { throw report.userFacing }
+            return reply
+        } catch {
+            if error.code == .daemonNotRunning { return nil }
+            guard error.code == .controlRefused, geteuid() != 0 else { throw error }
+            throw UserFacingError(
+                error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
+                recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+        }
+    }
+
+    /// This very command, as root.
+    static func sudo() -> String {
+        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
     }
 
     /// Whether both paths lead to one file.

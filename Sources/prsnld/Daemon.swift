@@ -14,6 +14,13 @@ struct Daemon {
     let parts: RunningParts
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
+    /// A new copy that a person has asked for.
+    private let newCopies = AsyncStream<NewCopy>.makeStream()
+
+    private enum End: Sendable {
+        case exit(ExitCode)
+        case newCopy(NewCopy)
+    }
 
     /// Returns when it was told to stop.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
@@ -44,20 +51,29 @@ struct Daemon {
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        let code = await daemon.serve(setup.signals, engine)
-        daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
-        control.stop()
-        engine.cancel()
-        await engine.value
-        await parts.stop()
-        log(.notice, .daemon, "stopped")
-        return code
+        switch await daemon.serve(setup.signals, engine) {
+        case .exit(let code):
+            daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
+            control.stop()
+            engine.cancel()
+            await engine.value
+            await parts.stop()
+            log(.notice, .daemon, "stopped")
+            return code
+        case .newCopy(let order):
+            engine.cancel()
+            await engine.value
+            await order.perform(parts, log: log)
+            control.stop()
+            await parts.stop()
+            throw UserFacingError(.storeBug, "The daemon could not start again: \(NewCopy.startAgain()).")
+        }
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
         let handler = RequestHandler(
-            engine: parts.engine, store: parts.store, client: parts.client, database: loaded.configuration.database,
-            startedAt: startedAt, time: parts.time)
+            parts: parts, database: loaded.configuration.database, startedAt: startedAt,
+            begin: { [newCopies] in newCopies.continuation.yield($0) })
         return try ControlServer(path: loaded.configuration.controlSocket, log: log) { request, conversation in
             await handler.handle(request, conversation)
         }
@@ -66,10 +82,11 @@ struct Daemon {
     private enum Event: Sendable {
         case signal(Int32)
         case engineEnded
+        case newCopy(NewCopy)
     }
 
     /// Until it is to stop.
-    private mutating func serve(_ signals: TerminationSignals, _ engine: Task<Void, Never>) async -> ExitCode {
+    private mutating func serve(_ signals: TerminationSignals, _ engine: Task<Void, Never>) async -> End {
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let forward = Task {
             for await signal in signals.stream { continuation.yield(.signal(signal)) }
@@ -78,23 +95,28 @@ struct Daemon {
             await engine.value
             continuation.yield(.engineEnded)
         }
+        let orders = Task { [newCopies] in
+            for await order in newCopies.stream { continuation.yield(.newCopy(order)) }
+        }
         defer {
             forward.cancel()
             watch.cancel()
+            orders.cancel()
         }
         for await event in events {
             switch event {
             case .signal(SIGHUP): reload()
             case .signal(let number):
                 log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
-                return .fine
+                return .exit(.fine)
+            case .newCopy(let order): return .newCopy(order)
             case .engineEnded:
                 // It promises to return only when it is told to.
                 log(.error, .daemon, "the sync engine ended by itself; please report this with the log")
-                return .error
+                return .exit(.error)
             }
         }
-        return .error
+        return .exit(.error)
     }
 
     /// Reads the configuration again. One that is wrong changes nothing.
@@ -124,10 +146,7 @@ struct Daemon {
 
     private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
         do throws(UserFacingError) {
-            let credentials = try setup.credentials(configuration)
-            guard credentials != parts.client.credentials else { return }
-            parts.client.replaceCredentials(credentials)
-            log(.notice, .config, "the key in api_key_file has changed, and is used from now on")
+            try parts.login.readAgain(configuration)
         } catch {
             log(.warning, .config, error.description)
         }

@@ -13,6 +13,9 @@ final class RequestHandler: Sendable {
     /// For probes that people ask for.
     let client: PRSNLClient
     let database: String
+    let login: LoginKeeper
+    /// Hands a new copy over to the daemon, which has to stop everything first.
+    let begin: @Sendable (NewCopy) -> Void
     let startedAt: Timestamp
     let time: TimeSource
 
@@ -26,14 +29,16 @@ final class RequestHandler: Sendable {
     private static let progressInterval: Duration = .milliseconds(200)
 
     init(
-        engine: SyncEngine, store: Store, client: PRSNLClient, database: String, startedAt: Timestamp, time: TimeSource
+        parts: RunningParts, database: String, startedAt: Timestamp, begin: @escaping @Sendable (NewCopy) -> Void
     ) {
-        self.client = client
-        self.engine = engine
-        self.store = store
+        client = parts.client
+        engine = parts.engine
+        store = parts.store
+        login = parts.login
+        time = parts.time
         self.database = database
         self.startedAt = startedAt
-        self.time = time
+        self.begin = begin
     }
 
     func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
@@ -50,6 +55,7 @@ final class RequestHandler: Sendable {
             case .net(watch: false): conversation.send(.net(try net()))
             case .net(watch: true): await watchNet(conversation)
             case .write, .queue, .entry, .retry, .drop, .wait: try await answerOutbox(request, conversation)
+            case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)
             }
         } catch {
             conversation.send(.error(ErrorReport(error)))
