@@ -176,6 +176,25 @@ import Testing
         #expect(levels(copy(busy), "account") == [.ok])
     }
 
+    @Test func whomTheServerNamesDecides() {
+        func account(
+            _ named: String?, refused: Bool? = nil, error: UserFacingError? = nil
+        ) -> [Level] {
+            var facts = copy(online)
+            var report = WhoamiReport(
+                source: .daemon, server: "https://prsnl.example.org",
+                account: named.map { AccountName(id: $0, name: nil) }, copyAccount: AccountName(id: "ada", name: nil),
+                credentials: .init(kind: .login, refused: refused), asked: true, now: time)
+            report.error = error.map(ErrorReport.init)
+            facts.whoami = report
+            return levels(facts, "account")
+        }
+        #expect(account("ada") == [.ok] && account(nil) == [.ok])
+        #expect(account("eve") == [.failed])
+        #expect(account(nil, refused: true, error: UserFacingError(.unauthorized, "no")) == [.failed])
+        #expect(account(nil, error: UserFacingError(.connectFailed, "down")) == [.notChecked])
+    }
+
     @Test func whatTheCopyLacksIsAWarning() {
         let gaps = copy(Samples.report(Samples.withGaps))
         #expect(levels(gaps, "items") == [.warning] && levels(gaps, "dialect") == [.warning])

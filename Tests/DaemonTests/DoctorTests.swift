@@ -31,7 +31,7 @@ import Testing
             #expect(report.levels(check) == [.ok], "\(check)")
         }
         for check in [
-            "items", "writes", "database", "readers", "schema", "size", "log", "integrity", "daemon", "socket",
+            "items", "writes", "database", "readers", "schema", "size", "integrity", "daemon", "socket",
         ] {
             #expect(report.levels(check) == [.ok], "\(check)")
         }
