@@ -65,6 +65,8 @@ static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { retur
 // glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
+// POSIX_SPAWN_SETSID, which is defined for _GNU_SOURCE only: posix_spawn(3).
+static inline short prsnl_spawn_setsid(void) { return 0x80; }
 // Declared for _GNU_SOURCE only: unshare(2), for tests that mount files of their own over the system's.
 extern int unshare(int flags);
 static inline int prsnl_unshare_mounts(void) { return unshare(0x00020000 /* CLONE_NEWNS */); }

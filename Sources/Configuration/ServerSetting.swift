@@ -85,7 +85,8 @@ public enum ServerSetting {
 
     private static func replace(_ path: String, with bytes: [UInt8], like old: stat?) throws(UserFacingError) {
         let new = "\(path).new-\(getpid())"
-        let descriptor = prsnl_open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old == nil ? 0o644 : 0o600)
+        let descriptor = prsnl_open(
+            new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old == nil ? 0o644 : 0o600)
         guard descriptor >= 0 else { throw failure("\(new) cannot be made") }
         do throws(UserFacingError) {
             defer { close(descriptor) }
@@ -96,7 +97,11 @@ public enum ServerSetting {
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-                if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { throw failure("\(new) cannot be written") }
+                if count > 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno != EINTR {
+                    throw failure("\(new) cannot be written")
+                }
             }
             guard fsync(descriptor) == 0 else { throw failure("\(new) cannot be written") }
             guard rename(new, path) == 0 else { throw failure("\(path) cannot be replaced") }

@@ -76,7 +76,8 @@ public struct CredentialsReport: Sendable, Equatable, Codable {
             lines.append(
                 left > .zero
                     ? "the token expires in \(Figures.duration(left))\(renewed)"
-                    : "the token expired at \(Figures.time(expiresAt))" + (kind == .login ? "; the daemon renews it" : ""))
+                    : "the token expired at \(Figures.time(expiresAt))"
+                        + (kind == .login ? "; the daemon renews it" : ""))
         }
         if refused == true { lines.append(style.paint("The server refuses them.", .red)) }
         return lines

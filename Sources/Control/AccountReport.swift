@@ -85,7 +85,8 @@ extension AccountReport: Report {
     }
 
     private func accountText(_ style: TextStyle) -> String {
-        account.map { $0.text(style) } ?? (server == nil ? "none yet: nothing was pulled" : "none: the server names none")
+        account.map { $0.text(style) }
+            ?? (server == nil ? "none yet: nothing was pulled" : "none: the server names none")
     }
 
     private func serverText(_ style: TextStyle) -> String {
@@ -94,8 +95,10 @@ extension AccountReport: Report {
     }
 
     private var undelivered: String? {
-        let parts = [waiting > 0 ? "\(Figures.count(waiting)) wait" : nil, parked > 0 ? "\(Figures.count(parked)) parked" : nil]
-            .compactMap(\.self)
+        let parts = [
+            waiting > 0 ? "\(Figures.count(waiting)) wait" : nil, parked > 0 ? "\(Figures.count(parked)) parked" : nil,
+        ]
+        .compactMap(\.self)
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 

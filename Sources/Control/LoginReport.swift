@@ -1,5 +1,3 @@
-public import PRSNLCore
-
 /// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
 public struct LoginReport: Sendable, Equatable, Codable {
     public var schemaVersion = 1
@@ -60,7 +58,8 @@ extension LoginReport: Report {
                     + ": nothing is pulled and nothing is sent until you decide.")
             lines.append("`prsnlctl account --accept-new` sets it aside and starts one of this account.")
         } else if inUse {
-            lines.append(copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")
+            lines.append(
+                copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")
         } else {
             lines.append("The daemon is not running: the login will be used at its next start.")
             if let nextCommand { lines.append("`\(nextCommand)`") }

@@ -70,10 +70,11 @@ enum AccountCommand {
         let reader = try StoreReader(path: database)
         let copy = try reader.summary()
         let stored = try StoredCredentials(context)
+        let configured = try context.configuration().configuration.serverURL?.text
         let change = AccountChange.found(
             copy: copy, problem: try reader.standingError(of: AccountChange.codes),
             subject: stored.login.flatMap { AccessToken($0.pair.access)?.subject },
-            server: try context.configuration().configuration.serverURL?.text ?? stored.login?.server)
+            server: configured ?? stored.login?.server)
         return AccountReport(
             copy, source: .file, file: database, credentials: stored.report, change: change,
             now: TimeSource.system.now())

@@ -120,7 +120,8 @@ struct CommandContext {
                 throw error.code == .daemonNotRunning
                     ? UserFacingError(
                         .daemonBusy, "The daemon ended before it answered.",
-                        recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
+                        recoverySuggestion: "Look what it has done: `prsnlctl account`.",
+                        nextCommand: "prsnlctl account")
                     : error
             }
             if case .error(let report) = reply { throw report.userFacing }

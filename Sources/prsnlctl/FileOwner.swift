@@ -39,7 +39,8 @@ enum FileOwner {
         } catch {
             throw UserFacingError(
                 error.code, error.message, consequence: error.consequence,
-                recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo())
+                recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo()
+            )
         }
     }
 

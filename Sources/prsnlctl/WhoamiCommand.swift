@@ -27,9 +27,10 @@ enum WhoamiCommand {
         let database = context.paths.database
         let copy = access(database, F_OK) == 0 ? try StoreReader(path: database).summary() : nil
         let stored = try StoredCredentials(context)
+        let configured = try context.configuration().configuration.serverURL?.text
         return WhoamiReport(
             source: .file,
-            server: try stored.login?.server ?? context.configuration().configuration.serverURL?.text ?? copy?.serverURL,
+            server: stored.login?.server ?? configured ?? copy?.serverURL,
             account: nil, copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
             credentials: stored.report, asked: false, now: TimeSource.system.now())
     }

@@ -1,3 +1,4 @@
+import Configuration
 import Control
 import Glibc
 import PRSNLClient
@@ -106,9 +107,21 @@ extension RequestHandler {
             report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
             return conversation.send(.account(report))
         }
+        guard !isEnding.exchange(true, ordering: .relaxed) else { return try refuseWhileEnding(.logout) }
         begin(NewCopy(report: report, conversation: conversation))
         // The daemon answers when the file is set aside; this only keeps the connection until then.
         do { try await time.sleep(.seconds(60)) } catch { return }
+    }
+
+    /// - Throws: `daemon_busy` for what would change the copy that is being set aside.
+    func refuseWhileEnding(_ request: ControlRequest) throws(UserFacingError) {
+        guard isEnding.load(ordering: .relaxed) else { return }
+        switch request {
+        case .write, .retry, .drop, .sync, .login, .logout, .account(acceptNew: true, dryRun: false):
+            throw UserFacingError(
+                .daemonBusy, "The daemon is starting a new copy.", consequence: "Nothing was changed.")
+        default: return
+        }
     }
 
     /// The server shows a test user's items to a token that has expired: a new copy would be of those.

@@ -19,6 +19,8 @@ final class RequestHandler: Sendable {
     let startedAt: Timestamp
     let time: TimeSource
 
+    /// A new copy is on its way: what would be written now would be set aside with the old one.
+    let isEnding = Atomic(false)
     /// Pulls that were asked for and have not ended.
     private let asked = Mutex(0)
 
@@ -43,6 +45,7 @@ final class RequestHandler: Sendable {
 
     func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
         do throws(UserFacingError) {
+            try refuseWhileEnding(request)
             switch request {
             case .status: conversation.send(.status(try status()))
             case .history:
