@@ -64,7 +64,10 @@ struct DoctorRepairTests {
 
         let found = try await fixture.doctor()
         #expect(found.levels("readers") == [.warning])
-        #expect(found.findings.first { $0.check == "readers" }?.nextCommand == "sudo prsnlctl doctor --repair")
+        let cure = "sudo prsnlctl --config \(fixture.configuration) doctor --repair"
+        #expect(found.findings.first { $0.check == "readers" }?.nextCommand == cure)
+        // Looking leaves no trace.
+        #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))
         let repaired = try await fixture.doctor("--repair")
         #expect(repaired.levels("repair") == [.ok] && repaired.levels("readers") == [.ok], "\(repaired.findings)")
         // Root is root again for the checks that follow.
@@ -118,6 +121,7 @@ struct DoctorRepairTests {
 
     @Test func whileTheDaemonRunsItsFilesAreLeftAlone() async throws {
         let fixture = try DaemonFixture(items: DevItem.generate(count: 30))
+        try fixture.giveLastingToken()
         let daemon = try await fixture.startReady()
         try await fixture.waitUntilComplete()
         let report = try await fixture.doctor("--repair")

@@ -10,6 +10,7 @@ import Testing
 /// tests run on (its disk, its systemd) is not theirs to expect.
 @Suite struct DoctorTests {
     private func ready(_ fixture: DaemonFixture) async throws -> ChildProcess {
+        try fixture.giveLastingToken()
         let daemon = try await fixture.startReady()
         try await fixture.waitUntilComplete()
         return daemon
@@ -42,9 +43,8 @@ import Testing
 
     @Test func noSecretIsPrinted() async throws {
         let fixture = try DaemonFixture()
-        let key = try TestFile.text(fixture.folder.file("key"))
-        let token = key.filter { !$0.isNewline }
         let daemon = try await ready(fixture)
+        let token = try TestFile.text(fixture.folder.file("key")).filter { !$0.isNewline }
         for arguments in [["doctor"], ["doctor", "--json"], ["doctor", "--repair"]] {
             let child = try fixture.startControl(arguments)
             _ = try await child.waitForExit()
@@ -95,6 +95,30 @@ import Testing
         #expect(ended.exit == .status(1) && report.levels("configuration") == [.failed, .failed])
         #expect(report.levels("key_file") == [.ok] && report.levels("health") == [.ok])
         #expect(report.levels("integrity") == [.ok] && report.levels("daemon") == [.warning])
+    }
+
+    @Test func aTokenThatNobodyRenewsIsToldBeforeItEnds() async throws {
+        let fixture = try DaemonFixture()
+        #expect(try await fixture.doctor().levels("key_file") == [.warning])
+        let ended = fixture.server.issueToken(lifetime: .seconds(-60))
+        try TestFile.write(ended, to: fixture.folder.file("key"))
+        #expect(try await fixture.doctor().levels("key_file") == [.failed])
+    }
+
+    @Test func aStoredLoginIsLookedAtAndNotPrinted() async throws {
+        let fixture = try DaemonFixture()
+        try await stopped(fixture)
+        let secret = "obviously-fake-token"
+        let login = fixture.database + ".login"
+        try TestFile.write(
+            "{\"version\":1,\"server\":\"\(fixture.server.url)\",\"access_token\":\"\(secret)\",\"refresh_token\":\"x\"}",
+            to: login)
+        // Beside a key, which the daemon uses.
+        let both = try await fixture.control("doctor", "--json")
+        #expect(try fixture.decode(DoctorReport.self, both).levels("login") == [.ok, .warning])
+        #expect(!both.stdout.contains(secret) && !both.stderr.contains(secret))
+        #expect(chmod(login, 0o644) == 0)
+        #expect(try await fixture.doctor().levels("login").first == .failed)
     }
 
     @Test func aKeyThatOthersCanReadFailsWithItsCure() async throws {
@@ -215,6 +239,11 @@ private final class DeafSocket: Sendable {
 }
 
 extension DaemonFixture {
+    /// A token that ends soon would be worth a word.
+    func giveLastingToken() throws {
+        try TestFile.write(server.issueToken(lifetime: .seconds(30 * 86_400)) + "\n", to: folder.file("key"))
+    }
+
     func doctor(_ arguments: String...) async throws -> DoctorReport {
         let child = try startControl(["doctor", "--json"] + arguments)
         let ended = (try await child.waitForExit(), child.stdout, child.stderr)

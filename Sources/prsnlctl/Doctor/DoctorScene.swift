@@ -44,7 +44,12 @@ struct DoctorScene: Sendable {
         // First, so that what is looked at is what it has left.
         repair = arguments.has("--repair") ? Self.repair(path) : nil
         let isRunning = if case .stopped = daemon { false } else { true }
-        files = BoundedCheck.run(within: Self.patience) { GatherFiles.files(path, isDaemonRunning: isRunning) }
+        let repairCommand = Self.repairCommand(arguments)
+        files = BoundedCheck.run(within: Self.patience) {
+            var files = GatherFiles.files(path, isDaemonRunning: isRunning)
+            files.repairCommand = repairCommand
+            return files
+        }
         let process = answer.status?.daemon?.pid
         readers = BoundedCheck.run(within: Self.patience) { GatherFiles.readers(path, daemon: process) } ?? []
         let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
@@ -72,6 +77,14 @@ struct DoctorScene: Sendable {
 
     var processID: Int32? {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
+    }
+
+    /// For the same file.
+    private static func repairCommand(_ arguments: ParsedArguments) -> String {
+        let options = ["--config", "--socket", "--database"].flatMap { option in
+            arguments.value(option).map { [option, $0] } ?? []
+        }
+        return ShellText.command("sudo", ["prsnlctl"] + options + ["doctor", "--repair"])
     }
 
     private static func repair(_ database: String) -> DoctorReport.Finding {
