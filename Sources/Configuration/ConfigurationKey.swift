@@ -48,7 +48,7 @@ extension ConfigurationKey {
             apply: { text, configuration throws(Rejection) in configuration.serverURL = try ServerURL(text) },
             show: { $0.serverURL?.text }),
         .path(
-            "api_key_file", \.apiKeyFile, default: "none",
+            "api_key_file", \.apiKeyFile, default: "systemd's credential `api-key`, else none",
             "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
         .path(
             "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
 public enum DefaultPaths {
     public static let systemConfiguration = "/etc/prsnld/prsnld.conf"
@@ -26,6 +28,15 @@ public enum DefaultPaths {
         guard let slash = database.lastIndex(of: "/") else { return socketName }
         return "\(database[..<slash])/\(socketName)"
     }
+
+    /// The key that systemd hands to the daemon (`LoadCredential=api-key`), where it does.
+    static func apiKey(_ environment: ProcessEnvironment) -> String? {
+        guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else { return nil }
+        let path = "\(folder)/\(credentialName)"
+        return access(path, F_OK) == 0 ? path : nil
+    }
+
+    public static let credentialName = "api-key"
 
     /// systemd.exec(5): several directories are separated by colons.
     private static func firstDirectory(_ variable: String, _ environment: ProcessEnvironment) -> String? {

@@ -148,7 +148,8 @@ private struct ConfigurationLoading {
 
     mutating func fillIn() {
         var configuration = result.configuration
-        configuration.apiKeyFile = configuration.apiKeyFile.map(environment.absolute)
+        configuration.apiKeyFile =
+            configuration.apiKeyFile.map(environment.absolute) ?? DefaultPaths.apiKey(environment)
         configuration.caFile = configuration.caFile.map(environment.absolute)
         if configuration.database.isEmpty {
             if let path = DefaultPaths.database(environment) {

@@ -101,7 +101,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + errors,
+        ] + writes + queue + errors + accounts,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),

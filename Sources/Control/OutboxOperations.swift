@@ -46,6 +46,7 @@ public struct OutboxOperations: Sendable {
             return .errors(
                 ErrorsReport([], cleared: try await store.forgetErrors(), source: source, now: now()))
         case .status, .history, .sync, .wait, .ping, .net, .errors(clear: false): return nil
+        case .loginCheck, .login, .logout, .whoami, .account: return nil
         }
     }
 

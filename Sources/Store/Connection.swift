@@ -133,6 +133,23 @@ final class Connection {
         sqlite3_busy_timeout(handle, Self.patience)
     }
 
+    /// Puts everything into the one file and takes `-wal` and `-shm` away, which works only while nobody else has the file
+    /// open (https://sqlite.org/wal.html#avoiding_excessively_large_wal_files, "exclusive").
+    ///
+    /// - Throws: SQLITE_BUSY where somebody has; nothing has changed then.
+    func leaveWriteAheadLog() throws(SQLiteFailure) {
+        var keeps: Int32 = 0
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+        do throws(SQLiteFailure) {
+            guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
+                throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
+            }
+        } catch {
+            keepWriteAheadLog()
+            throw error
+        }
+    }
+
     /// Gives the page cache's unused memory back.
     func releaseMemory() {
         sqlite3_db_release_memory(handle)

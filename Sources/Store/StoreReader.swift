@@ -65,6 +65,19 @@ public final class StoreReader {
         }
     }
 
+    /// The newest error of these codes that nothing has succeeded since.
+    public func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
+            while try rows.step() {
+                guard let code = rows.text(0).flatMap(ErrorCode.init), codes.contains(code) else { continue }
+                return UserFacingError(code, rows.text(1) ?? "")
+            }
+            return nil
+        }
+    }
+
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
     /// Reads the whole file.
     public func damage() throws(UserFacingError) -> [String] {
@@ -103,7 +116,8 @@ extension CopySummary {
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
                 waiting, unknown, parked,
-                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
+                account_subject, bound_at
             FROM copy
             """)
         if try row.step() {
@@ -120,6 +134,8 @@ extension CopySummary {
             unknown = row.int(10)
             parked = row.int(11)
             oldestWaiting = row.timestamp(12)
+            accountSubject = row.text(13)
+            boundAt = row.timestamp(14)
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }

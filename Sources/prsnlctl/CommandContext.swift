@@ -10,11 +10,16 @@ struct CommandContext {
     let isFileGiven: Bool
     let format: OutputFormat
     let errorStyle: TextStyle
+    let environment: ProcessEnvironment
+    /// `--config`.
+    private let configurationFile: String?
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        self.environment = environment
+        configurationFile = arguments.value("--config")
         isFileGiven = database != nil && socket == nil
         format =
             arguments.has("--json")
@@ -23,18 +28,27 @@ struct CommandContext {
             paths = ClientPaths(controlSocket: socket, database: database)
             return
         }
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try LoadedConfiguration.load(
-                file: arguments.value("--config"), environment: environment, skippingUnreadable: true)
-        } catch {
-            throw error.userFacing
-        }
+        let loaded = try Self.load(configurationFile, environment)
         var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
         self.paths = paths
         for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// All settings, for commands that do something in the daemon's place.
+    func configuration() throws(UserFacingError) -> LoadedConfiguration {
+        try Self.load(configurationFile, environment)
+    }
+
+    private static func load(
+        _ file: String?, _ environment: ProcessEnvironment
+    ) throws(UserFacingError) -> LoadedConfiguration {
+        do throws(ConfigurationFailure) {
+            return try LoadedConfiguration.load(file: file, environment: environment, skippingUnreadable: true)
+        } catch {
+            throw error.userFacing
+        }
     }
 
     /// Talk, as against data.
@@ -52,11 +66,13 @@ struct CommandContext {
     }
 
     /// Asks the daemon something that the file knows too, and waits for its one answer; `nil` where the file is to answer.
-    func ask(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+    func ask(
+        _ request: ControlRequest, timeout: Duration = .seconds(10)
+    ) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
-            let reply = try client.receive()
+            let reply = try client.receive(timeout: timeout)
             if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) { return nil }
             return reply
         } catch {
@@ -68,6 +84,48 @@ struct CommandContext {
     /// The file can answer where the daemon does not: also where it serves others, or not this user.
     private static func leavesToFile(_ code: ErrorCode) -> Bool {
         code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
+    }
+
+    /// Asks the daemon to change something, and waits for its one answer; `nil` where none runs that works on our file.
+    /// Nothing falls back to the file here that the daemon has refused.
+    ///
+    /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
+    func askToChange(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: paths.controlSocket)
+            if isFileGiven {
+                try client.send(.status)
+                let reply = try client.receive()
+                guard case .status(let report) = reply else { throw reply.unexpected() }
+                guard Self.isSameFile(report.file.path, paths.database) else { return nil }
+            }
+            try client.send(request)
+            let reply: ControlReply
+            do throws(UserFacingError) {
+                reply = try client.receive(timeout: .seconds(60))
+            } catch {
+                // It was asked: what it did, the next question tells.
+                throw error.code == .daemonNotRunning
+                    ? UserFacingError(
+                        .daemonBusy, "The daemon ended before it answered.",
+                        recoverySuggestion: "Look what it has done: `prsnlctl account`.",
+                        nextCommand: "prsnlctl account")
+                    : error
+            }
+            if case .error(let report) = reply { throw report.userFacing }
+            return reply
+        } catch {
+            if error.code == .daemonNotRunning { return nil }
+            guard error.code == .controlRefused, geteuid() != 0 else { throw error }
+            throw UserFacingError(
+                error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
+                recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+        }
+    }
+
+    /// This very command, as root.
+    static func sudo() -> String {
+        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
     }
 
     /// Whether both paths lead to one file.
