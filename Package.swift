@@ -30,10 +30,12 @@ let package = Package(
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
+        .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control",
+                "Supervision", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -82,6 +84,8 @@ let package = Package(
             name: "ControlTests",
             dependencies: ["Control", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
+        .testTarget(
+            name: "SupervisionTests", dependencies: ["Supervision", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),

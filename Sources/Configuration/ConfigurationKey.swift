@@ -56,6 +56,9 @@ extension ConfigurationKey {
         .path(
             "control_socket", \.controlSocketOrNil, default: "`control.sock` in the runtime directory",
             "Where prsnlctl reaches the daemon; 107 bytes at most."),
+        .yesOrNo(
+            "group_may_write", \.groupMayWrite, effect: .reload,
+            "Let members of the control socket's group change things with prsnlctl, and not only look."),
         .duration(
             "poll_interval", \.pollInterval, default: "5m", from: "1s", to: "7d", effect: .reload,
             "Between two looks for new items; three times as long after a quiet hour."),

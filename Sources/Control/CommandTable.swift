@@ -65,6 +65,10 @@ extension CommandTable {
             (.error, "It could not start or go on; the last message says why."),
             (.usage, "The command line is wrong."),
             (.needsAttention, "`--once` ended, and the copy is incomplete: `prsnlctl status` says what is missing."),
+            (
+                .configuration,
+                "The configuration or the credentials must be mended first; systemd does not start it again."
+            ),
         ])
 
     public static let prsnlctl = CommandTable(
@@ -97,7 +101,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + accounts + doctor,
+        ] + writes + queue + errors + accounts + doctor,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -148,6 +152,12 @@ extension CommandTable {
                 CommandOption("--repair", nil, "Mend the files beside the database first, as root or as its owner."),
                 json, help,
             ])
+    ]
+
+    private static let errors = [
+        CommandDescription(
+            name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
+            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])
     ]
 
     private static let queue = [

@@ -17,6 +17,7 @@ public enum ControlReply: Sendable, Equatable {
     case net(NetReport)
     /// To a `net` with `watch`. More lines follow.
     case netChange(NetChange)
+    case errors(ErrorsReport)
     /// To a login that is only checked.
     case loginReady(LoginReadiness)
     case login(LoginReport)
@@ -36,7 +37,8 @@ public enum ControlReply: Sendable, Equatable {
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error
+        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error,
+            errors
         case netChange = "net_change"
         case loginReady = "login_ready"
         case login, logout, whoami, account
@@ -62,6 +64,7 @@ extension ControlReply: Codable {
         case .ping: self = .ping(try container.decode(PingReport.self, forKey: .ping))
         case .net: self = .net(try container.decode(NetReport.self, forKey: .net))
         case .netChange: self = .netChange(try container.decode(NetChange.self, forKey: .netChange))
+        case .errors: self = .errors(try container.decode(ErrorsReport.self, forKey: .errors))
         case .loginReady: self = .loginReady(try container.decode(LoginReadiness.self, forKey: .loginReady))
         case .login: self = .login(try container.decode(LoginReport.self, forKey: .login))
         case .logout: self = .logout(try container.decode(LogoutReport.self, forKey: .logout))
@@ -94,6 +97,7 @@ extension ControlReply: Codable {
         case .ping(let report): try put(.ping, report)
         case .net(let report): try put(.net, report)
         case .netChange(let change): try put(.netChange, change)
+        case .errors(let report): try put(.errors, report)
         case .loginReady(let readiness): try put(.loginReady, readiness)
         case .login(let report): try put(.login, report)
         case .logout(let report): try put(.logout, report)

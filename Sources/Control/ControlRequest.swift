@@ -19,6 +19,8 @@ public enum ControlRequest: Sendable, Equatable {
     case ping
     /// `watch`: first the state, then each change, until one side leaves.
     case net(watch: Bool)
+    /// The errors that recur; `clear`: forgets them.
+    case errors(clear: Bool)
     /// Whether a login would be taken, before anybody types a password.
     case loginCheck
     case login(LoginHandover)
@@ -46,6 +48,7 @@ extension ControlRequest {
         case .history: Self.line("history")
         case .ping: Self.line("ping")
         case .net(let watch): Self.line("net", "\"watch\":\(watch)")
+        case .errors(let clear): Self.line("errors", "\"clear\":\(clear)")
         case .loginCheck: Self.line("login", "\"check\":true")
         case .login(let handover): Self.line("login", handover.members.joined(separator: ","))
         case .logout: Self.line("logout")

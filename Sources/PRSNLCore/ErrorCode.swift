@@ -195,7 +195,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."
-        case .controlRefused: "Run the command as root or as the daemon's user."
+        case .controlRefused:
+            "Give the command as root or as the daemon's user; `adduser USER prsnld` lets a user look, after the next "
+                + "login, and group_may_write = yes lets the group change things."
         case .controlSocketTaken: "Stop the other daemon, or set control_socket to a path of its own."
         case .controlSocketFailed: "Check control_socket, and that the daemon's user may write to its folder."
         case .controlProtocol: "Check that prsnld and prsnlctl are of the same version, then restart the daemon."

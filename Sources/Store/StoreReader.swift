@@ -163,11 +163,6 @@ extension CopySummary {
             SELECT code, endpoint, message, first_at, last_at, count, over FROM recurring_error
             ORDER BY last_at DESC LIMIT 1
             """)
-        guard try row.step(), let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
-            let first = row.timestamp(3), let last = row.timestamp(4)
-        else { return nil }
-        return RecurringError(
-            code: code, endpoint: endpoint, message: message, first: first, last: last, count: row.int(5),
-            isOver: row.int(6) == 1)
+        return try row.step() ? RecurringError(row) : nil
     }
 }

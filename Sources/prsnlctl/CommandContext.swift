@@ -79,7 +79,7 @@ struct CommandContext {
         }
     }
 
-    /// Asks the daemon and waits for its one answer; `nil` where none runs.
+    /// Asks the daemon something that the file knows too, and waits for its one answer; `nil` where the file is to answer.
     func ask(
         _ request: ControlRequest, timeout: Duration = .seconds(10)
     ) throws(UserFacingError) -> ControlReply? {
@@ -87,15 +87,17 @@ struct CommandContext {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
             let reply = try client.receive(timeout: timeout)
-            if case .error(let report) = reply, report.knownCode == .daemonBusy { return nil }
+            if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) { return nil }
             return reply
         } catch {
-            // The file can answer where the daemon does not: also where it serves others, or not this user.
-            guard error.code == .daemonNotRunning || error.code == .controlRefused || error.code == .daemonBusy else {
-                throw error
-            }
+            guard Self.leavesToFile(error.code) else { throw error }
             return nil
         }
+    }
+
+    /// The file can answer where the daemon does not: also where it serves others, or not this user.
+    private static func leavesToFile(_ code: ErrorCode) -> Bool {
+        code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
     }
 
     /// Asks the daemon to change something, and waits for its one answer; `nil` where none runs that works on our file.

@@ -14,6 +14,7 @@ enum Prsnlctl {
     private static func run(_ environment: ProcessEnvironment) -> ExitCode {
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
+        var socket: String?
         do throws(UserFacingError) {
             let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
             isJSON = parsed.has("--json")
@@ -22,6 +23,7 @@ enum Prsnlctl {
             // A configuration that cannot be read is one of its findings.
             if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
             let context = try CommandContext(parsed, environment)
+            socket = context.paths.controlSocket
             switch parsed.command?.name {
             case "status": return try StatusCommand.run(context)
             case "sync": return try SyncCommand.run(context, parsed)
@@ -36,6 +38,7 @@ enum Prsnlctl {
             case "queue show": return try QueueShowCommand.run(context, parsed)
             case "queue drop": return try QueueDropCommand.run(context, parsed)
             case "retry-queue": return try RetryQueueCommand.run(context, parsed)
+            case "errors": return try ErrorsCommand.run(context, parsed)
             case "login": return try LoginCommand.run(context, parsed)
             case "logout": return try LogoutCommand.run(context)
             case "whoami": return try WhoamiCommand.run(context)
@@ -43,7 +46,7 @@ enum Prsnlctl {
             default: throw UserFacingError(.usage, "a command is missing.")
             }
         } catch {
-            return report(error, isJSON: isJSON, environment)
+            return report(error.explainedRefusal(socket: socket), isJSON: isJSON, environment)
         }
     }
 

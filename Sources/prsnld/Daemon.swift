@@ -14,6 +14,7 @@ struct Daemon {
     let parts: RunningParts
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
+    private let groupRight = GroupRight()
     /// A new copy that a person has asked for.
     private let newCopies = AsyncStream<NewCopy>.makeStream()
 
@@ -38,22 +39,24 @@ struct Daemon {
         let check = Task { [parts] in await parts.checkAfterUncleanStop(log: log) }
         defer { check.cancel() }
         let control: ControlServer
+        let supervisor: Supervisor
         do throws(UserFacingError) {
             control = try daemon.makeControlServer()
+            supervisor = try Supervisor(setup, parts, control, log: log)
         } catch {
             engine.cancel()
             await engine.value
             await parts.stop()
             throw error
         }
-        daemon.notify { notification throws(UserFacingError) in try notification.ready() }
+        supervisor.ready()
         log(
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        switch await daemon.serve(setup.signals, engine) {
+        switch await daemon.serve(setup.signals, engine, supervisor) {
         case .exit(let code):
-            daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
+            supervisor.stopping()
             control.stop()
             engine.cancel()
             await engine.value
@@ -74,7 +77,10 @@ struct Daemon {
         let handler = RequestHandler(
             parts: parts, database: loaded.configuration.database, startedAt: startedAt,
             begin: { [newCopies] in newCopies.continuation.yield($0) })
-        return try ControlServer(path: loaded.configuration.controlSocket, log: log) { request, conversation in
+        groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
+        return try ControlServer(
+            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log
+        ) { request, conversation in
             await handler.handle(request, conversation)
         }
     }
@@ -86,7 +92,9 @@ struct Daemon {
     }
 
     /// Until it is to stop.
-    private mutating func serve(_ signals: TerminationSignals, _ engine: Task<Void, Never>) async -> End {
+    private mutating func serve(
+        _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
+    ) async -> End {
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let forward = Task {
             for await signal in signals.stream { continuation.yield(.signal(signal)) }
@@ -105,7 +113,10 @@ struct Daemon {
         }
         for await event in events {
             switch event {
-            case .signal(SIGHUP): reload()
+            case .signal(SIGHUP):
+                supervisor.reloading()
+                reload()
+                supervisor.reloaded()
             case .signal(let number):
                 log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
                 return .exit(.fine)
@@ -138,6 +149,7 @@ struct Daemon {
         }
         replaceChangedCredentials(new.configuration)
         parts.engine.apply(setup.syncSettings(new.configuration))
+        groupRight.set(mayWrite: new.configuration.groupMayWrite)
         loaded = new
         log(
             .notice, .config,
@@ -149,14 +161,6 @@ struct Daemon {
             try parts.login.readAgain(configuration)
         } catch {
             log(.warning, .config, error.description)
-        }
-    }
-
-    private func notify(_ send: (ServiceNotification) throws(UserFacingError) -> Void) {
-        do throws(UserFacingError) {
-            try send(ServiceNotification(environment: setup.environment.variables))
-        } catch {
-            log(.warning, .daemon, error.message)
         }
     }
 }

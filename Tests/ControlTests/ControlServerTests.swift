@@ -25,7 +25,8 @@ import Testing
             if wait { for _ in 0..<3 { conversation.send(.progress(Samples.pull)) } }
             conversation.send(.sync(.started))
         case .write: conversation.send(.tally(Samples.tally))
-        case .queue, .entry, .retry, .drop, .wait, .ping, .net, .loginCheck, .login, .logout, .whoami, .account:
+        case .queue, .entry, .retry, .drop, .wait, .ping, .net,
+            .loginCheck, .login, .logout, .whoami, .account, .errors:
             conversation.send(.error(ErrorReport(Samples.problem)))
         }
     }
@@ -155,6 +156,7 @@ import Testing
         try await onThread {
             var limits = ControlServer.Limits()
             limits.clients = 3
+            limits.reserved = 0
             let server = try start(limits)
             defer { server.stop() }
             var clients = try (0..<3).map { _ in try RawClient(path) }
