@@ -84,10 +84,8 @@ public struct DoctorCopy: DoctorFacts, Equatable {
     private func completeness(_ status: StatusReport) -> DoctorReport.Finding {
         let items = Figures.count(status.copy.live, "item")
         if status.copy.complete {
-            let asOf = status.copy.newAsOf.map {
-                ", complete as of \(Figures.timeWithAge($0, now: status.generatedAt))"
-            }
-            return .ok(.copy, "items", items + (asOf ?? ", complete"))
+            let asOf = status.copy.newAsOf.map { " as of \(Self.age($0, status)) ago" } ?? ""
+            return .ok(.copy, "items", "\(items), complete\(asOf)")
         }
         if status.pull != nil { return .ok(.copy, "items", "\(items) so far; a pull is under way") }
         return .warning(.copy, "items", "\(items), and it is known to be incomplete", next: "prsnlctl status")
