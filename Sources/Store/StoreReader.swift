@@ -6,15 +6,20 @@ public final class StoreReader {
     let path: String
     let connection: Connection
 
+    /// - Parameter leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
-    public init(path: String) throws(UserFacingError) {
+    public init(path: String, leavingNoTrace: Bool = false) throws(UserFacingError) {
         self.path = path
         guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
+        let owner = try FolderOwner.begin(path: path)
+        defer { owner.end() }
         do {
-            connection = try Connection(path: path, mode: .readOnly)
+            // What a log holds is a part of the database; without one, the database is all there is.
+            let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
+            connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
             let header = DatabaseHeader(
                 applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
                 userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))

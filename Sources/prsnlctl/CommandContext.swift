@@ -12,7 +12,7 @@ struct CommandContext {
     let errorStyle: TextStyle
     let environment: ProcessEnvironment
     /// Of `--config` or `--instance`.
-    private let configurationFile: String?
+    let configurationFile: String?
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {

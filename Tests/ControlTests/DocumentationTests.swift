@@ -72,6 +72,7 @@ import Testing
             ("### logout", try JSONOutput.pretty(Samples.logout), ["schema_version"]),
             ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),
             ("### account", try JSONOutput.pretty(Samples.setAside), ["schema_version"]),
+            ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
             ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
         ]
         for (heading, json, skipped) in samples {
