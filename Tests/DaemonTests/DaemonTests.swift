@@ -141,7 +141,7 @@ import Testing
         let failing = try ChildProcess(
             "/bin/sh",
             ["-c", "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$0\" --config /nowhere/p.conf", binary])
-        #expect(try await failing.waitForExit() == .status(1))
+        #expect(try await failing.waitForExit() == .status(78))
         #expect(failing.stderr.hasPrefix("<3>prsnld: /nowhere/p.conf: cannot be read"), "\(failing.stderr)")
     }
 
