@@ -48,10 +48,11 @@ import Testing
         let daemon = try fixture.start(environment: environment(socket))
         try await socket.waitForLine("READY") { $0 == "READY=1" }
         try await fixture.waitUntilComplete()
-        let fault = fixture.server.script(.answer(status: 503), on: .any)
+        fixture.server.refuseConnections()
+        fixture.server.closeConnections()
         #expect(try await fixture.control("note", "a note that waits").exit == .status(0))
         try await socket.waitForLine("the queue") { $0.contains(", 1 queued") }
-        fault.remove()
+        try fixture.server.acceptConnections()
         #expect(try await fixture.control("retry-queue").exit == .status(0))
         try await eventually("an empty queue") {
             socket.lines.last { $0.hasPrefix("STATUS=") }?.contains("queued") == false
