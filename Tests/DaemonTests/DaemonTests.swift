@@ -1,4 +1,3 @@
-import CLinux
 import Control
 import DevServer
 import Glibc
