@@ -9,9 +9,8 @@ extension ClientConfiguration {
 
     /// What libcurl looks at where no proxy is configured (curl(1), "ENVIRONMENT").
     private static var environmentProxies: [String] {
-        ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].compactMap { name in
-            getenv(name).map { String(cString: $0) }
-        }
+        let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+        return names.compactMap { (name: String) in getenv(name).map { String(cString: $0) } }
     }
 
     /// `http://user:password@host`: percent-encoded (RFC 3986, section 3.2.1).

@@ -179,7 +179,8 @@ import Testing
                 scene.fixture.configuration, "login", "--email", "owner@prsnl.example",
             ])
         #expect(child.exit == .status(1), "\(child)")
-        #expect(child.stderr.contains("  next: sudo prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
+        #expect(
+            child.stderr.contains("  next: sudo prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
         #expect(scene.server.requestCount == asked)
     }
 
