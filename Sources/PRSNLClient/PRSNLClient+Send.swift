@@ -123,7 +123,7 @@ extension PRSNLClient {
     private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
         APIError(
             answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
-            hiding: credentials.secrets + call.secrets)
+            hiding: credentials.secrets + call.secrets + configuration.proxySecrets)
     }
 
     /// - Returns: where to go on.
