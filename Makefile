@@ -31,9 +31,13 @@ BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-d
 TOUR_PACKAGES := python3 sqlite3
 DEB_PACKAGES := dpkg-dev binutils git
 # iproute2, nftables: networks of the tests' own.
-# From man-db on: what reads manual pages, completions and the Debian package.
+# From man-db on: what reads manual pages, completions and the Debian package. From systemd-container on: a machine with
+# a systemd of its own.
 TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables \
-    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES)
+    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES) \
+    systemd-container dbus libpam-systemd
+# systemd: systemd-analyze, which needs no running systemd.
+LINT_PACKAGES := systemd
 BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
 
 .PHONY: help
@@ -44,7 +48,7 @@ help:
 	@echo 'make build        release binaries in $(RELEASE)'
 	@echo 'make test         every test; FILTER=… for some'
 	@echo 'make check        what CI runs: format lint, build, tests, demo'
-	@echo 'make lint         the format lint alone; make format corrects'
+	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
 	@echo 'make sanitize     the tests under the thread and address sanitizers; ONLY=thread for one'
@@ -85,9 +89,12 @@ demo: setup-tour build
 test-server: setup-tour build
 	@BINARIES=$(RELEASE) SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" python3 Tests/Tour/test_server.py
 
-.PHONY: lint format
-lint: setup-build
+.PHONY: lint lint-units format
+lint: setup-build lint-units
 	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
+lint-units:
+	@$(SETUP) packages $(LINT_PACKAGES)
+	@Tests/Tour/lint_units
 format: setup-build
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
 
