@@ -94,6 +94,10 @@ let package = Package(
             name: "DaemonTests",
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
             swiftSettings: strict),
+        .testTarget(
+            name: "ServiceTests",
+            dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            swiftSettings: strict),
     ])
 
 // `make fuzz` alone sets this, and builds in a folder of its own: libFuzzer wants every module instrumented, and a
