@@ -48,7 +48,7 @@ import Testing
             // One that was stopped by hand stays so.
             try await machine.must("systemctl", "stop", ServiceScene.unit)
             try await machine.must(
-                "apt-get", "-q", "-y", "--no-download", "--reinstall", "install", "/srv/prsnld_99*.deb")
+                "apt-get", "-q", "-y", "--reinstall", "install", "/srv/prsnld_99*.deb")
             #expect(try await machine.property("ActiveState") == "inactive")
         }
     }

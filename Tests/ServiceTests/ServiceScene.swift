@@ -128,7 +128,7 @@ extension Machine {
         try await copy([package.path], to: "/srv")
         let name = package.path.split(separator: "/").last ?? ""
         let ran = try await run(
-            ["apt-get", "-q", "-y", "--no-download", "install", "/srv/\(name)"],
+            ["apt-get", "-q", "-y", "install", "/srv/\(name)"],
             environment: ["DEBIAN_FRONTEND": "noninteractive"])
         guard ran.exit == .status(0) else { throw WaitedInVain("apt-get install: \(ran)") }
     }
