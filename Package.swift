@@ -38,7 +38,7 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "prsnlctl",
-            dependencies: ["PRSNLCore", "Store", "NetMonitor", "Configuration", "Control", "CLinux"],
+            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "CLinux"],
             swiftSettings: strict),
 
         .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),

@@ -83,6 +83,46 @@ static inline int prsnl_accept(int listener) {
     }
     return fd;
 }
+// Who has connected to a Unix socket: struct ucred is declared for _GNU_SOURCE only, SO_PEERGROUPS by newer headers only
+// (unix(7), socket(7)). The second gives ERANGE and the size needed, in bytes, where the groups do not fit.
+static inline int prsnl_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid) {
+    struct { pid_t pid; uid_t uid; gid_t gid; } peer = { 0, (uid_t)-1, (gid_t)-1 };
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+    if (size != sizeof peer) { errno = EINVAL; return -1; }
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+static inline int prsnl_peer_groups(int fd, gid_t *groups, socklen_t *size) {
+    return getsockopt(fd, SOL_SOCKET, 59 /* SO_PEERGROUPS */, groups, size);
+}
+// Another user for the calling thread alone, where the C library's functions change all threads, for tests
+// (setgroups(2), "C library/kernel differences"). The thread cannot go back.
+static inline int prsnl_become_in_this_thread(uid_t user, gid_t group, const gid_t *groups, int count) {
+    if (syscall(SYS_setgroups, (long)count, groups) != 0) return -1;
+    if (syscall(SYS_setresgid, (long)group, (long)group, (long)group) != 0) return -1;
+    return (int)syscall(SYS_setresuid, (long)user, (long)user, (long)user);
+}
+// A descriptor goes along with one byte, for tests: CMSG_SPACE and its like are macros with arguments (unix(7), SCM_RIGHTS).
+static inline int prsnl_send_descriptor(int socket, int passed) {
+    char byte = ' ';
+    union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control;
+    struct iovec part = { &byte, 1 };
+    struct msghdr message = { 0 };
+    memset(&control, 0, sizeof control);
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &passed, sizeof(int));
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
 // Declared for _GNU_SOURCE only: unshare(2), for tests that need a network of their own.
 extern int unshare(int flags);
 static inline int prsnl_unshare_network(void) { return unshare(0x40000000 /* CLONE_NEWNET */); }

@@ -1,7 +1,8 @@
 /// Where prsnlctl finds the daemon and its file.
 ///
 /// The daemon of a machine has its directories from systemd, which prsnlctl knows nothing of. So where nothing is
-/// configured, it looks in both places: the person's own and the machine's.
+/// configured, it looks in both places: the person's own and the machine's. With the configuration of an instance
+/// (`/etc/prsnld/NAME.conf`), it is the instance's.
 public struct ClientPaths: Sendable, Equatable {
     public var controlSocket: String
     public var database: String
@@ -9,14 +10,19 @@ public struct ClientPaths: Sendable, Equatable {
     /// - Parameter exists: whether something is at a path.
     public init(_ loaded: LoadedConfiguration, exists: (String) -> Bool) {
         let prefersSystem = loaded.file == DefaultPaths.systemConfiguration
-        func choose(_ own: String, _ key: String, _ system: String) -> String {
+        let instance = DefaultPaths.instance(ofConfigurationFile: loaded.file)
+        func choose(_ own: String, _ key: String, _ system: String, _ ofInstance: (String) -> String) -> String {
             if loaded.origins[key] != nil { return own }
+            // Of an instance there is one only, whether it is there yet or not.
+            if let instance { return ofInstance(instance) }
             let places = prefersSystem ? [system, own] : [own, system]
             return places.first(where: exists) ?? places[0]
         }
         controlSocket = choose(
-            loaded.configuration.controlSocket, "control_socket", DefaultPaths.systemControlSocket)
-        database = choose(loaded.configuration.database, "database", DefaultPaths.systemDatabase)
+            loaded.configuration.controlSocket, "control_socket", DefaultPaths.systemControlSocket,
+            DefaultPaths.controlSocket(ofInstance:))
+        database = choose(
+            loaded.configuration.database, "database", DefaultPaths.systemDatabase, DefaultPaths.database(ofInstance:))
     }
 
     public init(controlSocket: String, database: String) {

@@ -70,6 +70,9 @@ enum SmallFile {
     struct Failure: Error {
         let errno: Int32
         let reason: String
+
+        /// Of the call that has just failed.
+        static var last: Failure { Failure(errno: Glibc.errno, reason: String(cString: strerror(Glibc.errno))) }
     }
 
     /// Reads the open file to its end, but no more than `limit` bytes.
@@ -85,6 +88,19 @@ enum SmallFile {
             }
             content.append(contentsOf: buffer[..<count])
             if content.count > limit { throw Failure(errno: EFBIG, reason: "larger than \(limit >> 10) KiB") }
+        }
+    }
+
+    /// Writes all of it.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if Glibc.errno == EINTR { continue }
+                throw .last
+            }
+            rest = rest.dropFirst(count)
         }
     }
 

@@ -48,7 +48,7 @@ extension ConfigurationKey {
             apply: { text, configuration throws(Rejection) in configuration.serverURL = try ServerURL(text) },
             show: { $0.serverURL?.text }),
         .path(
-            "api_key_file", \.apiKeyFile, default: "none",
+            "api_key_file", \.apiKeyFile, default: "systemd's credential `api-key`, else none",
             "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
         .path(
             "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
@@ -56,6 +56,9 @@ extension ConfigurationKey {
         .path(
             "control_socket", \.controlSocketOrNil, default: "`control.sock` in the runtime directory",
             "Where prsnlctl reaches the daemon; 107 bytes at most."),
+        .yesOrNo(
+            "group_may_write", \.groupMayWrite, effect: .reload,
+            "Let members of the control socket's group change things with prsnlctl, and not only look."),
         .duration(
             "poll_interval", \.pollInterval, default: "5m", from: "1s", to: "7d", effect: .reload,
             "Between two looks for new items; three times as long after a quiet hour."),

@@ -8,6 +8,7 @@ public struct DaemonConfiguration: Sendable, Equatable {
     public internal(set) var apiKeyFile: String?
     public internal(set) var database = ""
     public internal(set) var controlSocket = ""
+    public internal(set) var groupMayWrite = false
     public internal(set) var pollInterval: Duration = .zero
     /// `nil`: the engine decides by the size of the timeline.
     public internal(set) var sweepInterval: Duration?

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
 public enum DefaultPaths {
     public static let systemConfiguration = "/etc/prsnld/prsnld.conf"
@@ -27,6 +29,15 @@ public enum DefaultPaths {
         return "\(database[..<slash])/\(socketName)"
     }
 
+    /// The key that systemd hands to the daemon (`LoadCredential=api-key`), where it does.
+    static func apiKey(_ environment: ProcessEnvironment) -> String? {
+        guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else { return nil }
+        let path = "\(folder)/\(credentialName)"
+        return access(path, F_OK) == 0 ? path : nil
+    }
+
+    public static let credentialName = "api-key"
+
     /// systemd.exec(5): several directories are separated by colons.
     private static func firstDirectory(_ variable: String, _ environment: ProcessEnvironment) -> String? {
         guard let first = environment[variable]?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
@@ -37,4 +48,25 @@ public enum DefaultPaths {
     /// for `StateDirectory=prsnld` and `RuntimeDirectory=prsnld`. prsnlctl looks there because it has no such variables.
     public static let systemDatabase = "/var/lib/prsnld/prsnl.sqlite"
     public static let systemControlSocket = "/run/prsnld/control.sock"
+
+    /// The configuration file of `prsnld@NAME.service`.
+    public static func configurationFile(ofInstance name: String) -> String { "/etc/prsnld/\(name).conf" }
+
+    /// The instance that a configuration file is of: NAME for `/etc/prsnld/NAME.conf`.
+    static func instance(ofConfigurationFile path: String?) -> String? {
+        let (folder, ending) = ("/etc/prsnld/", ".conf")
+        guard let path, path != systemConfiguration, path.hasPrefix(folder), path.hasSuffix(ending) else { return nil }
+        let name = String(path.dropFirst(folder.count).dropLast(ending.count))
+        return isInstance(name) ? name : nil
+    }
+
+    /// Whether a name can be one: a part of paths and of a unit's name (systemd.unit(5)).
+    public static func isInstance(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 64 && !name.hasPrefix(".")
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_.".contains($0)) }
+    }
+
+    /// What `prsnld@NAME.service` has. Not below the folders of `prsnld.service`, whose rights would then count for it too.
+    static func database(ofInstance name: String) -> String { "/var/lib/prsnld-instances/\(name)/\(databaseName)" }
+    static func controlSocket(ofInstance name: String) -> String { "/run/prsnld-instances/\(name)/\(socketName)" }
 }

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 public import PRSNLCore
 
@@ -33,21 +32,21 @@ public enum KeyFile {
         guard !key.isEmpty else { throw UserFacingError(.keyFileInvalid, "The key file \(path) is empty.") }
         return key
     }
-    /// Checks the open file, not the path, so that what is checked is what is read.
+
     private static func checkMode(
         _ descriptor: Int32, _ path: String, _ credentialsDirectory: String?
     ) throws(UserFacingError) {
-        var information = stat()
-        guard fstat(descriptor, &information) == 0 else { throw unreadable(path, String(cString: strerror(errno))) }
-        guard information.st_mode & S_IFMT == S_IFREG else { throw unreadable(path, "it is not a regular file") }
-        let mode = information.st_mode & 0o777
-        let isCredential = isInside(path, credentialsDirectory) && [0, geteuid()].contains(information.st_uid)
-        let forbidden: mode_t = isCredential ? 0o037 : 0o077
-        guard mode & forbidden == 0 else {
-            throw UserFacingError(
-                .keyFileExposed,
-                "The key file \(path) can be read or changed by others (mode 0\(String(mode, radix: 8))).",
-                nextCommand: "chmod 600 \(shellQuoted(path))")
+        do throws(SecretFile.Problem) {
+            try SecretFile.check(descriptor) { information in
+                let isCredential =
+                    isInside(path, credentialsDirectory) && [0, geteuid()].contains(information.st_uid)
+                return isCredential ? 0o037 : 0o077
+            }
+        } catch {
+            switch error {
+            case .unreadable(let reason): throw unreadable(path, reason)
+            case .exposed(let mode): throw SecretFile.exposed("The key file \(path)", path, mode)
+            }
         }
     }
 
@@ -55,15 +54,6 @@ public enum KeyFile {
         guard let directory, directory.hasPrefix("/") else { return false }
         guard path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else { return false }
         return !path.split(separator: "/").contains("..")
-    }
-
-    private static func shellQuoted(_ path: String) -> String {
-        let isPlain = path.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+".contains($0)) }
-        return isPlain
-            ? path
-            : "'"
-                + path.split(separator: "'", omittingEmptySubsequences: false)
-                .joined(separator: "'\\''") + "'"
     }
 
     private static func unreadable(_ path: String, _ reason: String) -> UserFacingError {

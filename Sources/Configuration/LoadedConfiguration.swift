@@ -9,6 +9,8 @@ public struct LoadedConfiguration: Sendable, Equatable {
     public internal(set) var file: String?
     /// By the key's name.
     public internal(set) var origins: [String: ConfigurationOrigin] = [:]
+    /// A usual file that is there, and that this user may not read.
+    public internal(set) var hiddenFile: String?
     /// What is allowed but probably not meant.
     public internal(set) var warnings: [String] = []
 
@@ -26,12 +28,20 @@ public struct LoadedConfiguration: Sendable, Equatable {
     public static func load(
         file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
+        let (loaded, problems) = examine(file: file, environment: environment, skippingUnreadable: skippingUnreadable)
+        guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
+        return loaded
+    }
+
+    /// The same without giving up: what could be read, and every problem that there is.
+    public static func examine(
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false
+    ) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {
         var loading = ConfigurationLoading(environment: environment)
         loading.readFile(named: file, skippingUnreadable: skippingUnreadable)
         loading.readEnvironment()
         loading.fillIn()
-        guard loading.problems.isEmpty else { throw ConfigurationFailure(problems: loading.problems) }
-        return loading.result
+        return (loading.result, loading.problems)
     }
 }
 
@@ -73,6 +83,7 @@ private struct ConfigurationLoading {
             if mayBeMissing, error.errno == ENOENT || error.errno == ENOTDIR { return false }
             if skippingUnreadable, error.errno == EACCES {
                 result.warnings.append("\(path) may not be read by this user; going on without it")
+                result.hiddenFile = result.hiddenFile ?? path
                 return false
             }
             problems.append(
@@ -148,7 +159,8 @@ private struct ConfigurationLoading {
 
     mutating func fillIn() {
         var configuration = result.configuration
-        configuration.apiKeyFile = configuration.apiKeyFile.map(environment.absolute)
+        configuration.apiKeyFile =
+            configuration.apiKeyFile.map(environment.absolute) ?? DefaultPaths.apiKey(environment)
         configuration.caFile = configuration.caFile.map(environment.absolute)
         if configuration.database.isEmpty {
             if let path = DefaultPaths.database(environment) {

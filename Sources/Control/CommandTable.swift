@@ -72,6 +72,7 @@ extension CommandTable {
         summary: "Shows and steers prsnld, the daemon that keeps a copy of a PRSNL timeline.",
         options: [
             CommandOption("--config", "FILE", "Read this configuration file."),
+            CommandOption("--instance", "NAME", "The daemon `prsnld@NAME`, with /etc/prsnld/NAME.conf."),
             CommandOption("--socket", "PATH", "The daemon's control socket."),
             CommandOption("--database", "PATH", "The SQLite file of the copy."),
             help, version,
@@ -97,7 +98,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue,
+        ] + writes + queue + care,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -139,6 +140,18 @@ extension CommandTable {
             ]),
         CommandDescription(
             name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
+    ]
+
+    private static let care = [
+        CommandDescription(
+            name: "doctor", summary: "Check everything from the configuration to the log, and say what to do.",
+            options: [
+                CommandOption("--repair", nil, "Mend the files beside the database first, as root or as its owner."),
+                json, help,
+            ]),
+        CommandDescription(
+            name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
+            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])
     ]
 
     private static let queue = [

@@ -10,41 +10,71 @@ final class ControlConnection {
     }
 
     let descriptor: Int32
+    let peer: Peer
+    let standing: PeerPolicy.Standing
+    /// A client that may not change anything has no use for a long line, and gets no memory for it.
+    var mayChange: Bool
     /// Runs while a request is being answered; further ones wait in the kernel's buffer until then.
     var task: Task<Void, Never>?
     /// Nothing more is read; closes when the output is written.
     var isClosing = false
     /// The other side has said that it sends nothing more.
     private(set) var inputEnded = false
-    /// Milliseconds of CLOCK_MONOTONIC; an idle client is closed then.
+    /// Milliseconds of CLOCK_MONOTONIC. Without a whole request by then, however slowly one is arriving, the client is
+    /// disconnected.
     var deadline: Int64
+    /// Milliseconds of CLOCK_MONOTONIC; nothing is read before, because its user has asked too much.
+    var pausedUntil: Int64?
+    /// Lines in a row that were refused before anybody looked into them.
+    var refusals = 0
 
     private var input: [UInt8] = []
+    /// Where the next line begins in `input`.
+    private var start = 0
     private var output: [UInt8] = []
-    /// Bytes of `input` that hold no newline for certain, so that a long line is not searched again with every part of it.
+    /// Where the part of `input` begins that may hold a newline, so that a long line is not searched again with every part
+    /// of it.
     private var searched = 0
     private let limits: ControlServer.Limits
 
     /// A client that reads nothing must not cost memory without end. A status is some kilobytes, a history 30.
     private static let outputLimit = 1 << 20
 
-    init(descriptor: Int32, limits: ControlServer.Limits, deadline: Int64) {
+    init(
+        descriptor: Int32, peer: Peer, standing: PeerPolicy.Standing, mayChange: Bool, limits: ControlServer.Limits,
+        deadline: Int64
+    ) {
         self.descriptor = descriptor
+        self.peer = peer
+        self.standing = standing
+        self.mayChange = mayChange
         self.limits = limits
         self.deadline = deadline
     }
 
-    var wantsToRead: Bool { task == nil && !isClosing && !inputEnded }
+    /// Whether a request may be begun.
+    var isReady: Bool { task == nil && !isClosing && pausedUntil == nil }
+    var wantsToRead: Bool { isReady && !inputEnded }
     var wantsToWrite: Bool { !output.isEmpty }
-    var isFinished: Bool { task == nil && output.isEmpty && (isClosing || (inputEnded && input.isEmpty)) }
+    var isFinished: Bool {
+        task == nil && output.isEmpty && (isClosing || (inputEnded && start == input.count))
+    }
+
+    /// Whether the line that stands first begins as a `write`.
+    var beginsAsWrite: Bool { input[start...].starts(with: ControlRequest.writePrefix) }
 
     /// What the line that stands first in `input` may have.
     private var requestLimit: Int {
-        input.starts(with: ControlRequest.writePrefix) ? max(limits.writeSize, limits.requestSize) : limits.requestSize
+        mayChange && beginsAsWrite ? max(limits.writeSize, limits.requestSize) : limits.requestSize
     }
 
     /// Reads what is there. False when the connection is broken.
+    ///
+    /// Descriptors that come along (SCM_RIGHTS) are closed by the kernel, because read(2) has no place for them.
     func receive() -> Bool {
+        input.removeSubrange(..<start)
+        searched -= start
+        start = 0
         var buffer = [UInt8](repeating: 0, count: 32_768)
         // One byte more than a request may have tells a full one from one that is too long.
         while input.count <= requestLimit {
@@ -61,23 +91,33 @@ final class ControlConnection {
         return true
     }
 
-    /// Takes the next request off what was read. The last line of an ended input needs no newline.
+    /// Takes the next request off what was read. Blank lines are none. The last line of an ended input needs no newline.
     func nextInput() -> Input {
+        skipBlanks()
         if let newline = input[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-            if newline > requestLimit { return .tooLong }
-            let line = Array(input[..<newline])
-            input.removeSubrange(...newline)
-            searched = 0
+            if newline - start > requestLimit { return .tooLong }
+            let line = Array(input[start..<newline])
+            start = newline + 1
+            searched = start
             return .line(line)
         }
         searched = input.count
-        if input.count > requestLimit { return .tooLong }
-        guard inputEnded, !input.isEmpty else { return .nothing }
-        defer {
-            input = []
-            searched = 0
-        }
-        return .line(input)
+        if input.count - start > requestLimit { return .tooLong }
+        guard inputEnded, start < input.count else { return .nothing }
+        let line = Array(input[start...])
+        start = input.count
+        return .line(line)
+    }
+
+    /// In one go, so that many of them cost no more than their bytes.
+    private func skipBlanks() {
+        let blanks: [UInt8] = [0x20, 0x09, 0x0D, 0x0A]
+        start = input[start...].firstIndex { !blanks.contains($0) } ?? input.count
+        searched = max(searched, start)
+        guard start == input.count, start > 0 else { return }
+        input = []
+        start = 0
+        searched = 0
     }
 
     /// Queues one line. False when the client has left too much unread.

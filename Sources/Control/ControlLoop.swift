@@ -6,12 +6,21 @@ import PRSNLCore
 struct ControlLoop {
     private let start: ControlServer.Start
     private var connections: [UInt64: ControlConnection] = [:]
+    private let policy: PeerPolicy
     private var lastNumber: UInt64 = 0
     /// After accept has failed for want of descriptors, so that the loop does not spin.
     private var acceptAgainAt: Int64?
+    /// Of those members of the group who have asked lately.
+    private var rates: [UInt32: RequestRate] = [:]
+
+    /// In one round: whoever connects without end must not keep the others from being served.
+    private static let mostAcceptedAtOnce = 32
+    /// Whoever sends so many lines in a row that are refused at sight has nothing to say.
+    private static let mostRefusals = 32
 
     init(_ start: ControlServer.Start) {
         self.start = start
+        policy = PeerPolicy(owner: geteuid(), group: start.socket.group)
     }
 
     mutating func run() {
@@ -34,6 +43,7 @@ struct ControlLoop {
                 serve(number, events: Int32(descriptor.revents))
             }
             if descriptors[1].revents != 0, !isStopping { acceptClients() }
+            endPauses()
             closeIdle()
         }
         for number in connections.keys { drop(number) }
@@ -51,7 +61,8 @@ struct ControlLoop {
     /// Without idle clients there is nothing to wake up for.
     private func timeout() -> Int32 {
         let deadlines = connections.values.filter { $0.task == nil }.map(\.deadline)
-        guard let next = (deadlines + [acceptAgainAt].compactMap(\.self)).min() else { return -1 }
+        let pauses = connections.values.compactMap(\.pausedUntil)
+        guard let next = (deadlines + pauses + [acceptAgainAt].compactMap(\.self)).min() else { return -1 }
         return Int32(clamping: max(0, next - Self.milliseconds() + 1))
     }
 
@@ -64,12 +75,23 @@ struct ControlLoop {
         if let again = acceptAgainAt, again <= now { acceptAgainAt = nil }
     }
 
+    /// Lines that have arrived before the pause are already in the connection, where poll(2) does not see them.
+    private mutating func endPauses() {
+        let now = Self.milliseconds()
+        for (number, connection) in connections {
+            guard let until = connection.pausedUntil, until <= now else { continue }
+            connection.pausedUntil = nil
+            startRequest(number)
+            if connection.isFinished { drop(number) }
+        }
+    }
+
     private func idleDeadline() -> Int64 { Self.milliseconds() + start.limits.idleTime.wholeMilliseconds }
 
     // MARK: Clients
 
     private mutating func acceptClients() {
-        while true {
+        for _ in 0..<Self.mostAcceptedAtOnce {
             let descriptor = prsnl_accept(start.socket.descriptor)
             if descriptor < 0 {
                 if errno == EINTR || errno == ECONNABORTED { continue }
@@ -79,20 +101,35 @@ struct ControlLoop {
                 }
                 return
             }
-            let connection = ControlConnection(
-                descriptor: descriptor, limits: start.limits, deadline: idleDeadline())
-            lastNumber += 1
-            connections[lastNumber] = connection
-            if connections.count > start.limits.clients {
-                refuse(
-                    lastNumber,
-                    UserFacingError(.daemonBusy, "The daemon serves \(start.limits.clients) clients already."))
-            }
+            welcome(descriptor)
+        }
+    }
+
+    private mutating func welcome(_ descriptor: Int32) {
+        // Whom the kernel does not name is nobody.
+        let peer = Peer(descriptor: descriptor) ?? Peer(user: PeerPolicy.nobody, groups: [])
+        let standing = policy.standing(of: peer)
+        let served = connections.values.filter { !$0.isClosing }
+        let isAdmitted = ClientQuota.admits(
+            standing, ofUser: served.count { $0.peer.user == peer.user }, inAll: served.count, limits: start.limits)
+        let connection = ControlConnection(
+            descriptor: descriptor, peer: peer, standing: standing, mayChange: mayChange(standing),
+            limits: start.limits, deadline: idleDeadline())
+        lastNumber += 1
+        connections[lastNumber] = connection
+        if standing == .stranger {
+            start.log(.debug, .control, "refused user \(peer.user), process \(peer.process)")
+            refuse(lastNumber, Self.strangersError)
+        } else if !isAdmitted {
+            refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served.count) clients already."))
+        } else {
+            pause(connection)
         }
     }
 
     private mutating func serve(_ number: UInt64, events: Int32) {
         guard let connection = connections[number] else { return }
+        connection.mayChange = mayChange(connection.standing)
         if events & POLLIN != 0, connection.wantsToRead, !connection.receive() { return drop(number) }
         startRequest(number)
         if events & POLLOUT != 0, !connection.flush() { return drop(number) }
@@ -103,18 +140,14 @@ struct ControlLoop {
     }
 
     private mutating func startRequest(_ number: UInt64) {
-        while let connection = connections[number], connection.task == nil, !connection.isClosing {
+        while let connection = connections[number], connection.isReady {
             switch connection.nextInput() {
             case .nothing: return
-            case .tooLong:
-                refuse(
-                    number,
-                    UserFacingError(
-                        .controlProtocol,
-                        "A request may have \(start.limits.requestSize) bytes, a write \(start.limits.writeSize).",
-                        recoverySuggestion: "Send one JSON object per line."))
-            case .line(let bytes) where bytes.allSatisfy { $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }: continue
-            case .line(let bytes): begin(bytes, number, connection)
+            case .tooLong: refuseLongLine(number, connection)
+            case .line(let bytes):
+                charge(connection)
+                begin(bytes, number, connection)
+                if connection.refusals >= Self.mostRefusals { connection.isClosing = true }
             }
         }
     }
@@ -125,17 +158,75 @@ struct ControlLoop {
             request = try ControlRequest(line: bytes)
         } catch {
             start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
+            connection.refusals += 1
             let refusal = UserFacingError(
                 .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
             return send(.error(ErrorReport(refusal)), to: number)
         }
+        // Asked anew for each request: `group_may_write` may have changed since the client came.
+        guard !request.isChange || mayChange(connection.standing) else {
+            start.log(.debug, .control, "refused a change by user \(connection.peer.user)")
+            connection.refusals += 1
+            return send(.error(ErrorReport(Self.changeError)), to: number)
+        }
+        connection.refusals = 0
         let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task {
             await handler(request, conversation)
             conversation.mailbox.post(.handled(number))
         }
+    }
+
+    // MARK: Rights
+
+    private func mayChange(_ standing: PeerPolicy.Standing) -> Bool {
+        PeerPolicy.mayChange(standing, groupMayWrite: start.groupRight.mayWrite)
+    }
+
+    private static let strangersError = UserFacingError(
+        .controlRefused, "This user is neither root, nor the daemon's user, nor a member of the control socket's group.")
+
+    private static let changeError = UserFacingError(
+        .controlRefused, "Members of the control socket's group may look, and not change anything.",
+        consequence: "Nothing was changed.",
+        recoverySuggestion:
+            "Give the command as root or as the daemon's user, or let root set group_may_write = yes in the daemon's "
+            + "configuration and reload it.")
+
+    /// Root and the daemon's user are not held back: they could do worse.
+    private mutating func charge(_ connection: ControlConnection) {
+        guard connection.standing == .member else { return }
+        let now = Self.milliseconds()
+        let limits = start.limits
+        rates[
+            connection.peer.user,
+            default: RequestRate(burst: limits.burst, perSecond: limits.requestsPerSecond, now: now)
+        ].charge(at: now)
+        pause(connection)
+    }
+
+    private mutating func pause(_ connection: ControlConnection) {
+        let now = Self.milliseconds()
+        connection.pausedUntil = rates[connection.peer.user]?.pause(at: now)
+        // Kept while they say something, also when their connections have gone.
+        if rates.count > start.limits.clients {
+            rates = rates.filter { _, rate in
+                var rate = rate
+                return !rate.isFull(at: now)
+            }
+        }
+    }
+
+    private mutating func refuseLongLine(_ number: UInt64, _ connection: ControlConnection) {
+        if !connection.mayChange, connection.beginsAsWrite { return refuse(number, Self.changeError) }
+        refuse(
+            number,
+            UserFacingError(
+                .controlProtocol,
+                "A request may have \(start.limits.requestSize) bytes, a write \(start.limits.writeSize).",
+                recoverySuggestion: "Send one JSON object per line."))
     }
 
     /// An error, then the end.

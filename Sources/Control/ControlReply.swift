@@ -17,6 +17,7 @@ public enum ControlReply: Sendable, Equatable {
     case net(NetReport)
     /// To a `net` with `watch`. More lines follow.
     case netChange(NetChange)
+    case errors(ErrorsReport)
     case error(ErrorReport)
 
     /// Whether it is the last line for its request.
@@ -30,7 +31,7 @@ public enum ControlReply: Sendable, Equatable {
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error
+        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error, errors
         case netChange = "net_change"
     }
 
@@ -54,6 +55,7 @@ extension ControlReply: Codable {
         case .ping: self = .ping(try container.decode(PingReport.self, forKey: .ping))
         case .net: self = .net(try container.decode(NetReport.self, forKey: .net))
         case .netChange: self = .netChange(try container.decode(NetChange.self, forKey: .netChange))
+        case .errors: self = .errors(try container.decode(ErrorsReport.self, forKey: .errors))
         case .error: self = .error(try container.decode(ErrorReport.self, forKey: .error))
         case .type:
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
@@ -81,6 +83,7 @@ extension ControlReply: Codable {
         case .ping(let report): try put(.ping, report)
         case .net(let report): try put(.net, report)
         case .netChange(let change): try put(.netChange, change)
+        case .errors(let report): try put(.errors, report)
         case .error(let error): try put(.error, error)
         }
     }

@@ -49,7 +49,7 @@ extension ControlRequest {
             switch name {
             case "command": command = try reader.string()
             case "full", "wait", "accept_deletions", "brief", "parked", "dry_run", "with_dependents",
-                "watch":
+                "watch", "clear":
                 booleans[name] = try reader.bool()
             case "limit", "entry", "at_most_milliseconds": numbers[name] = try Self.number(name, &reader)
             case "filter":
@@ -100,6 +100,7 @@ extension ControlRequest {
             case "history": return .history
             case "ping": return .ping
             case "net": return .net(watch: has("watch"))
+            case "errors": return .errors(clear: has("clear"))
             case "sync":
                 return .sync(full: has("full"), wait: has("wait"), acceptDeletions: has("accept_deletions"))
             case "write":

@@ -19,6 +19,8 @@ public enum ControlRequest: Sendable, Equatable {
     case ping
     /// `watch`: first the state, then each change, until one side leaves.
     case net(watch: Bool)
+    /// The errors that recur; `clear`: forgets them.
+    case errors(clear: Bool)
 
     /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
     public static let mostWrites = 1_000
@@ -39,6 +41,7 @@ extension ControlRequest {
         case .history: Self.line("history")
         case .ping: Self.line("ping")
         case .net(let watch): Self.line("net", "\"watch\":\(watch)")
+        case .errors(let clear): Self.line("errors", "\"clear\":\(clear)")
         case .sync(let full, let wait, let acceptDeletions):
             Self.line("sync", "\"full\":\(full)", "\"wait\":\(wait)", "\"accept_deletions\":\(acceptDeletions)")
         case .write(let drafts, let isBrief): Self.writeLine(drafts, isBrief: isBrief)

@@ -12,12 +12,19 @@ public final class ControlServer: Sendable {
     public struct Limits: Sendable {
         /// Some of them wait for deliveries, which may take all night.
         public var clients = 128
+        /// Of these, the places that are kept for root and the daemon's own user.
+        public var reserved = 16
+        /// For one member of the socket's group.
+        public var clientsPerUser = 64
+        /// Requests that a member of the group may make at once, and per second after these, over all connections.
+        public var burst = 200
+        public var requestsPerSecond = 50
         /// Bytes of a request line.
         public var requestSize = 64 << 10
         /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32
         /// clients cannot fill the memory.
         public var writeSize = 2 << 20
-        /// How long a client may be connected without a request under way.
+        /// How long a client may be connected without a request under way. A line that is not whole by then counts as none.
         public var idleTime: Duration = .seconds(60)
 
         public init() {}
@@ -27,11 +34,13 @@ public final class ControlServer: Sendable {
     private let mailbox: ControlMailbox
     private let thread: pthread_t
 
-    /// Makes the socket (mode 0660) and starts to answer.
+    /// Makes the socket (mode 0660) and starts to answer root, this process's user and the members of the socket's group.
     ///
+    /// - Parameter groupRight: whether these may change things, or only look.
     /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`.
     public init(
-        path: String, limits: Limits = Limits(), log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
+        path: String, limits: Limits = Limits(), groupRight: GroupRight = GroupRight(),
+        log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
     ) throws(UserFacingError) {
         guard let mailbox = ControlMailbox() else {
             throw UserFacingError(.controlSocketFailed, "eventfd: \(String(cString: strerror(errno))).")
@@ -40,7 +49,8 @@ public final class ControlServer: Sendable {
         self.path = path
         self.mailbox = mailbox
         let start = Unmanaged.passRetained(
-            Start(socket: socket, mailbox: mailbox, limits: limits, log: log, handler: handler))
+            Start(
+                socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, handler: handler))
         var thread = pthread_t()
         let code = pthread_create(
             &thread, nil,
@@ -71,16 +81,18 @@ public final class ControlServer: Sendable {
         let socket: ListeningSocket
         let mailbox: ControlMailbox
         let limits: Limits
+        let groupRight: GroupRight
         let log: LogHandler
         let handler: Handler
 
         init(
-            socket: ListeningSocket, mailbox: ControlMailbox, limits: Limits, log: @escaping LogHandler,
-            handler: @escaping Handler
+            socket: ListeningSocket, mailbox: ControlMailbox, limits: Limits, groupRight: GroupRight,
+            log: @escaping LogHandler, handler: @escaping Handler
         ) {
             self.socket = socket
             self.mailbox = mailbox
             self.limits = limits
+            self.groupRight = groupRight
             self.log = log
             self.handler = handler
         }

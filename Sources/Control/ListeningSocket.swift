@@ -6,6 +6,8 @@ import PRSNLCore
 struct ListeningSocket {
     let descriptor: Int32
     let path: String
+    /// The group of the file: the daemon's, or the folder's where that hands its own on (setgid).
+    let group: gid_t
     /// Device and inode of our socket, so that another one's is never removed.
     private let identity: (dev_t, ino_t)
 
@@ -28,7 +30,10 @@ struct ListeningSocket {
             if errno != EINTR { throw Self.failure(path, "lock folder \(directory): \(Self.reason())") }
         }
         try Self.removeDead(path, address)
-        (descriptor, identity) = try Self.bind(path, address, backlog)
+        let information: stat
+        (descriptor, information) = try Self.bind(path, address, backlog)
+        identity = (information.st_dev, information.st_ino)
+        group = information.st_gid
         self.path = path
     }
 
@@ -60,7 +65,7 @@ struct ListeningSocket {
 
     private static func bind(
         _ path: String, _ address: SocketAddress, _ backlog: Int32
-    ) throws(UserFacingError) -> (Int32, (dev_t, ino_t)) {
+    ) throws(UserFacingError) -> (Int32, stat) {
         let descriptor = SocketAddress.stream(nonblocking: true)
         guard descriptor >= 0 else { throw failure(path, reason()) }
         var bound = false
@@ -79,7 +84,7 @@ struct ListeningSocket {
         guard chmod(path, mode) == 0, lstat(path, &information) == 0, listen(descriptor, backlog) == 0 else {
             throw fail()
         }
-        return (descriptor, (information.st_dev, information.st_ino))
+        return (descriptor, information)
     }
 
     private static func failure(_ path: String, _ reason: String) -> UserFacingError {

@@ -1,7 +1,7 @@
 public import PRSNLCore
 public import Store
 
-/// What can be asked of the outbox, over an open store: in the daemon, and in prsnlctl while the daemon is stopped, so
+/// What can be asked of the outbox, and changed otherwise in the file, over an open store: in the daemon, and in prsnlctl while the daemon is stopped, so
 /// that both answer alike.
 public struct OutboxOperations: Sendable {
     private let store: Store
@@ -42,7 +42,10 @@ public struct OutboxOperations: Sendable {
         case .queue, .entry:
             return try Self.read(
                 request, path: store.path, source: source, connectivity: connectivity(), now: now())
-        case .status, .history, .sync, .wait, .ping, .net: return nil
+        case .errors(clear: true):
+            return .errors(
+                ErrorsReport([], cleared: try await store.forgetErrors(), source: source, now: now()))
+        case .status, .history, .sync, .wait, .ping, .net, .errors(clear: false): return nil
         }
     }
 

@@ -44,12 +44,15 @@ public struct PingReport: Sendable, Equatable, Codable {
     /// `ahead`, `name`, `connect`, `tls`, `first_byte`, `answer`.
     @Nullable public var failedPhase: String? = nil
     @Nullable public var error: ErrorReport? = nil
+    /// The server's clock minus this machine's, in seconds, from its newest answer; good to a second or two.
+    @Nullable public var clockOffset: Double? = nil
 
     enum CodingKeys: String, CodingKey {
         case state, probe, note, address, ahead, phases, total, status, error
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
         case failedPhase = "failed_phase"
+        case clockOffset = "clock_offset"
     }
 
     public init(state: String, probe: String, total: Duration, now: Timestamp) {

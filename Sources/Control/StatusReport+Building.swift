@@ -83,7 +83,9 @@ extension ErrorCode {
     public var needsPerson: Bool {
         switch self {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid, .unauthorized, .forbidden, .needsLogin, .notFound, .invalidInput,
+            .keyFileExposed, .keyFileInvalid, .credentialsConflict, .loginFileUnreadable, .loginNotStored,
+            .loginOtherServer, .unauthorized, .forbidden, .needsLogin, .loginExpired, .loginFailed, .notFound,
+            .invalidInput,
             .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
             .databaseDamaged, .databaseReplaced, .databaseReadOnly, .databaseUnreadable, .noDatabase, .diskFull,
             .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,

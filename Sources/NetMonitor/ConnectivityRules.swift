@@ -145,7 +145,7 @@ struct ConnectivityRules: Sendable, Equatable {
         case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut:
             return fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw)
         case .portal, .redirectRefused: return fail((.portal, error), isProbe, at: now, uptime, draw)
-        case .unauthorized, .forbidden, .needsLogin, .accountChanged:
+        case .unauthorized, .forbidden, .needsLogin, .loginExpired, .accountChanged:
             probeAt = nil
             return set(.unauthorized, error, at: now)
         case .serviceUnavailable where isGateway:

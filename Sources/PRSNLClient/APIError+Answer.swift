@@ -2,12 +2,12 @@ import PRSNLCore
 
 extension APIError {
     /// The contract's table: what an answer means that is neither a success nor a redirect we follow.
-    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp, hiding secret: String? = nil) {
-        let body = ErrorBody(answer.body, hiding: secret)
+    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp, hiding secrets: [String] = []) {
+        let body = ErrorBody(answer.body, hiding: secrets)
         let status = answer.status
         let message = body.message ?? HTTPStatus.phrase(status)
         let wait = RetryAfter.parse(answer.retryAfter, date: answer.date, now: now)
-        let code = answer.errorCode.flatMap { ErrorBody.presentableCode($0, hiding: secret) } ?? body.code
+        let code = answer.errorCode.flatMap { ErrorBody.presentableCode($0, hiding: secrets) } ?? body.code
         let kind: Kind =
             switch status {
             case 401: .unauthorized

@@ -5,6 +5,8 @@ extension APIError: UserFacing {
     public var code: ErrorCode {
         switch kind {
         case .unauthorized: .unauthorized
+        case .loginExpired: .loginExpired
+        case .loginFailed: .loginFailed
         case .forbidden: .forbidden
         case .notFound: .notFound
         case .invalidInput: .invalidInput
@@ -28,7 +30,8 @@ extension APIError: UserFacing {
             case .nameNotResolved, .connectFailed, .timedOut, .cutOff: true
             case .tlsFailed, .answerTooLarge, .redirectRefused, .offline, .cancelled: false
             }
-        case .unauthorized, .forbidden, .notFound, .invalidInput, .conflict, .serverError, .decodingError, .unknown:
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput, .conflict, .serverError,
+            .decodingError, .unknown:
             false
         }
     }
@@ -44,8 +47,8 @@ extension APIError: UserFacing {
         switch kind {
         case .rateLimitExceeded(let wait): wait
         case .serviceUnavailable(_, let wait): wait
-        case .unauthorized, .forbidden, .notFound, .invalidInput, .conflict, .serverError, .networkError,
-            .decodingError, .unknown:
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput, .conflict, .serverError,
+            .networkError, .decodingError, .unknown:
             nil
         }
     }
@@ -58,6 +61,8 @@ extension APIError: UserFacing {
     private var message: String {
         switch kind {
         case .unauthorized: "Invalid or expired API key. Please check your settings."
+        case .loginExpired: "The login has expired."
+        case .loginFailed: "The server does not know this e-mail address with this password."
         case .forbidden: "Access denied: the server knows the key but does not let it do this."
         case .notFound(let resource): "\(resource) not found."
         case .invalidInput(let message): "Invalid input: \(message.asSentence)"
@@ -73,6 +78,10 @@ extension APIError: UserFacing {
 
     /// What it means for the copy, or for the write.
     private var consequence: String? {
+        if kind == .loginFailed { return nil }
+        if isOfRenewal || kind == .loginExpired {
+            return "Nothing was sent; the copy stays as it is, and writes wait in the queue."
+        }
         if endpoint.hasPrefix("GET ") { return "The copy stays as it is." }
         if let status, (400..<500).contains(status) { return "The server did not apply it." }
         return mayHaveReachedServer

@@ -2,6 +2,10 @@
 public struct APIError: Error, Sendable, Equatable {
     public enum Kind: Sendable, Equatable {
         case unauthorized
+        /// The login in use has expired, or the server has refused to renew it: somebody must log in again.
+        case loginExpired
+        /// The e-mail address or the password is wrong.
+        case loginFailed
         case forbidden
         /// `resource` is "Item" or "Resource".
         case notFound(resource: String)
@@ -53,12 +57,15 @@ public struct APIError: Error, Sendable, Equatable {
     /// The answer is PRSNL's own, by its header or the form of its body, and not the page of a proxy in front of it: the
     /// server itself has refused the request.
     public var isPRSNLError: Bool
+    /// The request itself was not sent: it waits for a login to be renewed, and that failed in this way.
+    public var isOfRenewal: Bool
     /// libcurl's own words, or the body's text, for logs and `cause`.
     public var detail: String?
 
     public init(
         kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
-        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, detail: String? = nil
+        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isOfRenewal: Bool = false,
+        detail: String? = nil
     ) {
         self.kind = kind
         self.endpoint = endpoint
@@ -67,6 +74,7 @@ public struct APIError: Error, Sendable, Equatable {
         self.requestID = requestID
         self.mayHaveReachedServer = mayHaveReachedServer
         self.isPRSNLError = isPRSNLError
+        self.isOfRenewal = isOfRenewal
         self.detail = detail
     }
 }

@@ -11,6 +11,8 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
+    /// What its body holds and no error and no log line may show.
+    var secrets: [String] = []
     /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,
     /// and even while the network is said to be away.
     var isProbe = false

@@ -7,6 +7,8 @@ public enum Credentials: Sendable, Equatable {
     case apiKey(String)
     /// A JWT, sent as `Authorization: Bearer`.
     case loginToken(String)
+    /// A login that renews itself: the access token is sent as `Authorization: Bearer`, the refresh token never is.
+    case login(TokenPair)
 
     /// Reads the text of a key file: one line with an API key or a login token, told apart by form.
     ///
@@ -23,7 +25,7 @@ public enum Credentials: Sendable, Equatable {
                 .keyFileInvalid,
                 "The key file holds a space, a character that is not ASCII, or more than 8,192 characters.")
         }
-        return isLoginToken(key) ? .loginToken(key) : .apiKey(key)
+        return AccessToken(key) == nil ? .apiKey(key) : .loginToken(key)
     }
 
     /// Why these credentials cannot be used with a server of that dialect, if they cannot: the cursor dialect takes an API
@@ -34,58 +36,35 @@ public enum Credentials: Sendable, Equatable {
             UserFacingError(
                 .needsLogin, "This server needs a login: it does not accept API keys.",
                 consequence: "Nothing was written to the copy.")
-        case (.none, _), (.loginToken, _), (.apiKey, .page), (.apiKey, .express): nil
+        case (.none, _), (.loginToken, _), (.login, _), (.apiKey, .page), (.apiKey, .express): nil
         }
     }
 
-    /// RFC 7519: three base64url parts, of which the first is the JSON header.
-    private static func isLoginToken(_ key: String) -> Bool {
-        let parts = key.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts.allSatisfy({ Base64URL.decode($0) != nil }), !parts[0].isEmpty,
-            !parts[1].isEmpty, let header = Base64URL.decode(parts[0])
-        else { return false }
-        do {
-            if case .object = try JSONValue.parse(header) { return true }
-        } catch {
-            return false  // not JSON: an API key that happens to have two dots
+    /// Whom the server gave the token to, by its own word; `nil` where there is none.
+    public var subject: String? {
+        switch self {
+        case .none, .apiKey: nil
+        case .loginToken(let token): AccessToken(token)?.subject
+        case .login(let pair): AccessToken(pair.access)?.subject
         }
-        return false
     }
-}
 
-/// RFC 4648 section 5, without padding.
-enum Base64URL {
-    static func decode(_ text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in text.utf8 {
-            let value: UInt32
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = UInt32(byte) - 65
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = UInt32(byte) - 71
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = UInt32(byte) + 4
-            case UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "_"): value = 63
-            default: return nil
-            }
-            bits = bits << 6 | value
-            count += 6
-            if count >= 8 {
-                count -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-            }
+    /// Whether they are an account's own, so that the server can say whose.
+    public var isLogin: Bool {
+        switch self {
+        case .none, .apiKey: false
+        case .loginToken, .login: true
         }
-        return count == 6 ? nil : bytes  // a single character over is no byte
     }
 }
 
 extension Credentials {
-    /// The text that must appear in no error and no log line.
-    var secret: String? {
+    /// The texts that must appear in no error and no log line.
+    var secrets: [String] {
         switch self {
-        case .none: nil
-        case .apiKey(let text), .loginToken(let text): text
+        case .none: []
+        case .apiKey(let text), .loginToken(let text): [text]
+        case .login(let pair): [pair.access, pair.refresh]
         }
     }
 }

@@ -13,8 +13,8 @@ struct ErrorBody: Equatable {
 
     /// Never fails: HTML, an empty body and anything else from a proxy say nothing.
     ///
-    /// - Parameter secret: The credential that was sent, which some servers repeat.
-    init(_ bytes: [UInt8], hiding secret: String? = nil) {
+    /// - Parameter secrets: The credentials that were sent, which some servers repeat.
+    init(_ bytes: [UInt8], hiding secrets: [String] = []) {
         let value: JSONValue
         do {
             value = try JSONValue.parse(bytes)
@@ -26,8 +26,8 @@ struct ErrorBody: Equatable {
         if let detail = value["detail"] { readDetail(detail) }
         if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }
         if let seconds = value["retry_after"]?.text { retryAfter = seconds }
-        message = message.map { Self.presentable($0, hiding: secret) }
-        code = code.flatMap { Self.presentableCode($0, hiding: secret) }
+        message = message.map { Self.presentable($0, hiding: secrets) }
+        code = code.flatMap { Self.presentableCode($0, hiding: secrets) }
     }
 
     /// `{"error": "text"}`, `{"error": {…}}`, `{"error": "code", "message": "text"}`, `{"message": …, "code": …}`.
@@ -98,9 +98,9 @@ struct ErrorBody: Equatable {
 
     /// One line, without control characters, without what the server quotes: that is where it puts titles and input
     /// ("Item: 'My title'"), and its database driver whole rows ("[parameters: …").
-    static func presentable(_ text: String, hiding secret: String? = nil) -> String {
+    static func presentable(_ text: String, hiding secrets: [String] = []) -> String {
         // One line first: whatever white space stands between "Bearer" and a token is then a single space.
-        var text = withoutSecrets(oneLine(text), secret)
+        var text = withoutSecrets(oneLine(text), secrets)
         for mark in ["[SQL", "[parameters"] {
             if let range = text.firstRange(of: mark) { text = String(text[..<range.lowerBound]) }
         }
@@ -119,10 +119,10 @@ struct ErrorBody: Equatable {
     /// Words longer than any that a person writes: a token, whole or a part of it.
     private static let longestWord = 40
 
-    /// Without the secret itself, without what stands after "Bearer", and without words that could be another secret.
-    private static func withoutSecrets(_ text: String, _ secret: String?) -> String {
+    /// Without the secrets themselves, without what stands after "Bearer", and without words that could be another secret.
+    private static func withoutSecrets(_ text: String, _ secrets: [String]) -> String {
         var text = text
-        if let secret, !secret.isEmpty {
+        for secret in secrets where !secret.isEmpty {
             // By scalars: as characters, the secret's last letter is another one with an accent behind it.
             text = String(text.unicodeScalars.replacing(secret.unicodeScalars, with: "…".unicodeScalars))
         }
@@ -151,8 +151,8 @@ struct ErrorBody: Equatable {
     }
 
     /// Codes are names; anything else is not kept, and neither is one that repeats the credential.
-    static func presentableCode(_ text: String, hiding secret: String? = nil) -> String? {
-        if let secret, !secret.isEmpty, text.contains(secret) { return nil }
+    static func presentableCode(_ text: String, hiding secrets: [String] = []) -> String? {
+        if secrets.contains(where: { !$0.isEmpty && text.contains($0) }) { return nil }
         let isName: (UInt8) -> Bool = {
             (48...57).contains($0) || (65...90).contains($0 & 0xDF) || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
         }

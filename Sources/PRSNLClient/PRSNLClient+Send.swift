@@ -47,14 +47,21 @@ extension PRSNLClient {
         return (call, answer, requestID)
     }
 
-    /// One attempt: the request, the redirects that may be followed, and the key's other form after a 401.
+    /// One attempt: the request, the redirects that may be followed, and after a 401 the key's other form, or a renewed
+    /// login, once: the server has certainly not applied what it has answered so.
+    ///
+    /// - Parameter other: sends it over a loop of its own.
     func attempt(
-        _ call: Call, _ figures: inout RequestUsage
+        _ call: Call, _ figures: inout RequestUsage, over other: CurlLoop? = nil
     ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
         var target = server
         var url = server.base + call.path + (call.query.isEmpty ? "" : "?" + call.query)
+        var pair = call.isAuthenticated ? try await usablePair(for: call) : nil
+        if call.isAuthenticated { try refuseExpiredToken(call) }
         var (authorization, fallback) = call.isAuthenticated ? authorization(call.dialect) : (nil, nil)
+        if let pair { authorization = Self.bearer(pair) }
         var triedFallback = false
+        var triedRenewal = false
         var redirects = 0
         let start = ContinuousClock.now
         let limit =
@@ -65,17 +72,20 @@ extension PRSNLClient {
             let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)), isProbe: call.isProbe)
-            let outcome = await loop.perform(request)
+            let sentAt = time.uptime()
+            let outcome = await (other ?? loop).perform(request)
             figures.add(outcome, requestID)
             let answer: HTTPAnswer
             switch outcome.result {
             case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
             case .success(let arrived): answer = arrived
             }
-            remember(serverDate: answer.date)
+            remember(serverDate: answer.date, sentAt: sentAt)
             switch answer.status {
             case 200..<300:
                 if triedFallback { remember(keyIsBearer: true) }
+                // Reads are answered whatever the token.
+                if let pair, call.method != "GET" { noteAccepted(pair) }
                 return (answer, requestID)
             case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }: return (answer, requestID)
             case 401:
@@ -87,6 +97,13 @@ extension PRSNLClient {
                 }
                 // A key that was good as Bearer may be good again as X-API-Key, after an update of the server.
                 if !triedFallback { remember(keyIsBearer: false) }
+                if let sent = pair, !triedRenewal, error(call, answer, requestID).isPRSNLError, reject(sent) {
+                    triedRenewal = true
+                    guard let next = try await usablePair(for: call) else { break }
+                    pair = next
+                    authorization = Self.bearer(next)
+                    continue
+                }
             case 301, 302, 303, 307, 308:
                 if let location = answer.redirect {
                     target = try follow(location, from: target, redirects, call, requestID, answer.status)
@@ -96,10 +113,16 @@ extension PRSNLClient {
                 }
             default: break
             }
-            throw APIError(
-                answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
-                hiding: credentials.secret)
+            throw error(call, answer, requestID)
         }
+    }
+
+    private static func bearer(_ pair: TokenPair) -> String { "Authorization: Bearer \(pair.access)" }
+
+    private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
+        APIError(
+            answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
+            hiding: credentials.secrets + call.secrets)
     }
 
     /// - Returns: where to go on.

@@ -10,11 +10,22 @@ public final class PRSNLClient: Sendable {
     let loop: CurlLoop
     let usage: (@Sendable (RequestUsage) -> Void)?
     let log: LogHandler
-    private let memory: Mutex<Memory>
+    let savePair: PairSaver?
+    let memory: Mutex<Memory>
 
     /// What the client finds out about the server as it talks to it.
-    private struct Memory {
+    struct Memory {
         var credentials: Credentials
+        /// What is known of the login, where the credentials are one.
+        var login: LoginState?
+        /// Grows whenever credentials are replaced from outside: what was asked for with older ones is dropped.
+        var generation: UInt64 = 0
+        var flight: Flight?
+        var lastFlight: UInt64 = 0
+        var lastWaiter: UInt64 = 0
+        /// No renewal is begun any more.
+        var isStopping = false
+        var serverClock: LoginState.ServerClock?
         var dialect: Dialect?
         /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
         var keyIsBearer = false
@@ -24,20 +35,32 @@ public final class PRSNLClient: Sendable {
         var pauses: [UInt64: Task<Void, Never>] = [:]
         var lastPause: UInt64 = 0
         var isOffline = false
+
+        mutating func use(_ new: Credentials) {
+            credentials = new
+            keyIsBearer = false
+            generation += 1
+            login = if case .login(let pair) = new { LoginState(pair) } else { nil }
+        }
     }
 
     /// - Parameters:
     ///   - seed: of request ids and jitter; `nil` for a random one.
     ///   - usage: told once per call when it ends, on the caller's task.
+    ///   - savePair: stores the pair of a renewed login before it is used; without it, it is lost with the process.
     /// - Throws: `UserFacingError` for a URL that cannot be used (`no_server`, `bad_server_url`, `insecure_server_url`).
     public init(
         configuration: ClientConfiguration, time: TimeSource = .system, seed: UInt64? = nil,
-        usage: (@Sendable (RequestUsage) -> Void)? = nil, log: @escaping LogHandler = { _, _, _ in }
+        usage: (@Sendable (RequestUsage) -> Void)? = nil, savePair: PairSaver? = nil,
+        log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
         server = try ServerURL.server(
             configuration.serverURL, allowInsecureHTTP: configuration.allowInsecureHTTP)
         self.configuration = configuration
-        memory = Mutex(Memory(credentials: configuration.credentials))
+        var memory = Memory(credentials: .none)
+        memory.use(configuration.credentials)
+        self.memory = Mutex(memory)
+        self.savePair = savePair
         self.time = time
         self.usage = usage
         self.log = log
@@ -52,12 +75,15 @@ public final class PRSNLClient: Sendable {
     /// What it shows to the server.
     public var credentials: Credentials { memory.withLock(\.credentials) }
 
-    /// Uses other credentials from the next request on: the owner has put a new login into the key file.
+    /// Uses other credentials from the next request on: the owner has put a new key into its file, logged in or out. The
+    /// answer to a renewal of older ones that is under way is dropped.
     public func replaceCredentials(_ credentials: Credentials) {
-        memory.withLock { memory in
-            memory.credentials = credentials
-            memory.keyIsBearer = false
+        let waiters = memory.withLock { memory in
+            memory.use(credentials)
+            defer { memory.flight = nil }
+            return memory.flight.map { Array($0.waiters.values) } ?? []
         }
+        for waiter in waiters { waiter.resume(returning: .landed(nil)) }
     }
 
     /// The server's dialect, once a timeline has told it.
@@ -111,11 +137,15 @@ public final class PRSNLClient: Sendable {
     /// that nobody waits for a timeout; probes are let through.
     public func setOffline(_ isOffline: Bool) {
         loop.setOffline(isOffline)
-        let pauses = memory.withLock { memory in
+        let (pauses, waiters) = memory.withLock { memory in
             memory.isOffline = isOffline
-            return isOffline ? Array(memory.pauses.values) : []
+            guard isOffline else { return ([Task<Void, Never>](), [CheckedContinuation<Flight.End, Never>]()) }
+            // Who waits for a renewal need not wait any longer; the renewal goes on.
+            defer { memory.flight?.waiters = [:] }
+            return (Array(memory.pauses.values), memory.flight.map { Array($0.waiters.values) } ?? [])
         }
         for pause in pauses { pause.cancel() }
+        for waiter in waiters { waiter.resume(returning: .offline) }
     }
 
     // MARK: Decoding
@@ -157,6 +187,8 @@ public final class PRSNLClient: Sendable {
         switch credentials {
         case .none: return (nil, nil)
         case .loginToken(let token): return ("Authorization: Bearer \(token)", nil)
+        // Which of its tokens may be sent is `usablePair`'s to say.
+        case .login: return (nil, nil)
         case .apiKey(let key):
             let bearer = "Authorization: Bearer \(key)"
             if keyIsBearer { return (bearer, nil) }
@@ -189,9 +221,13 @@ public final class PRSNLClient: Sendable {
         memory.withLock { $0.pauses[id] = nil }
     }
 
-    func remember(serverDate text: String?) {
+    /// - Parameter sentAt: when the request was sent (uptime).
+    func remember(serverDate text: String?, sentAt: Duration) {
         guard let date = text.flatMap(HTTPDate.parse) else { return }
         let offset = date.duration(since: time.now())
-        memory.withLock { $0.clockOffset = offset }
+        memory.withLock { memory in
+            memory.clockOffset = offset
+            memory.serverClock = LoginState.ServerClock(date: date, uptime: sentAt)
+        }
     }
 }

@@ -18,6 +18,12 @@ public enum CrashPoint: String, CaseIterable, Sendable {
     case beforeSettling = "before_settling"
     /// The file has it, and nobody was told.
     case afterSettling = "after_settling"
+    /// The server has given out a new pair of tokens, and the file has the old one, which is worth nothing.
+    case afterRenewal = "after_renewal"
+    /// The new pair is on the disk, under another name.
+    case beforeLoginRename = "before_login_rename"
+    /// The new pair is in its place, and nothing was sent with it.
+    case afterLoginRename = "after_login_rename"
 
     /// `PRSNL_CRASH_AT=point`, or `point:3` for the third time that it is reached.
     public static let variable = "PRSNL_CRASH_AT"

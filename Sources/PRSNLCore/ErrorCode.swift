@@ -10,11 +10,17 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case keyFileUnreadable = "key_file_unreadable"
     case keyFileExposed = "key_file_exposed"
     case keyFileInvalid = "key_file_invalid"
+    case credentialsConflict = "credentials_conflict"
+    case loginFileUnreadable = "login_file_unreadable"
+    case loginNotStored = "login_not_stored"
+    case loginOtherServer = "login_other_server"
 
     // The server's answers.
     case unauthorized
     case forbidden
     case needsLogin = "needs_login"
+    case loginExpired = "login_expired"
+    case loginFailed = "login_failed"
     case notFound = "not_found"
     case invalidInput = "invalid_input"
     case conflict
@@ -91,7 +97,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .cutOff, .answerTooLarge, .cancelled,
             .redirectRefused:
             "Connection error"
-        case .unauthorized, .needsLogin: "Authentication required"
+        case .unauthorized, .needsLogin, .loginExpired, .loginFailed: "Authentication required"
         case .rateLimited: "Slow down"
         default: "Something went wrong"
         }
@@ -108,9 +114,18 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .keyFileUnreadable: "Check that api_key_file names a file that the daemon's user can read."
         case .keyFileExposed: "Run `chmod 600` on the key file."
         case .keyFileInvalid: "Put the API key or the login token on a line of its own into the key file, nothing else."
+        case .credentialsConflict:
+            "Remove api_key_file from the configuration (or the systemd credential `api-key`), reload, then log in again."
+        case .loginFileUnreadable: "Log in again with `prsnlctl login`, which writes the file anew."
+        case .loginNotStored: "Check the owner and mode of the folder that the database is in, and its disk."
+        case .loginOtherServer: "Set server_url back, or log in to this server with `prsnlctl login`."
         case .unauthorized: "Check the key in api_key_file, then `systemctl reload prsnld`."
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
-        case .needsLogin: "Put a login token (not an API key) into api_key_file, then run `systemctl reload prsnld`."
+        case .needsLogin: "Log in with `prsnlctl login`; an API key in api_key_file must be removed first."
+        case .loginExpired:
+            "Log in again with `prsnlctl login`; a login token in api_key_file is replaced there, then `systemctl reload "
+                + "prsnld`."
+        case .loginFailed: "Try again; the password is the one of the server's web page."
         case .notFound: "Check server_url: it must be the address under which /api/health answers."
         case .invalidInput: "The server does not accept this request; check that server_url is a PRSNL server."
         case .conflict: "Look at the item on the server; it was changed in between."
@@ -147,8 +162,10 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .diskError: "Check the disk with dmesg and smartctl."
         case .storeBug: "Please report this with the log."
         case .accountChanged:
-            "Put a valid login of the copy's account into api_key_file and reload, or use another database."
-        case .serverChanged: "Set server_url back, or set database to another path for this server."
+            "Log in as the copy's account with `prsnlctl login`. To begin a new copy for the other account, `prsnlctl account "
+                + "--accept-new` sets this one aside."
+        case .serverChanged:
+            "Set server_url back. To begin a new copy of the other server, `prsnlctl account --accept-new` sets this one aside."
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
         case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
@@ -173,7 +190,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."
-        case .controlRefused: "Run the command as root or as the daemon's user."
+        case .controlRefused:
+            "Give the command as root or as the daemon's user; `adduser USER prsnld` lets a user look, after the next "
+                + "login, and group_may_write = yes lets the group change things."
         case .controlSocketTaken: "Stop the other daemon, or set control_socket to a path of its own."
         case .controlSocketFailed: "Check control_socket, and that the daemon's user may write to its folder."
         case .controlProtocol: "Check that prsnld and prsnlctl are of the same version, then restart the daemon."
@@ -186,6 +205,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .configInvalid, .configUnreadable: "prsnld --check-config"
         case .noDatabase: "prsnld --once"
         case .offline: "prsnlctl net"
+        case .needsLogin, .loginExpired, .loginFailed, .loginFileUnreadable: "prsnlctl login"
         case .deletionsHeld: "prsnlctl sync --accept-deletions"
         case .daemonNotRunning: "systemctl start prsnld"
         case .databaseReplaced: "systemctl restart prsnld"

@@ -135,12 +135,15 @@ public struct JSONReader {
 
     public mutating func bool() throws(Failure) -> Bool {
         skipSpace()
-        if try peek() == UInt8(ascii: "t") {
+        switch try peek() {
+        case UInt8(ascii: "t"):
             try word("true")
             return true
+        case UInt8(ascii: "f"):
+            try word("false")
+            return false
+        default: throw failure("expected true or false")
         }
-        try word("false")
-        return false
     }
 
     /// Reads `null` if it is next.

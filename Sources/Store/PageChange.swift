@@ -77,13 +77,17 @@ public struct Binding: Sendable, Equatable {
     /// `nil` where the server has no accounts, or none was asked for.
     public var accountID: String?
     public var accountName: String?
+    /// Whom the login token named when the account was bound (`sub`, RFC 7519): tells another account's token before it is sent.
+    public var accountSubject: String?
 
     public init(
-        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil
+        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil,
+        accountSubject: String? = nil
     ) {
         self.serverURL = serverURL
         self.dialect = dialect
         self.accountID = accountID
         self.accountName = accountName
+        self.accountSubject = accountSubject
     }
 }

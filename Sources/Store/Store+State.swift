@@ -24,18 +24,20 @@ extension Store {
         guard binding != new else { return }
         try write { connection throws(SQLiteFailure) in
             try connection.prepare(
-                "UPDATE copy SET server_url = ?, dialect = ?, account_id = ?, account_name = ?"
-            ).bind(new.serverURL).bind(new.dialect?.rawValue).bind(new.accountID).bind(new.accountName).run()
+                "UPDATE copy SET server_url = ?, dialect = ?, account_id = ?, account_name = ?, account_subject = ?"
+            ).bind(new.serverURL).bind(new.dialect?.rawValue).bind(new.accountID).bind(new.accountName)
+                .bind(new.accountSubject).run()
         }
         binding = new
     }
 
     static func readBinding(_ connection: Connection) throws(SQLiteFailure) -> Binding {
-        let row = try connection.prepare("SELECT server_url, dialect, account_id, account_name FROM copy")
+        let row = try connection.prepare(
+            "SELECT server_url, dialect, account_id, account_name, account_subject FROM copy")
         guard try row.step() else { return Binding() }
         return Binding(
             serverURL: row.text(0), dialect: row.text(1).flatMap(Dialect.init), accountID: row.text(2),
-            accountName: row.text(3))
+            accountName: row.text(3), accountSubject: row.text(4))
     }
 
     /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping; in

@@ -3,7 +3,7 @@ public import PRSNLCore
 /// A read-only look at the file, by any process, at any time, whether the daemon runs or not. It never reads the file but
 /// through SQLite, so it is safe in the daemon's own process too.
 public final class StoreReader {
-    private let path: String
+    let path: String
     let connection: Connection
 
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
@@ -142,11 +142,6 @@ extension CopySummary {
             SELECT code, endpoint, message, first_at, last_at, count, over FROM recurring_error
             ORDER BY last_at DESC LIMIT 1
             """)
-        guard try row.step(), let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
-            let first = row.timestamp(3), let last = row.timestamp(4)
-        else { return nil }
-        return RecurringError(
-            code: code, endpoint: endpoint, message: message, first: first, last: last, count: row.int(5),
-            isOver: row.int(6) == 1)
+        return try row.step() ? RecurringError(row) : nil
     }
 }

@@ -19,10 +19,12 @@ struct Identity: Sendable {
     ///   requests threw. Nothing is written then.
     func establish(pageSize: Int) async throws(PullFailure) -> Dialect {
         let binding = await store.binding
+        let credentials = credentials
         if let dialect = binding.dialect {
             if binding.serverURL != serverURL { try await bind(Binding(serverURL: serverURL, dialect: dialect)) }
             try refuseKey(dialect)
-            if dialect == .cursor, binding.accountID == nil, case .loginToken = credentials {
+            try refuseOthers(credentials, than: binding)
+            if dialect == .cursor, binding.accountID == nil, credentials.isLogin {
                 throw PullFailure(
                     UserFacingError(
                         .accountChanged, "This copy was made without a login and holds everybody's items.",
@@ -41,16 +43,40 @@ struct Identity: Sendable {
         try refuseKey(dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
-            if case .loginToken = credentials {
+            if credentials.isLogin {
                 let account = try await answer { () async throws(APIError) in try await client.account() }
                 new.accountID = account.id
                 new.accountName = account.email ?? account.name
+                new.accountSubject = unchangedSubject(since: credentials)
             } else {
                 log(.warning, .pull, "no credentials: the server shows everybody's items, and the copy will hold them")
             }
         }
         try await bind(new)
         return dialect
+    }
+
+    /// What can be told without asking: a copy of an account is not synced without a login, nor with another account's.
+    private func refuseOthers(_ credentials: Credentials, than binding: Binding) throws(PullFailure) {
+        guard binding.accountID != nil else { return }
+        if credentials == .none {
+            throw PullFailure(
+                UserFacingError(
+                    .needsLogin, "This copy is of an account, and nobody is logged in.",
+                    consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
+                verdict: .needsPerson)
+        }
+        guard let known = binding.accountSubject, let subject = credentials.subject, subject != known else { return }
+        throw PullFailure(
+            UserFacingError(
+                .accountChanged, "The login is of another account than the one this copy is of.",
+                consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
+    }
+
+    /// Whom the credentials name, where a request was made with them and with nothing else.
+    private func unchangedSubject(since before: Credentials) -> String? {
+        let subject = before.subject
+        return credentials.subject == subject ? subject : nil
     }
 
     /// Dialect C takes an API key for a bad login and shows a test user's items.
@@ -65,17 +91,26 @@ struct Identity: Sendable {
     /// Asks the server whom it takes us for, now, and compares with the account that the copy is bound to. A copy without
     /// an account needs no proof.
     func prove(counting requests: RequestCounter) async throws(PullFailure) {
-        guard let expected = await store.binding.accountID else { return }
+        let binding = await store.binding
+        guard let expected = binding.accountID else { return }
+        let credentials = credentials
         requests.add()
         let account = try await answer { () async throws(APIError) in try await client.account() }
         guard account.id == expected else {
+            // The server does not take the token for what it says; a renewed one it may.
+            let isRenewed = credentials == self.credentials && client.distrustLogin()
             throw PullFailure(
                 UserFacingError(
                     .accountChanged,
                     "The server answers as another account than the one this copy is of; the login has probably expired.",
                     consequence: "Nothing of that account was written."),
-                verdict: .needsPerson, endpoint: "GET /api/auth/me")
+                verdict: isRenewed ? .retry(after: nil) : .needsPerson, endpoint: "GET /api/auth/me")
         }
+        // A copy that an earlier version has bound.
+        guard binding.accountSubject == nil, let subject = unchangedSubject(since: credentials) else { return }
+        var new = binding
+        new.accountSubject = subject
+        try await bind(new)
     }
 
     /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a

@@ -63,8 +63,8 @@ struct PullFailure: Error, Sendable {
         if case .retry(after: .some) = verdict { return true }
         switch error.code {
         case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .portal, .unauthorized, .forbidden,
-            .needsLogin,
-            .accountChanged, .serverChanged, .databaseReplaced, .databaseDamaged, .databaseReadOnly, .diskFull:
+            .needsLogin, .loginExpired, .accountChanged, .serverChanged, .databaseReplaced,
+            .databaseDamaged, .databaseReadOnly, .diskFull:
             return true
         default:
             return false
@@ -76,14 +76,17 @@ struct PullFailure: Error, Sendable {
         verdict: .cancelled)
 
     private static func verdict(of error: APIError) -> Verdict {
-        switch error.kind {
+        // A renewal that failed says nothing about what was asked: the next one may succeed.
+        if error.isOfRenewal, case .notFound = error.kind { return .retry(after: nil) }
+        if error.isOfRenewal, case .invalidInput = error.kind { return .retry(after: nil) }
+        return switch error.kind {
         case .rateLimitExceeded(let wait): .retry(after: wait)
         case .serviceUnavailable(_, let wait): .retry(after: wait)
         case .serverError, .conflict, .unknown, .decodingError: .retry(after: nil)
         case .networkError(.cancelled): .cancelled
         case .networkError(.redirectRefused): .needsPerson
         case .networkError: .retry(after: nil)
-        case .unauthorized, .forbidden, .notFound, .invalidInput: .needsPerson
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput: .needsPerson
         }
     }
 }

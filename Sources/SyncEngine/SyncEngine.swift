@@ -181,6 +181,13 @@ public final class SyncEngine: Sendable {
         writesAccepted(byHand: true)
     }
 
+    /// The client has other credentials: what was refused is tried again at once.
+    public func credentialsChanged() {
+        shared.withLock { $0.isReloaded = true }
+        wakeup.signal()
+        writesAccepted(byHand: true)
+    }
+
     /// Pulls now, while `run` runs, and says how it ended.
     public func sync(_ request: SyncRequest) async -> SyncResult {
         await withCheckedContinuation { continuation in

@@ -38,9 +38,13 @@ enum WriteVerdict: Sendable, Equatable {
     }
 
     init(_ error: APIError, kind: OutboxEntry.Kind) {
+        if error.isOfRenewal {
+            self = Self.unrenewed(error)
+            return
+        }
         self =
             switch error.kind {
-            case .unauthorized, .forbidden: .waitForLogin
+            case .unauthorized, .loginExpired, .loginFailed, .forbidden: .waitForLogin
             case .rateLimitExceeded(let wait): .slowDown(wait)
             case .conflict: .park
             case .invalidInput: kind == .capture && error.saysURLExists ? .alreadyThere : .park
@@ -55,6 +59,18 @@ enum WriteVerdict: Sendable, Equatable {
             case .decodingError: .look
             case .unknown(let status, _): status >= 500 ? .look : .retry(after: nil)
             }
+    }
+
+    /// The write was not sent, because the login could not be renewed: its entry has not failed at anything.
+    private static func unrenewed(_ error: APIError) -> WriteVerdict {
+        switch error.kind {
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden: .waitForLogin
+        case .rateLimitExceeded(let wait): .slowDown(wait)
+        case .networkError(.cancelled): .returned
+        case .networkError, .serviceUnavailable, .serverError, .decodingError, .notFound, .invalidInput, .conflict,
+            .unknown:
+            .waitForNetwork
+        }
     }
 
     /// Only the item's own 404 says something about the item; a proxy's, or that of another program, does not.

@@ -12,29 +12,58 @@ struct CommandContext {
     let errorStyle: TextStyle
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
-        let socket = arguments.value("--socket").map(environment.absolute)
-        let database = arguments.value("--database").map(environment.absolute)
-        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        isFileGiven = database != nil && socket == nil
-        format =
-            arguments.has("--json")
-            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
-        if let socket, let database {
-            paths = ClientPaths(controlSocket: socket, database: database)
+        if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
+            self.init(
+                ClientPaths(
+                    controlSocket: environment.absolute(socket), database: environment.absolute(database)),
+                isFileGiven: false, arguments, environment)
             return
         }
+        let file = try Self.configurationFile(arguments)
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {
             loaded = try LoadedConfiguration.load(
-                file: arguments.value("--config"), environment: environment, skippingUnreadable: true)
+                file: file, environment: environment, skippingUnreadable: true)
         } catch {
             throw error.userFacing
         }
+        self.init(arguments, environment, loaded)
+        for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// With a configuration that was read before, as far as that went.
+    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration) {
+        let socket = arguments.value("--socket").map(environment.absolute)
+        let database = arguments.value("--database").map(environment.absolute)
         var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
+        self.init(paths, isFileGiven: database != nil && socket == nil, arguments, environment)
+    }
+
+    private init(
+        _ paths: ClientPaths, isFileGiven: Bool, _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) {
         self.paths = paths
-        for warning in loaded.warnings { say("warning: \(warning)") }
+        self.isFileGiven = isFileGiven
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        format =
+            arguments.has("--json")
+            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
+    }
+
+    /// The file of `--config`, or of the instance.
+    static func configurationFile(_ arguments: ParsedArguments) throws(UserFacingError) -> String? {
+        guard let instance = arguments.value("--instance") else { return arguments.value("--config") }
+        guard arguments.value("--config") == nil else {
+            throw UserFacingError(.usage, "--instance and --config both name the configuration; give one of them.")
+        }
+        guard DefaultPaths.isInstance(instance) else {
+            throw UserFacingError(
+                .usage,
+                "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
+        }
+        return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
     /// Talk, as against data.
@@ -51,21 +80,23 @@ struct CommandContext {
         }
     }
 
-    /// Asks the daemon and waits for its one answer; `nil` where none runs.
+    /// Asks the daemon something that the file knows too, and waits for its one answer; `nil` where the file is to answer.
     func ask(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
             let reply = try client.receive()
-            if case .error(let report) = reply, report.knownCode == .daemonBusy { return nil }
+            if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) { return nil }
             return reply
         } catch {
-            // The file can answer where the daemon does not: also where it serves others, or not this user.
-            guard error.code == .daemonNotRunning || error.code == .controlRefused || error.code == .daemonBusy else {
-                throw error
-            }
+            guard Self.leavesToFile(error.code) else { throw error }
             return nil
         }
+    }
+
+    /// The file can answer where the daemon does not: also where it serves others, or not this user.
+    private static func leavesToFile(_ code: ErrorCode) -> Bool {
+        code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
     }
 
     /// Whether both paths lead to one file.

@@ -142,6 +142,7 @@ struct OutboxDoor: ~Copyable {
         switch request {
         case .write: "written to \(path); it will be sent when it runs"
         case .retry(_, _, let dryRun), .drop(_, _, let dryRun): dryRun ? "looked into \(path)" : "changed \(path)"
+        case .errors: "changed \(path)"
         default: "this is what \(path) says"
         }
     }

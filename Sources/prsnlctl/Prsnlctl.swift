@@ -14,12 +14,16 @@ enum Prsnlctl {
     private static func run(_ environment: ProcessEnvironment) -> ExitCode {
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
+        var socket: String?
         do throws(UserFacingError) {
             let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
             isJSON = parsed.has("--json")
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
+            // A configuration that cannot be read is one of its findings.
+            if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
             let context = try CommandContext(parsed, environment)
+            socket = context.paths.controlSocket
             switch parsed.command?.name {
             case "status": return try StatusCommand.run(context)
             case "sync": return try SyncCommand.run(context, parsed)
@@ -34,10 +38,11 @@ enum Prsnlctl {
             case "queue show": return try QueueShowCommand.run(context, parsed)
             case "queue drop": return try QueueDropCommand.run(context, parsed)
             case "retry-queue": return try RetryQueueCommand.run(context, parsed)
+            case "errors": return try ErrorsCommand.run(context, parsed)
             default: throw UserFacingError(.usage, "a command is missing.")
             }
         } catch {
-            return report(error, isJSON: isJSON, environment)
+            return report(error.explainedRefusal(socket: socket), isJSON: isJSON, environment)
         }
     }
 

@@ -8,8 +8,8 @@ enum CheckConfiguration {
     /// - Returns: what holds, each value with where it comes from.
     static func run(_ setup: Setup) throws(UserFacingError) -> String {
         let loaded = try setup.load()
-        _ = try setup.server(loaded.configuration)
-        let credentials = try setup.credentials(loaded.configuration)
+        let server = try setup.server(loaded.configuration)
+        let found = try setup.credentials(loaded.configuration, server: server)
         var lines = ["configuration file: \(loaded.file ?? "none")", ""]
         let nameWidth = (ConfigurationKey.all.map(\.name.count).max() ?? 0) + 2
         for key in ConfigurationKey.all {
@@ -19,10 +19,12 @@ enum CheckConfiguration {
         }
         lines.append("")
         lines += loaded.warnings.map { "warning: \($0)" }
-        switch credentials {
-        case .none: lines.append("warning: no api_key_file: a server may show everybody's items, or none")
+        lines += found.warnings.map { "warning: \($0)" }
+        switch found.credentials {
+        case .none: break
         case .apiKey: lines.append("api_key_file holds an API key")
         case .loginToken: lines.append("api_key_file holds a login token")
+        case .login: lines.append("there is a login")
         }
         lines.append("The configuration is in order.")
         return lines.map { $0 + "\n" }.joined()

@@ -14,6 +14,7 @@ struct Daemon {
     let parts: RunningParts
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
+    private let groupRight = GroupRight()
 
     /// Returns when it was told to stop.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
@@ -58,7 +59,10 @@ struct Daemon {
         let handler = RequestHandler(
             engine: parts.engine, store: parts.store, client: parts.client, database: loaded.configuration.database,
             startedAt: startedAt, time: parts.time)
-        return try ControlServer(path: loaded.configuration.controlSocket, log: log) { request, conversation in
+        groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
+        return try ControlServer(
+            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log
+        ) { request, conversation in
             await handler.handle(request, conversation)
         }
     }
@@ -116,6 +120,7 @@ struct Daemon {
         }
         replaceChangedCredentials(new.configuration)
         parts.engine.apply(setup.syncSettings(new.configuration))
+        groupRight.set(mayWrite: new.configuration.groupMayWrite)
         loaded = new
         log(
             .notice, .config,
@@ -124,10 +129,7 @@ struct Daemon {
 
     private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
         do throws(UserFacingError) {
-            let credentials = try setup.credentials(configuration)
-            guard credentials != parts.client.credentials else { return }
-            parts.client.replaceCredentials(credentials)
-            log(.notice, .config, "the key in api_key_file has changed, and is used from now on")
+            try parts.login.readAgain(configuration)
         } catch {
             log(.warning, .config, error.description)
         }

@@ -29,6 +29,7 @@ extension RequestHandler {
         } else {
             report.failedPhase = "ahead"
         }
+        report.clockOffset = client.serverClockOffset?.seconds
         // Everybody may ask for the health: that it is fine does not mean that the server can be used.
         let current = network.current
         report.error = (result.error ?? (current.state == .online ? nil : current.reason)).map(ErrorReport.init)

@@ -30,7 +30,7 @@ extension ControlRequest {
         case .write: false
         case .retry(_, _, let dryRun): dryRun ? nil : true
         case .drop(_, _, let dryRun): dryRun ? nil : false
-        case .status, .history, .sync, .queue, .entry, .wait, .ping, .net: nil
+        case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
         }
     }
 }

@@ -49,7 +49,10 @@ final class RequestHandler: Sendable {
             case .ping: conversation.send(.ping(await ping()))
             case .net(watch: false): conversation.send(.net(try net()))
             case .net(watch: true): await watchNet(conversation)
-            case .write, .queue, .entry, .retry, .drop, .wait: try await answerOutbox(request, conversation)
+            case .errors(clear: false):
+                conversation.send(.errors(try ErrorsReport(path: database, source: .daemon, now: time.now())))
+            case .write, .queue, .entry, .retry, .drop, .wait, .errors(clear: true):
+                try await answerOutbox(request, conversation)
             }
         } catch {
             conversation.send(.error(ErrorReport(error)))

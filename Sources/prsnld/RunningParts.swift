@@ -11,6 +11,7 @@ struct RunningParts: Sendable {
     let store: Store
     let client: PRSNLClient
     let engine: SyncEngine
+    let login: LoginKeeper
     let time: TimeSource
 
     /// Opens the file and takes its lock before anything is asked of the server.
@@ -19,12 +20,9 @@ struct RunningParts: Sendable {
     ) async throws(UserFacingError) -> RunningParts {
         let configuration = loaded.configuration
         let server = try setup.server(configuration)
-        let credentials = try setup.credentials(configuration)
-        if credentials == .none {
-            log(
-                .warning, .config,
-                "no api_key_file: without credentials a server may show everybody's items, or none")
-        }
+        let file = LoginFile(database: configuration.database)
+        let found = try setup.credentials(configuration, server: server)
+        for warning in found.warnings { log(.warning, .config, warning) }
         let folder = Folder.containing(configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
@@ -33,15 +31,21 @@ struct RunningParts: Sendable {
         let store = try Store(path: configuration.database, waitsForLock: true, log: log)
         let time = setup.time
         do throws(UserFacingError) {
+            // Only with the lock: before it, another process may be writing there.
+            try file.cleanUp()
+            let storage = LoginStorage(file, stored: found.login)
             let client = try PRSNLClient(
                 configuration: setup.clientConfiguration(
-                    configuration, server: server, credentials: credentials,
+                    configuration, server: server, credentials: found.credentials,
                     userAgent: "prsnld/\(ProductVersion.current)"),
-                time: time, log: log)
+                time: time,
+                savePair: { new, old throws(UserFacingError) in try storage.save(new, replacing: old) }, log: log)
             let engine = SyncEngine(
                 store: store, client: client, serverURL: server.text, source: .kernel(log: log),
                 settings: setup.syncSettings(configuration), time: time, log: log)
-            return RunningParts(store: store, client: client, engine: engine, time: time)
+            let login = LoginKeeper(
+                found, setup: setup, server: server, storage: storage, client: client, engine: engine, log: log)
+            return RunningParts(store: store, client: client, engine: engine, login: login, time: time)
         } catch {
             await store.close()
             throw error
@@ -68,9 +72,14 @@ struct RunningParts: Sendable {
         }
     }
 
+    /// So long a renewal of the login may take that is under way: what the two seconds of a stop leave.
+    private static let lastRenewal: Duration = .milliseconds(1_500)
+
     /// After this, nothing of the daemon touches the network or the file.
     func stop() async {
-        client.shutdown()
+        // The file first: if the server takes too long over the login, the process ends without that, and with the file sound.
         await store.close()
+        await client.finishRenewal(atMost: Self.lastRenewal)
+        client.shutdown()
     }
 }

@@ -25,13 +25,6 @@ struct Setup {
         return server
     }
 
-    /// - Throws: `key_file_unreadable`, `key_file_exposed`, `key_file_invalid`.
-    func credentials(_ configuration: DaemonConfiguration) throws(UserFacingError) -> Credentials {
-        guard let path = configuration.apiKeyFile else { return .none }
-        let text = try KeyFile.read(path: path, credentialsDirectory: environment.variables["CREDENTIALS_DIRECTORY"])
-        return try Credentials.parse(text)
-    }
-
     func clientConfiguration(
         _ configuration: DaemonConfiguration, server: ServerURL, credentials: Credentials, userAgent: String
     ) -> ClientConfiguration {

@@ -11,11 +11,12 @@ import time
 import measure
 import networks
 import rows
+import service
 import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL, **networks.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 

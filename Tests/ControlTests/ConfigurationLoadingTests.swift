@@ -229,4 +229,20 @@ import Testing
         #expect(ClientPaths(nothing) { _ in true }.database == own.database)
         #expect(ClientPaths(try load("database = /d\ncontrol_socket = /s")) { _ in false }.controlSocket == "/s")
     }
+
+    @Test(arguments: [
+        ("/etc/prsnld/work.conf", "/run/prsnld-instances/work/control.sock"),
+        ("/etc/prsnld/a.b.conf", "/run/prsnld-instances/a.b/control.sock"),
+        ("/etc/prsnld/prsnld.conf", "/run/prsnld/control.sock"),
+        ("/etc/prsnld/../x.conf", "/run/prsnld/control.sock"),
+        ("/etc/prsnld/.conf", "/run/prsnld/control.sock"),
+    ])
+    func prsnlctlFindsTheInstanceByItsConfiguration(file: String, socket: String) throws {
+        var loaded = try load("")
+        loaded.file = file
+        #expect(ClientPaths(loaded) { $0.hasPrefix("/run/") }.controlSocket == socket)
+        loaded.origins["control_socket"] = .file(file, line: 1)
+        loaded.configuration.controlSocket = "/s"
+        #expect(ClientPaths(loaded) { _ in true }.controlSocket == "/s")
+    }
 }

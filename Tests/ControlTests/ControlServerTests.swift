@@ -25,7 +25,7 @@ import Testing
             if wait { for _ in 0..<3 { conversation.send(.progress(Samples.pull)) } }
             conversation.send(.sync(.started))
         case .write: conversation.send(.tally(Samples.tally))
-        case .queue, .entry, .retry, .drop, .wait, .ping, .net:
+        default:
             conversation.send(.error(ErrorReport(Samples.problem)))
         }
     }

@@ -75,18 +75,18 @@ struct ErrorBodyTests {
     private static let secret = "fake-secret-0123456789"
 
     @Test func aCodeThatRepeatsTheCredentialIsNotKept() {
-        let body = ErrorBody(Array(#"{"detail":"no","code":"X\#(Self.secret)"}"#.utf8), hiding: Self.secret)
+        let body = ErrorBody(Array(#"{"detail":"no","code":"X\#(Self.secret)"}"#.utf8), hiding: [Self.secret])
         #expect(body.code == nil)
         var answer = HTTPAnswer(status: 401)
         answer.errorCode = Self.secret
         let error = APIError(
-            answer: answer, endpoint: "GET /", requestID: "r", now: .earliest, hiding: Self.secret)
+            answer: answer, endpoint: "GET /", requestID: "r", now: .earliest, hiding: [Self.secret])
         #expect(error.serverCode == nil)
     }
 
     @Test(arguments: ["\u{301}", "\u{200D}", "\u{FE0F}"])
     func theCredentialIsHiddenWithAnAccentBehindIt(_ mark: String) {
-        let shown = ErrorBody.presentable("key \(Self.secret)\(mark) is wrong", hiding: Self.secret)
+        let shown = ErrorBody.presentable("key \(Self.secret)\(mark) is wrong", hiding: [Self.secret])
         #expect(!Array(shown.utf8).contains(Array(Self.secret.utf8)), "\(shown)")
     }
 

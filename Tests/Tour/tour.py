@@ -183,8 +183,8 @@ class Setting:
         with open(self.path, "w") as file:
             file.writelines(f"{key} = {value}\n" for key, value in values.items() if value is not None)
 
-    def daemon(self, *options):
-        return Child([DAEMON, "--config", self.path, *options], log=self.log, network=self.network)
+    def daemon(self, *arguments, **options):
+        return Child([DAEMON, "--config", self.path, *arguments], log=self.log, network=self.network, **options)
 
     def once(self, *options, seconds=600):
         """`prsnld --once`: exit code."""

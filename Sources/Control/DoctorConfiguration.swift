@@ -1,0 +1,41 @@
+import PRSNLCore
+
+/// The configuration as prsnlctl reads it.
+public struct DoctorConfiguration: DoctorFacts, Equatable {
+    /// `nil` where there is none.
+    public var file: String?
+    /// A file that is there, and that this user may not read.
+    public var hiddenFile: String?
+    /// What the daemon would not start with, a line each.
+    public var problems: [String] = []
+    public var warnings: [String] = []
+    public var serverURL: String?
+    /// A command that checks the same configuration.
+    public var checkCommand = "prsnld --check-config"
+
+    public init() {}
+
+    public var findings: [DoctorReport.Finding] {
+        var findings: [DoctorReport.Finding] = problems.map {
+            .failed(
+                .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",
+                next: checkCommand)
+        }
+        findings += warnings.map { .warning(.configuration, "configuration", $0) }
+        if let hiddenFile {
+            findings.append(.notChecked(.configuration, "configuration", "\(hiddenFile) may not be read by this user"))
+        } else if findings.isEmpty {
+            findings.append(.ok(.configuration, "configuration", file ?? "no file; only the environment and defaults"))
+        }
+        if let serverURL {
+            findings.append(.ok(.configuration, "server_url", serverURL))
+        } else if hiddenFile == nil, problems.isEmpty {
+            findings.append(
+                .failed(
+                    .configuration, "server_url", "No server is configured.",
+                    "Log in, which sets it, or set server_url in the configuration file.",
+                    next: "sudo prsnlctl login --server https://prsnl.example.org"))
+        }
+        return findings
+    }
+}

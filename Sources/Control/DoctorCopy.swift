@@ -1,0 +1,119 @@
+import PRSNLCore
+
+/// Whose timeline it is, and how far the copy and the outbox are: from the status.
+public struct DoctorCopy: DoctorFacts, Equatable {
+    /// `nil` where neither the daemon nor the file could be asked.
+    public var status: StatusReport?
+    /// Why not.
+    public var reason = "there is no copy yet"
+
+    /// A write that waits for longer while the server answers is worth a look.
+    static let longWait: Duration = .seconds(3_600)
+
+    public init() {}
+
+    public var findings: [DoctorReport.Finding] {
+        guard let status else { return [.notChecked(.copy, "copy", reason)] }
+        return [account(status), dialect(status), completeness(status)] + deletions(status) + writes(status)
+            + lastError(status)
+    }
+
+    private func account(_ status: StatusReport) -> DoctorReport.Finding {
+        // What only a person can mend, and what is about another line below.
+        if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
+        {
+            return .failed(.server, "account", problem)
+        }
+        if let connectivity = status.daemon?.connectivity, connectivity.state == "unauthorized" {
+            return connectivity.reason.map { .failed(.server, "account", $0) }
+                ?? .failed(.server, "account", "the server refuses the credentials", next: "prsnlctl login")
+        }
+        let name = [status.server.accountName, status.server.accountID].compactMap(\.self).first
+        guard status.daemon?.connectivity?.state == "online" else {
+            return .notChecked(
+                .server, "account",
+                (name.map { "the copy is \($0)'s; " } ?? "") + "only a daemon that reaches the server finds out")
+        }
+        if let name { return .ok(.server, "account", "the server takes the credentials as \(name)'s") }
+        return .ok(.server, "account", "the server takes the credentials; it names no accounts")
+    }
+
+    private func dialect(_ status: StatusReport) -> DoctorReport.Finding {
+        guard let dialect = status.server.dialect else {
+            return .notChecked(.server, "dialect", "it is known after the first pull")
+        }
+        var quirks: [String] = []
+        let crowded = status.copy.possiblyMoreAt.count
+        if crowded > 0 { quirks.append("more items at \(Figures.count(crowded, "time")) than it shows") }
+        if status.copy.rejected > 0 {
+            quirks.append("\(Figures.count(status.copy.rejected, "item")) that could not be read")
+        }
+        guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect), without quirks") }
+        return .warning(
+            .server, "dialect", "\(dialect); \(quirks.joined(separator: "; "))",
+            "The copy lacks these; docs/errors.md (crowded_instant, items_rejected).", next: "prsnlctl status")
+    }
+
+    private func completeness(_ status: StatusReport) -> DoctorReport.Finding {
+        let items = Figures.count(status.copy.live, "item")
+        if status.copy.complete {
+            let asOf = status.copy.newAsOf.map {
+                ", complete as of \(Figures.timeWithAge($0, now: status.generatedAt))"
+            }
+            return .ok(.copy, "items", items + (asOf ?? ", complete"))
+        }
+        if status.pull != nil { return .ok(.copy, "items", "\(items) so far; a pull is under way") }
+        return .warning(.copy, "items", "\(items), and it is known to be incomplete", next: "prsnlctl status")
+    }
+
+    private func deletions(_ status: StatusReport) -> [DoctorReport.Finding] {
+        guard status.copy.deletionsHeld > 0 else { return [] }
+        return [
+            .warning(
+                .copy, "deletions",
+                "\(Figures.count(status.copy.deletionsHeld, "deletion")) held back, more than is believed at once",
+                "If they are meant:", next: "prsnlctl sync --accept-deletions")
+        ]
+    }
+
+    private func writes(_ status: StatusReport) -> [DoctorReport.Finding] {
+        guard let outbox = status.outbox else { return [] }
+        var findings: [DoctorReport.Finding] = []
+        if outbox.parked > 0 {
+            findings.append(
+                .warning(
+                    .copy, "writes", "\(Figures.count(outbox.parked, "write")) parked, for you to decide about",
+                    next: "prsnlctl queue --state parked"))
+        }
+        guard outbox.waiting > 0 else {
+            if outbox.parked == 0 { findings.append(.ok(.copy, "writes", "none waits")) }
+            return findings
+        }
+        let since = outbox.oldestWaiting.map {
+            ", the oldest since \(Figures.timeWithAge($0, now: status.generatedAt))"
+        }
+        let text = "\(Figures.count(outbox.waiting)) waiting" + (since ?? "")
+        let age = outbox.oldestWaiting.map { status.generatedAt.duration(since: $0) } ?? .zero
+        let isStuck = age > Self.longWait && status.daemon?.connectivity?.state == "online"
+        findings.append(
+            isStuck
+                ? .warning(.copy, "writes", text, "The server answers, and they do not arrive.", next: "prsnlctl queue")
+                : .ok(.copy, "writes", text))
+        return findings
+    }
+
+    private func lastError(_ status: StatusReport) -> [DoctorReport.Finding] {
+        guard let error = status.lastError, !error.isOver, status.daemon?.problem?.code != error.code else { return [] }
+        return [
+            .warning(
+                .copy, "last_error",
+                "\(error.code) at \(error.endpoint), \(Figures.count(error.count, "time")), last "
+                    + "\(Self.age(error.last, status)) ago",
+                error.recoverySuggestion, next: error.nextCommand)
+        ]
+    }
+
+    private static func age(_ time: Timestamp, _ status: StatusReport) -> String {
+        Figures.duration(status.generatedAt.duration(since: time))
+    }
+}

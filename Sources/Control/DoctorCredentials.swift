@@ -1,0 +1,94 @@
+public import PRSNLCore
+
+/// The files that hold secrets. Nothing here ever holds one of them.
+public struct DoctorCredentials: DoctorFacts, Equatable {
+    public enum State: Sendable, Equatable {
+        /// None is configured, or there is no file.
+        case none
+        /// This user may not look: as it should be for anybody but the daemon's user and root.
+        case hidden
+        case broken(UserFacingError)
+        /// - Parameters:
+        ///   - form: "an API key".
+        ///   - expires: when it is worth nothing any more; `nil` where it does not say.
+        case sound(form: String, expires: Timestamp?)
+    }
+
+    public struct File: Sendable, Equatable {
+        public var path: String?
+        public var state = State.none
+        /// Whose it is, by name; `nil` where that is not known.
+        public var owner: String?
+        /// Handed over by systemd, which makes it readable for the daemon itself.
+        public var isFromSystemd = false
+
+        public init() {}
+    }
+
+    public var key = File()
+    public var login = File()
+    /// Who has to read them; `nil` where that is not known.
+    public var daemonUser: String?
+    public var now: Timestamp
+    /// From which on a login is worth a word before it ends.
+    static let notice: Duration = .seconds(86_400)
+
+    public init(now: Timestamp) {
+        self.now = now
+    }
+
+    public var findings: [DoctorReport.Finding] {
+        var findings = [judge(key, "key_file"), judge(login, "login")].compactMap(\.self)
+        if key.state == .none, login.state == .none {
+            findings.append(
+                .warning(
+                    .credentials, "login",
+                    "neither a login nor an API key: a server may show everybody's items, or none",
+                    next: "sudo prsnlctl login"))
+        }
+        if key.isThere, login.isThere {
+            findings.append(
+                .warning(
+                    .credentials, "login", "there are both an API key and a login; the daemon uses the key",
+                    "Take api_key_file out of the configuration, or log out.", next: "prsnlctl logout"))
+        }
+        return findings
+    }
+
+    private func judge(_ file: File, _ check: String) -> DoctorReport.Finding? {
+        let path = file.path ?? "?"
+        switch file.state {
+        case .none: return nil
+        case .hidden:
+            return .notChecked(.credentials, check, "\(path) may only be read by the daemon's user and root")
+        case .broken(let error): return .failed(.credentials, check, error)
+        case .sound(let form, let expires):
+            if let daemonUser, let owner = file.owner, owner != daemonUser, !file.isFromSystemd {
+                return .failed(
+                    .credentials, check,
+                    "\(path) belongs to \(owner): the daemon, which is \(daemonUser), cannot read it",
+                    next: "sudo " + ShellText.command("chown", [daemonUser, path]))
+            }
+            guard let expires else { return .ok(.credentials, check, "\(form) in \(path)") }
+            let left = expires.duration(since: now)
+            if left <= .zero {
+                return .failed(
+                    .credentials, check, "\(form) in \(path) has expired (\(Figures.time(expires)))", "Log in again.",
+                    next: "sudo prsnlctl login")
+            }
+            let text = "\(form) in \(path), for another \(Figures.duration(left))"
+            // The daemon renews a login long before; one that nobody renews ends.
+            return left > Self.notice
+                ? .ok(.credentials, check, text)
+                : .warning(
+                    .credentials, check, text, "Log in again before it ends, or start the daemon, which renews a login."
+                )
+        }
+    }
+}
+
+extension DoctorCredentials.File {
+    fileprivate var isThere: Bool {
+        if case .none = state { false } else { true }
+    }
+}

@@ -1,0 +1,131 @@
+/// The database and the files beside it: whose they are, who may read them, and whether they are there.
+public struct DoctorFiles: DoctorFacts, Equatable {
+    public enum Entry: Sendable, Equatable {
+        case missing
+        /// This user may not look.
+        case hidden
+        /// - Parameters:
+        ///   - mode: the permission bits.
+        ///   - owner, group: by name.
+        case there(mode: UInt32, owner: String, group: String, isFile: Bool)
+    }
+
+    public var path: String
+    public var folder = Entry.missing
+    public var database = Entry.missing
+    /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
+    public var beside: [String: Entry] = [:]
+    public var isDaemonRunning = false
+
+    public static let suffixes = ["-wal", "-shm", ".lock"]
+    static let repair = "sudo prsnlctl doctor --repair"
+
+    public init(path: String) {
+        self.path = path
+    }
+
+    private var folderPath: String { Folder.containing(path) }
+
+    public var findings: [DoctorReport.Finding] {
+        switch (folder, database) {
+        case (.missing, _), (_, .missing):
+            return [
+                .warning(
+                    .file, "database", "there is no copy yet at \(path)",
+                    "Start the daemon, or run `prsnld --once`, to make the first one.")
+            ]
+        case (.hidden, _), (_, .hidden):
+            return [.notChecked(.file, "database", "this user may not look into \(folderPath)")]
+        case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
+            guard isFile else { return [.failed(.file, "database", "\(path) is not a file")] }
+            let wrong =
+                ownership(folderMode, folderOwner, owner) + modes(folderMode, mode) + besides(mode, owner, group)
+            let whose = "\(owner):\(group), mode \(Self.octal(mode)) in \(Self.octal(folderMode))"
+            return (wrong.isEmpty ? [.ok(.file, "database", "\(path)\n\(whose)")] : wrong)
+                + readers(folderMode, mode)
+        }
+    }
+
+    private func ownership(_ folderMode: UInt32, _ folderOwner: String, _ owner: String) -> [DoctorReport.Finding] {
+        // In a folder for everybody (/tmp) each has files of their own.
+        guard owner != folderOwner, folderMode & 0o1000 == 0 else { return [] }
+        return [
+            .failed(
+                .file, "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
+                next: "sudo " + ShellText.command("chown", ["--reference=\(folderPath)", path]))
+        ]
+    }
+
+    private func modes(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
+        var findings: [DoctorReport.Finding] = []
+        let all =
+            [("", Entry.there(mode: mode, owner: "", group: "", isFile: true))] + beside.sorted { $0.key < $1.key }
+        // A folder that others cannot enter hides what is in it, whatever the modes are.
+        let isOpen = folderMode & 0o001 != 0
+        for case (let suffix, .there(let mode, _, _, _)) in all where mode & 0o006 != 0 && isOpen {
+            findings.append(
+                .failed(
+                    .file, "mode",
+                    "everybody can \(mode & 0o002 != 0 ? "change" : "read") \(path)\(suffix) (\(Self.octal(mode)))",
+                    next: ShellText.command("chmod", ["o=", path + suffix])))
+        }
+        for case (let suffix, .there(let mode, _, _, _)) in all
+        where mode & 0o020 != 0 && folderMode & 0o010 != 0 && suffix != ".lock" {
+            findings.append(
+                .warning(
+                    .file, "mode", "the group can change \(path)\(suffix) (\(Self.octal(mode)))",
+                    "Only the daemon may write it.", next: ShellText.command("chmod", ["g=r", path + suffix])))
+        }
+        if folderMode & 0o002 != 0, folderMode & 0o1000 == 0 {
+            findings.append(
+                .failed(
+                    .file, "mode", "everybody can replace files in \(folderPath) (\(Self.octal(folderMode)))",
+                    next: ShellText.command("chmod", ["o=", folderPath])))
+        }
+        return findings
+    }
+
+    /// What SQLite keeps beside the database has to be the database's owner's, and readable for whom that is readable.
+    private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
+        beside.sorted { $0.key < $1.key }.compactMap { suffix, entry in
+            guard case .there(let own, let whose, let whoseGroup, let isFile) = entry else { return nil }
+            if !isFile { return .failed(.file, "owner", "\(path)\(suffix) is not a file") }
+            if whose != owner {
+                return .failed(
+                    .file, "owner", "\(path)\(suffix) belongs to \(whose), not to \(owner): the daemon cannot open it",
+                    next: Self.repair)
+            }
+            guard suffix != ".lock", mode & 0o040 != 0, own & 0o040 == 0 || whoseGroup != group else { return nil }
+            return .warning(
+                .file, "mode",
+                "\(path)\(suffix) may not be read by the group \(group): its members cannot read the copy",
+                next: Self.repair)
+        }
+    }
+
+    /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
+    private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
+        let missing = ["-wal", "-shm"].filter { beside[$0] == .missing }
+        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
+            return [.ok(.file, "readers", "only the owner may read it")]
+        }
+        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
+        let names = missing.joined(separator: " and ")
+        if isDaemonRunning {
+            return [
+                .failed(
+                    .file, "readers", "\(names) were removed while the daemon works on the file",
+                    "Restart the daemon, so that nothing is written into files that are gone.",
+                    next: "sudo systemctl restart prsnld")
+            ]
+        }
+        return [
+            .warning(
+                .file, "readers", "\(names) are gone, without which members of the group cannot read the file",
+                "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
+                next: Self.repair)
+        ]
+    }
+
+    private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
+}

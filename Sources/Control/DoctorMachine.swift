@@ -1,0 +1,116 @@
+/// The disk, the kernel's interfaces, and who asks.
+public struct DoctorMachine: DoctorFacts, Equatable {
+    /// Of the file system that the database is on.
+    public struct Disk: Sendable, Equatable {
+        /// Bytes that the daemon may use, and all.
+        public var free: Int64
+        public var total: Int64
+        /// Zero inodes in all: a file system that does not count them.
+        public var freeInodes: Int64
+        public var inodes: Int64
+
+        public init(free: Int64, total: Int64, freeInodes: Int64, inodes: Int64) {
+            self.free = free
+            self.total = total
+            self.freeInodes = freeInodes
+            self.inodes = inodes
+        }
+    }
+
+    /// Who runs prsnlctl, as against the file.
+    public enum Caller: Sendable, Equatable {
+        case root, owner
+        /// Of the group, by name.
+        case member(String)
+        /// Neither: nothing but what is open to everybody can be seen. With the names of the user and of the group.
+        case stranger(String, group: String)
+        /// In the group by now, but not yet when this session began.
+        case newMember(String, group: String)
+    }
+
+    /// `nil` where it could not be asked.
+    public var disk: Disk?
+    public var diskReason = "the folder of the copy is not there"
+    /// How the kernel tells about the network; `nil` where that is not known.
+    public var isNetlinkPermitted: Bool?
+    public var netlinkReason: String?
+    /// Whether `probe = icmp` is configured.
+    public var wantsICMP = false
+    /// Whether the daemon's group may send echoes; `nil` where that is not known.
+    public var isICMPPermitted: Bool?
+    public var caller: Caller?
+
+    static let noticeBytes: Int64 = 200 << 20
+    static let limitBytes: Int64 = 20 << 20
+    /// Of all, in hundredths.
+    static let noticePercent: Int64 = 5
+
+    public init() {}
+
+    public var findings: [DoctorReport.Finding] {
+        space + [netlink] + [icmp, who].compactMap(\.self)
+    }
+
+    private var space: [DoctorReport.Finding] {
+        guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
+        let text = "\(Figures.size(disk.free)) free of \(Figures.size(disk.total))"
+        let advice = "Free some space: without it nothing is pulled, and no write is accepted."
+        var findings: [DoctorReport.Finding] = []
+        if disk.free < Self.limitBytes {
+            findings.append(.failed(.machine, "disk", text, advice))
+        } else if disk.free < Self.noticeBytes || disk.free < disk.total / 100 * Self.noticePercent {
+            findings.append(.warning(.machine, "disk", text, advice))
+        } else {
+            findings.append(.ok(.machine, "disk", text))
+        }
+        guard disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) else { return findings }
+        let inodes = "\(Figures.count(Int(disk.freeInodes))) of \(Figures.count(Int(disk.inodes))) inodes free"
+        findings.append(
+            disk.freeInodes < 4
+                ? .failed(.machine, "inodes", inodes, "Remove files: no new one can be made.")
+                : .warning(.machine, "inodes", inodes, "Remove files: soon no new one can be made."))
+        return findings
+    }
+
+    private var netlink: DoctorReport.Finding {
+        switch isNetlinkPermitted {
+        case true?: .ok(.machine, "netlink", "the kernel tells of changes of the network")
+        case false?:
+            .warning(
+                .machine, "netlink",
+                "not permitted\(netlinkReason.map { " (\($0))" } ?? ""): the network is looked at once a minute",
+                "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")
+        case nil: .notChecked(.machine, "netlink", netlinkReason ?? "nobody said")
+        }
+    }
+
+    private var icmp: DoctorReport.Finding? {
+        switch (wantsICMP, isICMPPermitted) {
+        case (false, _): nil
+        case (true, true?): .ok(.machine, "icmp", "echoes are permitted")
+        case (true, false?):
+            .warning(
+                .machine, "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over TCP",
+                "Put the group's number into net.ipv4.ping_group_range.", next: "sysctl net.ipv4.ping_group_range")
+        case (true, nil): .notChecked(.machine, "icmp", "the daemon's group is not known")
+        }
+    }
+
+    private var who: DoctorReport.Finding? {
+        switch caller {
+        case nil: nil
+        case .root?: .ok(.machine, "caller", "root: may see everything")
+        case .owner?: .ok(.machine, "caller", "the owner of the copy")
+        case .member(let group)?: .ok(.machine, "caller", "a member of the group \(group): may read the copy")
+        case .stranger(let user, let group)?:
+            .warning(
+                .machine, "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",
+                "Ask as root, or join the group and log in again:",
+                next: "sudo " + ShellText.command("usermod", ["-aG", group, user]))
+        case .newMember(let user, let group)?:
+            .warning(
+                .machine, "caller", "\(user) is in the group \(group), but was not when this session began",
+                "Log in again.")
+        }
+    }
+}

@@ -1,0 +1,110 @@
+public import PRSNLCore
+
+/// What `prsnlctl doctor` has found: the JSON of `--json` and the lines of its text, from the same values.
+///
+/// A public contract, member by member in docs/cli.md.
+public struct DoctorReport: Sendable, Equatable, Codable {
+    /// How a check ended. What could not be looked at is never taken for good.
+    public enum Level: String, Sendable, Codable, CaseIterable {
+        case ok
+        case notChecked = "not_checked"
+        case warning, failed
+    }
+
+    /// What a check is about; in the order of the text.
+    public enum Group: String, Sendable, Codable, CaseIterable {
+        case configuration, credentials, server, copy, file, machine, service
+    }
+
+    /// One line: what was looked at, what was found, and what to do.
+    public struct Finding: Sendable, Equatable, Codable {
+        public var group: Group
+        /// A stable name; several findings may have the same.
+        public var check: String
+        public var level: Level
+        /// What was found; with `not_checked`, why nothing was.
+        public var found: String
+        @Nullable public var advice: String? = nil
+        /// A command that can be typed as it is.
+        @Nullable public var nextCommand: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case group, check, level, found, advice
+            case nextCommand = "next_command"
+        }
+    }
+
+    public var schemaVersion = 1
+    public var generatedAt: Timestamp
+    /// The worst of all: `ok`, `warning` or `failed`.
+    public var result: Level
+    /// Grouped, in the order of the text.
+    public var findings: [Finding]
+
+    enum CodingKeys: String, CodingKey {
+        case result, findings
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+    }
+
+    public init(_ findings: [Finding], now: Timestamp) {
+        generatedAt = now
+        self.findings = Group.allCases.flatMap { group in findings.filter { $0.group == group } }
+        let levels = Set(findings.map(\.level))
+        result = levels.contains(.failed) ? .failed : levels.contains(.warning) ? .warning : .ok
+    }
+
+    /// 0, or 1 where something failed, or 4 where something is to be looked at.
+    public var exitCode: ExitCode {
+        switch result {
+        case .ok, .notChecked: .fine
+        case .warning: .needsAttention
+        case .failed: .error
+        }
+    }
+}
+
+/// What was gathered for some checks, and what follows from it. Judging is apart from gathering, so that tests reach
+/// every level without a broken machine.
+public protocol DoctorFacts: Sendable {
+    var findings: [DoctorReport.Finding] { get }
+}
+
+extension DoctorReport.Finding {
+    static func ok(_ group: DoctorReport.Group, _ check: String, _ found: String) -> Self {
+        Self(group: group, check: check, level: .ok, found: found)
+    }
+
+    static func warning(
+        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
+    ) -> Self {
+        Self(group: group, check: check, level: .warning, found: found, advice: advice, nextCommand: next)
+    }
+
+    static func failed(
+        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
+    ) -> Self {
+        Self(group: group, check: check, level: .failed, found: found, advice: advice, nextCommand: next)
+    }
+
+    /// Public for checks that did not come to their end.
+    public static func notChecked(
+        _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: String? = nil, next: String? = nil
+    ) -> Self {
+        Self(group: group, check: check, level: .notChecked, found: reason, advice: advice, nextCommand: next)
+    }
+
+    /// - Parameter changes: what was done, in words; empty where nothing had to be.
+    public static func repaired(_ changes: [String]) -> Self {
+        ok(.file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
+    }
+
+    /// An error as it would be told anywhere else.
+    public static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
+        failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
+    }
+
+    static func failed(_ group: DoctorReport.Group, _ check: String, _ error: ErrorReport) -> Self {
+        failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
+    }
+}

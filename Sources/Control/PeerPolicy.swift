@@ -1,0 +1,52 @@
+import Synchronization
+
+/// Who may do what at the control socket (docs/security.md, "The control socket").
+struct PeerPolicy: Sendable, Equatable {
+    enum Standing: Sendable, CaseIterable {
+        case root
+        /// The daemon's own user.
+        case owner
+        /// Of the socket's group.
+        case member
+        case stranger
+    }
+
+    /// The daemon's effective user.
+    let owner: UInt32
+    /// The group of the socket's file.
+    let group: UInt32
+
+    /// What stands for everybody whom this process's user namespace does not know, and so proves nothing.
+    static let nobody: UInt32 = 65_534
+
+    func standing(of peer: Peer) -> Standing {
+        if peer.user == 0 { return .root }
+        if peer.user == owner, owner != Self.nobody { return .owner }
+        if group != Self.nobody, peer.groups.contains(group) { return .member }
+        return .stranger
+    }
+
+    static func mayLook(_ standing: Standing) -> Bool { standing != .stranger }
+
+    static func mayChange(_ standing: Standing, groupMayWrite: Bool) -> Bool {
+        switch standing {
+        case .root, .owner: true
+        case .member: groupMayWrite
+        case .stranger: false
+        }
+    }
+}
+
+/// `group_may_write`: whether members of the socket's group may change things. Counts from the next request on, also for
+/// those who are connected.
+public final class GroupRight: Sendable {
+    private let value: Atomic<Bool>
+
+    public init(mayWrite: Bool = false) {
+        value = Atomic(mayWrite)
+    }
+
+    public var mayWrite: Bool { value.load(ordering: .relaxed) }
+
+    public func set(mayWrite: Bool) { value.store(mayWrite, ordering: .relaxed) }
+}

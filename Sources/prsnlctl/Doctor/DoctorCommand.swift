@@ -1,0 +1,96 @@
+import Configuration
+import Control
+import Glibc
+import PRSNLCore
+
+/// `prsnlctl doctor`: everything that can be looked at, whatever else is broken. Each check has a thread and a deadline of
+/// its own.
+enum DoctorCommand {
+    /// Long enough for a disk that sleeps.
+    private static let usual: Duration = .seconds(10)
+    /// A file of that many bytes is read in a second or so.
+    private static let noticeSize: Int64 = 512 << 20
+
+    static func run(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) -> ExitCode
+    {
+        let file = try CommandContext.configurationFile(arguments)
+        let (loaded, problems) = LoadedConfiguration.examine(
+            file: file, environment: environment, skippingUnreadable: true)
+        let context = CommandContext(arguments, environment, loaded)
+        let scene = DoctorScene(file, environment, loaded, problems, context)
+        var findings = configuration(scene).findings
+        // First, so that the checks see what it has done.
+        if arguments.has("--repair") { findings.append(repair(scene)) }
+        findings += check(scene, context)
+        let report = DoctorReport(findings, now: scene.now)
+        try context.write(report)
+        return report.exitCode
+    }
+
+    private static func configuration(_ scene: DoctorScene) -> DoctorConfiguration {
+        var facts = DoctorConfiguration()
+        facts.file = scene.loaded.file
+        facts.hiddenFile = scene.loaded.file == nil ? scene.loaded.hiddenFile : nil
+        facts.problems = scene.problems.map(\.description)
+        facts.warnings = scene.loaded.hiddenFile == nil ? scene.loaded.warnings : []
+        facts.serverURL = scene.loaded.configuration.serverURL?.text
+        facts.checkCommand = scene.checkCommand
+        return facts
+    }
+
+    private static func repair(_ scene: DoctorScene) -> DoctorReport.Finding {
+        do throws(UserFacingError) {
+            return .repaired(try ReaderFilesRepair.run(scene.database))
+        } catch {
+            return .failed(.file, "repair", error)
+        }
+    }
+
+    /// Side by side, so that all of it takes as long as the slowest.
+    private static func check(_ scene: DoctorScene, _ context: CommandContext) -> [DoctorReport.Finding] {
+        // Before anything here opens the database.
+        let readers = BoundedCheck<[String]>.run(within: usual) { GatherFiles.readers(scene) } ?? []
+        var copy = DoctorCopy()
+        copy.status = scene.status
+        copy.reason = scene.statusReason
+        let checks = [
+            Check(.credentials, "key_file") { GatherCredentials.run(scene).findings },
+            Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.run(scene).findings },
+            Check(.file, "database") { GatherFiles.files(scene).findings },
+            Check(.file, "schema") { GatherFiles.database(scene, readers: readers).findings },
+            Check(.file, "integrity", within: GatherFiles.integrityLimit + usual) {
+                GatherFiles.integrity(scene)?.findings ?? []
+            },
+            Check(.machine, "disk") { GatherMachine.run(scene).findings },
+            Check(.service, "unit", within: .seconds(30)) { GatherService.run(scene).findings },
+        ]
+        if let size = scene.status?.file.size, size > noticeSize {
+            context.say("reading all of \(scene.database) may take up to \(GatherFiles.integrityLimit)")
+        }
+        return checks.flatMap { $0.findings() } + copy.findings
+    }
+
+    /// One check under way.
+    private struct Check {
+        private let group: DoctorReport.Group
+        private let name: String
+        private let limit: Duration
+        private let end: ContinuousClock.Instant
+        private let work: BoundedCheck<[DoctorReport.Finding]>
+
+        init(
+            _ group: DoctorReport.Group, _ name: String, within limit: Duration = usual,
+            _ body: @escaping @Sendable () -> [DoctorReport.Finding]
+        ) {
+            self.group = group
+            self.name = name
+            self.limit = limit
+            end = .now + limit
+            work = BoundedCheck(body)
+        }
+
+        func findings() -> [DoctorReport.Finding] {
+            work.value(by: end) ?? [.notChecked(group, name, "it did not end within \(limit)")]
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Configuration
+import Control
+import PRSNLClient
+import PRSNLCore
+
+/// Asks the server: through the daemon, on whose way it matters, else from here.
+enum GatherServer {
+    /// As long as a slow server may take; a daemon has its own limits, which may be longer.
+    static let limit: Duration = .seconds(25)
+
+    static func run(_ scene: DoctorScene) -> DoctorServer {
+        var facts = DoctorServer()
+        let configuration = scene.loaded.configuration
+        facts.hasProxy = !(configuration.proxy ?? "").isEmpty
+        facts.isTLS = configuration.serverURL?.scheme != .http
+        if case .answers = scene.daemon {
+            do throws(UserFacingError) {
+                var client = try ControlClient(path: scene.socket)
+                try client.send(.ping)
+                let reply = try client.receive(timeout: limit)
+                guard case .ping(let report) = reply else { throw reply.unexpected() }
+                facts.isByDaemon = true
+                facts.ping = report
+                facts.clockOffset = report.clockOffset
+                facts.isTLS = scene.status?.server.url?.hasPrefix("https:") ?? facts.isTLS
+            } catch {
+                facts.reason = error.message
+            }
+            return facts
+        }
+        guard let url = configuration.serverURL else { return facts }
+        do throws(UserFacingError) {
+            try askFromHere(configuration, url.text, &facts)
+        } catch {
+            facts.reason = error.message
+        }
+        return facts
+    }
+
+    /// Without credentials: who does not know the key can ask, too, and no key is sent to find out about a certificate.
+    private static func askFromHere(
+        _ configuration: DaemonConfiguration, _ url: String, _ facts: inout DoctorServer
+    ) throws(UserFacingError) {
+        var settings = ClientConfiguration(serverURL: url, credentials: .none)
+        settings.proxy = configuration.proxy
+        settings.allowInsecureHTTP = configuration.allowInsecureHTTP
+        settings.caFile = configuration.caFile
+        settings.connectTimeout = min(configuration.connectTimeout, .seconds(10))
+        settings.stallTimeout = min(configuration.stallTimeout, .seconds(10))
+        settings.totalTimeout = min(configuration.requestTimeout, .seconds(20))
+        settings.maximumAnswerSize = configuration.maximumAnswerSize
+        settings.userAgent = "prsnlctl/\(ProductVersion.current)"
+        let client = try PRSNLClient(configuration: settings)
+        defer { client.shutdown() }
+        let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
+        var report = PingReport(
+            state: ping.error == nil ? "online" : "unreachable", probe: "http", total: ping.total,
+            now: TimeSource.system.now())
+        report.address = ping.address
+        report.phases = PingReport.Phases(
+            name: ping.phases[.name], connect: ping.phases[.connect], tls: ping.phases[.tls],
+            firstByte: ping.phases[.firstByte])
+        report.status = ping.status
+        report.failedPhase = ping.failedPhase?.rawValue
+        report.error = ping.error.map { ErrorReport($0.userFacing) }
+        facts.ping = report
+        facts.clockOffset = client.serverClockOffset?.seconds
+    }
+}

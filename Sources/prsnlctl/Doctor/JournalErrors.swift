@@ -1,0 +1,65 @@
+import Control
+import Glibc
+import PRSNLCore
+
+/// What the journal has of the unit at the level of errors, of the last day.
+enum JournalErrors {
+    private static let patience: Duration = .seconds(10)
+    /// The newest; more of them would say no more.
+    private static let most = 1_000
+
+    static func read(_ unit: DoctorService.Unit) -> DoctorService.Journal {
+        guard case .known(let name, let isUser, let properties) = unit, properties["LoadState"] != "not-found" else {
+            return .notKnown("there is no unit whose log could be read")
+        }
+        let arguments =
+            (isUser ? ["--user"] : []) + [
+                "--unit=\(name)", "--priority=err", "--since=-1d", "--output=json", "--output-fields=MESSAGE",
+                "--lines=\(most)", "--no-pager",
+            ]
+        do throws(ToolRun.Failure) {
+            let run = try ToolRun("/usr/bin/journalctl", arguments, within: patience)
+            // It hints there at what this user may not read, with an exit code of 0.
+            if run.status != 0 || run.complaint != nil {
+                return .notKnown("journalctl: \(run.complaint ?? "it failed")")
+            }
+            return .read(messages(run.output))
+        } catch {
+            return .notKnown(error.reason)
+        }
+    }
+
+    private static func messages(_ output: [UInt8]) -> [DoctorService.Message] {
+        output.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard line.first == UInt8(ascii: "{") else { return nil }
+            do {
+                let entry = try JSONOutput.decode(Entry.self, from: Array(line))
+                return DoctorService.Message(at: Timestamp(microseconds: entry.time), text: entry.text)
+            } catch {
+                // A line that was cut off, or a field in a form that is not expected: it counts all the same.
+                return DoctorService.Message(at: TimeSource.system.now(), text: "(a message that cannot be read)")
+            }
+        }
+    }
+
+    /// systemd.journal-fields(7). A text that is not UTF-8 comes as an array of its bytes.
+    private struct Entry: Decodable {
+        let time: Int64
+        let text: String
+
+        enum CodingKeys: String, CodingKey {
+            case time = "__REALTIME_TIMESTAMP"
+            case message = "MESSAGE"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            time = Int64(try container.decode(String.self, forKey: .time)) ?? 0
+            do {
+                text = try container.decode(String.self, forKey: .message)
+            } catch {
+                text = String(decoding: try container.decode([UInt8].self, forKey: .message), as: UTF8.self)
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Configuration
+import PRSNLClient
+import PRSNLCore
+import SyncEngine
+import Synchronization
+
+/// What the running daemon shows to the server: where it comes from, how it stands, and what may replace it.
+struct LoginKeeper: Sendable {
+    /// Where credentials come from. A key file wins over a login.
+    enum Source: Sendable, Equatable {
+        case none
+        case keyFile(path: String)
+        case login
+    }
+
+    /// How the credentials stand.
+    struct State: Sendable {
+        var source: Source
+        /// Of a login.
+        var login: LoginStatus?
+        /// The file that a login is stored in, or would be.
+        var loginFile: String
+    }
+
+    /// What became of a logout: the login is gone from here in any case.
+    struct Logout: Sendable {
+        /// Whether there was a login.
+        var wasLoggedIn: Bool
+        /// Why the server could not be told, where it could not.
+        var serverFailure: UserFacingError?
+    }
+
+    let setup: Setup
+    let server: ServerURL
+    let storage: LoginStorage
+    let client: PRSNLClient
+    let engine: SyncEngine
+    let log: LogHandler
+    private let source: SourceBox
+
+    /// In an object, because the keeper is handed around by value.
+    private final class SourceBox: Sendable {
+        let value: Mutex<Source>
+        init(_ source: Source) { value = Mutex(source) }
+    }
+
+    init(
+        _ found: FoundCredentials, setup: Setup, server: ServerURL, storage: LoginStorage, client: PRSNLClient,
+        engine: SyncEngine, log: @escaping LogHandler
+    ) {
+        self.setup = setup
+        self.server = server
+        self.storage = storage
+        self.client = client
+        self.engine = engine
+        self.log = log
+        source = SourceBox(found.source)
+    }
+
+    var state: State {
+        State(source: source.value.withLock { $0 }, login: client.loginStatus, loginFile: storage.file.path)
+    }
+
+    /// Uses a new login from now on, and stores it first. A renewal of the old one that is under way is dropped.
+    ///
+    /// - Throws: `login_other_server`; `credentials_conflict`; `disk_full` and `login_not_stored`: nothing has changed then.
+    func take(_ login: StoredLogin) throws(UserFacingError) {
+        try login.check(isFor: server)
+        try refuseBesideKeyFile()
+        try storage.replace(with: login) { _ in client.replaceCredentials(.login(login.pair)) }
+        source.value.withLock { $0 = .login }
+        log(.notice, .config, "a new login is used from now on")
+        engine.credentialsChanged()
+    }
+
+    /// - Throws: `credentials_conflict` where a login would not be used.
+    func refuseBesideKeyFile() throws(UserFacingError) {
+        guard case .keyFile(let path) = source.value.withLock({ $0 }) else { return }
+        throw UserFacingError(
+            .credentialsConflict, "The daemon uses the key or token in \(path), and not a login.",
+            consequence: "Nothing was changed.")
+    }
+
+    /// Tells the server, as far as it can be told, and forgets the login.
+    ///
+    /// - Throws: `login_not_stored` where the file could not be removed: the login is still in use then.
+    func logout() async throws(UserFacingError) -> Logout {
+        guard case .login = client.credentials else { return Logout(wasLoggedIn: false) }
+        var serverFailure: UserFacingError?
+        do throws(APIError) {
+            try await client.logout()
+        } catch {
+            // A login that is worth nothing need not be ended.
+            if error.kind != .loginExpired { serverFailure = error.userFacing }
+        }
+        try storage.replace(with: nil) { _ in client.replaceCredentials(.none) }
+        source.value.withLock { $0 = .none }
+        log(.notice, .config, "logged out")
+        engine.credentialsChanged()
+        return Logout(wasLoggedIn: true, serverFailure: serverFailure)
+    }
+
+    /// Looks again at key file and login. A login that was refused is tried once more: who reloads may have mended it.
+    ///
+    /// - Throws: what `Setup.keyFileCredentials` and `LoginStorage.readAgain` throw; nothing has changed then.
+    func readAgain(_ configuration: DaemonConfiguration) throws(UserFacingError) {
+        if let (credentials, path) = try setup.keyFileCredentials(configuration) {
+            storage.forget()
+            source.value.withLock { $0 = .keyFile(path: path) }
+            return use(credentials, "the key in api_key_file has changed, and is used from now on")
+        }
+        client.reconsiderLogin()
+        let hasLogin = try storage.readAgain(for: server) { login in
+            use(login.map { .login($0.pair) } ?? .none, "the stored login has changed, and is used from now on")
+        }
+        source.value.withLock { $0 = hasLogin ? .login : .none }
+        if !hasLogin { use(.none, "there are no credentials any more") }
+    }
+
+    private func use(_ credentials: Credentials, _ message: String) {
+        guard credentials != client.credentials else { return }
+        client.replaceCredentials(credentials)
+        log(.notice, .config, message)
+    }
+}
