@@ -38,7 +38,7 @@ TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables \
     systemd-container dbus libpam-systemd
 # systemd: systemd-analyze, which needs no running systemd.
 LINT_PACKAGES := systemd
-BENCH_PACKAGES := python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
+BENCH_PACKAGES := systemd python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
 
 .PHONY: help
 help:
@@ -140,6 +140,7 @@ fuzz: setup-build
 BINARIES ?= $(RELEASE)
 PREFIX ?= /usr/local
 DESTDIR ?=
+DEB_FOLDER ?= .build/deb
 
 # Builds only where something changed since, and never as root in a folder of somebody else, who could then not clean it.
 .PHONY: binaries
@@ -158,7 +159,7 @@ install: binaries
 uninstall:
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
 deb: setup-deb binaries
-	@BINARIES="$(BINARIES)" OUT=.build/deb VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
+	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
 
 .PHONY: clean
 clean:

@@ -30,10 +30,12 @@ let package = Package(
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
+        .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control",
+                "Supervision", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -88,6 +90,8 @@ let package = Package(
             dependencies: ["Control", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
+            name: "SupervisionTests", dependencies: ["Supervision", "PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
@@ -97,6 +101,9 @@ let package = Package(
         .testTarget(
             name: "ServiceTests",
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PackageTests", dependencies: ["Configuration", "Control", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])
 

@@ -46,6 +46,8 @@ static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original
 }
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
+// Likewise PR_SET_DUMPABLE: no core, and no other process of the same user may look into this one's memory (ptrace(2)).
+static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
 // open(2) and fcntl(2) are variadic.
 static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }

@@ -65,6 +65,10 @@ extension CommandTable {
             (.error, "It could not start or go on; the last message says why."),
             (.usage, "The command line is wrong."),
             (.needsAttention, "`--once` ended, and the copy is incomplete: `prsnlctl status` says what is missing."),
+            (
+                .configuration,
+                "The configuration or the credentials must be mended first; systemd does not start it again."
+            ),
         ])
 
     public static let prsnlctl = CommandTable(

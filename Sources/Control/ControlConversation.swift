@@ -20,6 +20,8 @@ final class ControlMailbox: Sendable {
         case reply(UInt64, ControlReply)
         /// The handler has returned.
         case handled(UInt64)
+        /// To be called, to show that the thread lives.
+        case roundTrip(@Sendable () -> Void)
         case stop
     }
 

@@ -171,6 +171,7 @@ struct ControlLoop {
             return send(.error(ErrorReport(Self.changeError)), to: number)
         }
         connection.refusals = 0
+        HangPoint.control.block()
         let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task {
@@ -186,7 +187,8 @@ struct ControlLoop {
     }
 
     private static let strangersError = UserFacingError(
-        .controlRefused, "This user is neither root, nor the daemon's user, nor a member of the control socket's group.")
+        .controlRefused, "This user is neither root, nor the daemon's user, nor a member of the control socket's group."
+    )
 
     private static let changeError = UserFacingError(
         .controlRefused, "Members of the control socket's group may look, and not change anything.",
@@ -212,10 +214,7 @@ struct ControlLoop {
         connection.pausedUntil = rates[connection.peer.user]?.pause(at: now)
         // Kept while they say something, also when their connections have gone.
         if rates.count > start.limits.clients {
-            rates = rates.filter { _, rate in
-                var rate = rate
-                return !rate.isFull(at: now)
-            }
+            rates = rates.filter { !$0.value.isFull(at: now) }
         }
     }
 
@@ -259,6 +258,7 @@ struct ControlLoop {
         for message in start.mailbox.take() {
             switch message {
             case .stop: return true
+            case .roundTrip(let answer): answer()
             case .reply(let number, let reply): send(reply, to: number)
             case .handled(let number):
                 guard let connection = connections[number] else { continue }

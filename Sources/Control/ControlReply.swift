@@ -31,7 +31,8 @@ public enum ControlReply: Sendable, Equatable {
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error, errors
+        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error,
+            errors
         case netChange = "net_change"
     }
 

@@ -69,6 +69,9 @@ public final class ControlServer: Sendable {
         self.thread = thread
     }
 
+    /// Has its thread call `answer`, which shows that it lives.
+    public func roundTrip(_ answer: @escaping @Sendable () -> Void) { mailbox.post(.roundTrip(answer)) }
+
     /// Cancels what is being answered, closes every connection, removes the socket. Call once; returns when it is done,
     /// which takes a moment at most.
     public func stop() {

@@ -1,3 +1,5 @@
+public import PRSNLCore
+
 /// What prsnld and prsnlctl end with (docs/cli.md).
 public enum ExitCode: Int32, Sendable, CaseIterable {
     case fine = 0
@@ -7,4 +9,18 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case needsAttention = 4
     /// A write is on disk, and was not delivered as long as it was waited for.
     case notDelivered = 5
+    /// The daemon cannot start until a person has mended its configuration or its credentials: EX_CONFIG of sysexits.h.
+    /// The units do not restart it after this.
+    case configuration = 78
+
+    /// What the daemon ends with when it could not start or go on.
+    public init(ending error: UserFacingError) {
+        switch error.code {
+        case .usage: self = .usage
+        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
+            .keyFileExposed, .keyFileInvalid:
+            self = .configuration
+        default: self = .error
+        }
+    }
 }

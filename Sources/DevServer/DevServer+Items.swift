@@ -1,4 +1,4 @@
-import PRSNLCore
+public import PRSNLCore
 
 extension DevServer {
     // MARK: Reading
@@ -97,6 +97,18 @@ extension DevServer {
     public func issueToken(for account: DevAccount = .owner, lifetime: Duration? = nil) -> String {
         shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime).access }
     }
+
+    /// Both tokens of a login, without the request.
+    public func issuePair(for account: DevAccount = .owner, lifetime: Duration? = nil) -> TokenPair {
+        let tokens = shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime) }
+        guard let pair = TokenPair(access: tokens.access, refresh: tokens.refresh) else {
+            preconditionFailure("a token of this server does not fit in a header")
+        }
+        return pair
+    }
+
+    /// Refresh tokens given out so far are worth nothing any more: somebody has ended the account's logins.
+    public func revokeRefreshTokens() { shared.state.withLock { $0.refreshTokens = [:] } }
 
     /// Takes a login token of an earlier server, as a real one does after a restart.
     public func acceptToken(_ token: String, of account: DevAccount = .owner, lifetime: Duration? = nil) {

@@ -16,6 +16,17 @@ public struct LoggedRequest: Sendable, Equatable {
         case other
     }
 
+    /// What a login token was worth when the request arrived (dialect C).
+    public enum Token: Sendable, Equatable {
+        /// There was none.
+        case none
+        case valid
+        case expired
+        /// A refresh token, which has no business in a header.
+        case refresh
+        case unknown
+    }
+
     /// From 1, in order of arrival.
     public let number: Int
     /// From 1; requests of one kept-alive connection share it.
@@ -27,6 +38,7 @@ public struct LoggedRequest: Sendable, Equatable {
     /// As it was sent, percent-encoded; empty without one.
     public let query: String
     public let authorization: Authorization
+    public let token: Token
     /// Headers by lower-case name, except the ones that hold credentials.
     public let headers: [String: String]
     /// The body's text (invalid UTF-8 repaired), empty for login requests.

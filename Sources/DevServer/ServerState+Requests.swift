@@ -61,9 +61,15 @@ extension ServerState {
         let isSecret = request.path.hasPrefix("/api/auth/")
         return LoggedRequest(
             number: number, connection: connection, receivedAt: now, method: request.method, path: request.path,
-            query: request.query, authorization: request.authorization, headers: headers,
+            query: request.query, authorization: request.authorization, token: tokenWorth(request), headers: headers,
             body: isSecret || request.body.isEmpty ? "" : String(decoding: request.body, as: UTF8.self),
             bodySize: request.body.count)
+    }
+
+    private func tokenWorth(_ request: HTTPRequest) -> LoggedRequest.Token {
+        guard items.dialect == .cursor, let token = request.bearer else { return .none }
+        if let known = accessTokens[token] { return known.expiresAt > now ? .valid : .expired }
+        return refreshTokens[token] == nil ? .unknown : .refresh
     }
 
     private static func endpoint(_ request: HTTPRequest) -> String {

@@ -32,6 +32,7 @@ final class ListenerLoop {
             let ready = wait()
             let wishes = board.wishes
             if wishes.isStopping { return }
+            for answer in board.takeRoundTrips() { answer() }
             if ready.clock {
                 alarm.reset()
                 tellClock()
@@ -69,6 +70,7 @@ final class ListenerLoop {
     // MARK: Looking
 
     private func look() {
+        HangPoint.listener.block()
         let start = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID)
         guard let hints else {
             board.publish(nil)

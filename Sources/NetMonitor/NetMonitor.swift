@@ -47,6 +47,8 @@ public final class NetMonitor: Sendable {
     }
 
     public let source: NetworkSource
+    /// Of the loop that probes and of the one that listens to the source.
+    public let heartbeats = (probes: Heartbeat("the probes"), events: Heartbeat("the network's events"))
     private let probe: Probe
     /// The address that the newest connection used; `nil` where there was none.
     private let lastAddress: @Sendable () -> String?
@@ -216,7 +218,8 @@ public final class NetMonitor: Sendable {
     public func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.listen() }
-            await probeOnSchedule()
+            await Heartbeat.$current.withValue(heartbeats.probes) { await probeOnSchedule() }
+            heartbeats.probes.end()
             source.stop()
             group.cancelAll()
             await group.waitForAll()
@@ -230,7 +233,10 @@ public final class NetMonitor: Sendable {
 
     private func listen() async {
         var isFirst = true
+        defer { heartbeats.events.end() }
         for await event in source.events {
+            heartbeats.events.wake()
+            defer { heartbeats.events.rest(atMost: nil) }
             if let clock = event.clock {
                 let words = clock.words
                 log(.notice, .net, words)
@@ -276,6 +282,8 @@ public final class NetMonitor: Sendable {
     private func probeOnSchedule() async {
         var savedAt: Duration?
         while !Task.isCancelled {
+            heartbeats.probes.wake()
+            await HangPoint.network.suspend()
             let uptime = time.uptime()
             var wait: Duration = .seconds(86_400)
             if let due = state.withLock({ $0.rules.probeAt }) {
@@ -295,6 +303,7 @@ public final class NetMonitor: Sendable {
                     wait = min(wait, at - uptime)
                 }
             }
+            heartbeats.probes.rest(atMost: wait)
             await wakeup.wait(atMost: wait, time: time)
         }
         await saveTransitions()

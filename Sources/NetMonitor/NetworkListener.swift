@@ -61,6 +61,11 @@ public final class NetworkListener: Sendable {
         board.wish { $0.isUrgent = isUrgent }
     }
 
+    /// Has the thread call `answer`, which shows that it lives.
+    public func roundTrip(_ answer: @escaping @Sendable () -> Void) {
+        board.wish { $0.roundTrips.append(answer) }
+    }
+
     /// Ends the thread and the events. May be called twice.
     public func stop() {
         let running = thread.withLock { thread in
@@ -94,6 +99,8 @@ final class NetworkBoard: Sendable {
     struct Wishes {
         var isStopping = false
         var isUrgent = false
+        /// To be called by the thread, to show that it lives.
+        var roundTrips: [@Sendable () -> Void] = []
     }
 
     private let current = Mutex(NetworkSnapshot())
@@ -112,6 +119,14 @@ final class NetworkBoard: Sendable {
 
     var snapshot: NetworkSnapshot { current.withLock { $0 } }
     var wishes: Wishes { wishList.withLock { $0 } }
+
+    /// Each is taken once.
+    func takeRoundTrips() -> [@Sendable () -> Void] {
+        wishList.withLock { wishes in
+            defer { wishes.roundTrips = [] }
+            return wishes.roundTrips
+        }
+    }
 
     func wish(_ change: (inout Wishes) -> Void) {
         wishList.withLock { change(&$0) }

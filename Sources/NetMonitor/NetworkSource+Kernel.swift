@@ -5,8 +5,10 @@ extension NetworkSource {
     public static func kernel(log: @escaping LogHandler = { _, _, _ in }) -> NetworkSource {
         let listener = NetworkListener(log: log)
         let check = RouteCheck(usesNetlink: listener.how == .netlink) { listener.snapshot }
-        return NetworkSource(
+        var source = NetworkSource(
             how: listener.how, events: listener.events, snapshot: { listener.snapshot },
             route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, stop: { listener.stop() })
+        source.roundTrip = { listener.roundTrip($0) }
+        return source
     }
 }

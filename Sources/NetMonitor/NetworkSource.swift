@@ -75,6 +75,8 @@ public struct NetworkSource: Sendable {
     public var route: @Sendable (ServerAddress) -> RouteVerdict
     /// Whether looks are wanted more often, where the kernel is polled.
     public var setUrgent: @Sendable (Bool) -> Void
+    /// Has the source's thread call the closure, which shows that it lives; a source without one calls it itself.
+    public var roundTrip: @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
     /// Ends the events.
     public var stop: @Sendable () -> Void
 

@@ -21,6 +21,8 @@ final class CurlLoop: Sendable {
         var stopping = false
         /// The network went away: what is under way ends.
         var isOffline = false
+        /// To be called by the thread, to show that it lives.
+        var roundTrips: [@Sendable () -> Void] = []
     }
 
     private struct Inbox {
@@ -110,6 +112,12 @@ final class CurlLoop: Sendable {
         if isOffline { wake() }
     }
 
+    /// Has the thread call `answer`.
+    func roundTrip(_ answer: @escaping @Sendable () -> Void) {
+        inbox.withLock { $0.work.roundTrips.append(answer) }
+        wake()
+    }
+
     private func cancel(_ id: UInt64) {
         inbox.withLock { $0.work.cancelled.append(id) }
         wake()
@@ -164,6 +172,8 @@ final class CurlLoop: Sendable {
             driver.wait()
             let work = takeWork()
             stopping = work.stopping
+            for answer in work.roundTrips { answer() }
+            if !work.jobs.isEmpty { HangPoint.http.block() }
             driver.advance(work)
         }
         driver.close()

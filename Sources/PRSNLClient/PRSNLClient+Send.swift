@@ -72,6 +72,7 @@ extension PRSNLClient {
             let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)), isProbe: call.isProbe)
+            Heartbeat.current?.expect(within: request.totalTimeout)
             let sentAt = time.uptime()
             let outcome = await (other ?? loop).perform(request)
             figures.add(outcome, requestID)

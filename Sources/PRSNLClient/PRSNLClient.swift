@@ -133,6 +133,9 @@ public final class PRSNLClient: Sendable {
     /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
     public func shutdown() { loop.stopAndWait() }
 
+    /// Has its thread call `answer`, which shows that it lives. Does nothing after `shutdown`.
+    public func roundTrip(_ answer: @escaping @Sendable () -> Void) { loop.roundTrip(answer) }
+
     /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
     /// that nobody waits for a timeout; probes are let through.
     public func setOffline(_ isOffline: Bool) {
@@ -203,6 +206,7 @@ public final class PRSNLClient: Sendable {
 
     /// Waits before a GET is repeated; not longer than there is a network.
     func pause(_ duration: Duration) async {
+        Heartbeat.current?.expect(within: duration)
         let nap = Task { [time] in
             // Cancelled: the network or the caller is gone, and the next attempt says so.
             do { try await time.sleep(duration) } catch { return }

@@ -39,7 +39,8 @@ final class DatabaseLock {
     ///   `database_unreadable`.
     init(database: String) throws(UserFacingError) {
         let path = database + ".lock"
-        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        let isNew = access(path, F_OK) != 0
+        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, FileIdentity.mode)
         guard file >= 0 else {
             let code: ErrorCode =
                 switch errno {
@@ -49,6 +50,7 @@ final class DatabaseLock {
                 }
             throw UserFacingError(code, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
+        if isNew { FileIdentity.setMode(file) }
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)

@@ -292,16 +292,25 @@ struct FileIdentity {
         return true
     }
 
-    /// Makes an empty file that others cannot read; SQLite gives its mode to the files beside it.
+    /// What the group may do with the copy and what belongs to it: read.
+    static let mode: mode_t = 0o640
+
+    /// Makes an empty file that others cannot read; SQLite gives its mode to the files beside it (`findCreateFileMode` in
+    /// os_unix.c).
     static func create(path: String) throws(UserFacingError) {
-        let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode)
         guard file >= 0 else {
             throw UserFacingError(
                 errno == EROFS || errno == EACCES ? .databaseReadOnly : .databaseUnreadable,
                 "\(path) cannot be made: \(String(cString: strerror(errno))).")
         }
+        setMode(file)
         close(file)
     }
+
+    /// For a file that was just made, whatever the umask is: who gets as far as the file is up to the folder. Where the
+    /// file system knows no modes, nobody can be kept from reading, and nothing is lost by going on.
+    static func setMode(_ file: Int32) { fchmod(file, mode) }
 
     static func size(path: String) -> Int {
         var status = stat()

@@ -73,7 +73,10 @@ extension Store {
 
     /// Between these two, deliveries are remembered item by item. One pull at a time.
     public func beginPull() { meanwhile.setPulling(true) }
-    public func endPull() { meanwhile.setPulling(false) }
+    public func endPull() {
+        HangPoint.store.block()
+        meanwhile.setPulling(false)
+    }
 
     func noteSending(_ task: OutboxTask) {
         meanwhile.noteUnsettled(task.entry.id, task.entry.payload)

@@ -23,6 +23,7 @@ final class Replayer: Sendable {
     let isThrough: @Sendable () -> Void
     let changes = OutboxChanges()
 
+    let heartbeat = Heartbeat("the outbox")
     private let wakeup = Wakeup()
     private let isUrged = Flag()
     private let hasReturned = Flag()
@@ -124,6 +125,8 @@ final class Replayer: Sendable {
             log(.warning, .store, "the times of waiting writes could not be checked: \(error.message)")
         }
         while !Task.isCancelled {
+            heartbeat.wake()
+            await HangPoint.replayer.suspend()
             if isUrged.isSet {
                 isUrged.clear()
                 listen(&memory)
@@ -143,8 +146,10 @@ final class Replayer: Sendable {
             }
             if wait > Self.longPause { await store.releaseMemory() }
             counting.withLock { $0.wakesAt = time.uptime() + wait }
+            heartbeat.rest(atMost: wait)
             await wakeup.wait(atMost: wait, time: time)
         }
+        heartbeat.end()
         await countReachable()
         do {
             try await store.saveReachable()
@@ -351,7 +356,9 @@ final class Replayer: Sendable {
                     return []
                 }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
-                do { try await time.sleep(ProbeBackoff.wait(failures: tries, draw: 1)) } catch { return [] }
+                let wait = ProbeBackoff.wait(failures: tries, draw: 1)
+                heartbeat.expect(within: wait)
+                do { try await time.sleep(wait) } catch { return [] }
             }
         }
     }

@@ -42,6 +42,11 @@ public final class SyncEngine: Sendable {
     /// Whether the server can be used.
     public let network: NetMonitor
     private let probe: ServerProbe
+    private let heartbeat = Heartbeat("the pulls")
+    /// One for each of the loops that `run` is made of.
+    public var heartbeats: [Heartbeat] {
+        [heartbeat, replayer.heartbeat, network.heartbeats.probes, network.heartbeats.events]
+    }
     private let shared: SharedBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
@@ -204,8 +209,9 @@ public final class SyncEngine: Sendable {
         network.begin()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.network.run() }
-            group.addTask { await self.replayer.run() }
-            await runPulls()
+            group.addTask { await Heartbeat.$current.withValue(self.replayer.heartbeat) { await self.replayer.run() } }
+            await Heartbeat.$current.withValue(heartbeat) { await runPulls() }
+            heartbeat.end()
             await group.waitForAll()
         }
     }
@@ -214,6 +220,9 @@ public final class SyncEngine: Sendable {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await remember(&memory)
         while !Task.isCancelled {
+            heartbeat.wake()
+            HangPoint.tasks.block()
+            await HangPoint.pulls.suspend()
             takeNews(&memory)
             await distrustClock(&memory)
             let requested = takeRequests()
@@ -226,7 +235,7 @@ public final class SyncEngine: Sendable {
                     state.activity = .waiting
                     state.nextPullAt = nil
                 }
-                await wakeup.wait(atMost: wait, time: time)
+                await rest(atMost: wait)
             } else if next.at <= now {
                 _ = await attempt(next.work, &memory, request: SyncRequest(), manners: manners(memory.schedule))
             } else {
@@ -234,10 +243,15 @@ public final class SyncEngine: Sendable {
                     state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
                     state.nextPullAt = next.at
                 }
-                await wakeup.wait(atMost: next.at.duration(since: now), time: time)
+                await rest(atMost: next.at.duration(since: now))
             }
         }
         await stop(memory)
+    }
+
+    private func rest(atMost wait: Duration) async {
+        heartbeat.rest(atMost: wait)
+        await wakeup.wait(atMost: wait, time: time)
     }
 
     /// What others have said since the last time.

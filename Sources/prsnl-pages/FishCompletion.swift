@@ -71,7 +71,8 @@ struct FishCompletion {
         var parts = ["complete -c \(table.program)"]
         if let condition { parts.append("-n \(quoted(condition))") }
         parts.append("-l \(option.name.dropFirst(2))")
-        if option.takesNextWord { parts.append("-r") }
+        // -r: the next word is the value; -x: and no file's name is one.
+        if option.takesNextWord { parts.append(CompletionValue(option) == .files ? "-r" : "-x") }
         switch CompletionValue(option) {
         case .free: break
         case .files: parts.append("-F")

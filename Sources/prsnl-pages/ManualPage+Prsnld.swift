@@ -38,6 +38,9 @@ extension ManualPage {
         page.term(
             Roff.italic("/etc/prsnld/NAME.conf"),
             "The configuration of the instance `prsnld@NAME`: another account, with its own copy and socket.")
+        page.term(
+            Roff.italic("/etc/credstore/prsnld.api-key"),
+            "An API key that systemd hands to the service, mode 0600; of an instance: `prsnld@NAME.api-key`.")
 
         page.section("ENVIRONMENT")
         page.paragraph(

@@ -32,21 +32,23 @@ struct Daemon {
         let check = Task { [parts] in await parts.checkAfterUncleanStop(log: log) }
         defer { check.cancel() }
         let control: ControlServer
+        let supervisor: Supervisor
         do throws(UserFacingError) {
             control = try daemon.makeControlServer()
+            supervisor = try Supervisor(setup, parts, control, log: log)
         } catch {
             engine.cancel()
             await engine.value
             await parts.stop()
             throw error
         }
-        daemon.notify { notification throws(UserFacingError) in try notification.ready() }
+        supervisor.ready()
         log(
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        let code = await daemon.serve(setup.signals, engine)
-        daemon.notify { notification throws(UserFacingError) in try notification.stopping() }
+        let code = await daemon.serve(setup.signals, engine, supervisor)
+        supervisor.stopping()
         control.stop()
         engine.cancel()
         await engine.value
@@ -73,7 +75,9 @@ struct Daemon {
     }
 
     /// Until it is to stop.
-    private mutating func serve(_ signals: TerminationSignals, _ engine: Task<Void, Never>) async -> ExitCode {
+    private mutating func serve(
+        _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
+    ) async -> ExitCode {
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let forward = Task {
             for await signal in signals.stream { continuation.yield(.signal(signal)) }
@@ -88,7 +92,10 @@ struct Daemon {
         }
         for await event in events {
             switch event {
-            case .signal(SIGHUP): reload()
+            case .signal(SIGHUP):
+                supervisor.reloading()
+                reload()
+                supervisor.reloaded()
             case .signal(let number):
                 log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
                 return .fine
@@ -132,14 +139,6 @@ struct Daemon {
             try parts.login.readAgain(configuration)
         } catch {
             log(.warning, .config, error.description)
-        }
-    }
-
-    private func notify(_ send: (ServiceNotification) throws(UserFacingError) -> Void) {
-        do throws(UserFacingError) {
-            try send(ServiceNotification(environment: setup.environment.variables))
-        } catch {
-            log(.warning, .daemon, error.message)
         }
     }
 }

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// Keeps the idle daemon small (design: at most 8 MiB of its own).
+/// Keeps the idle daemon small (design: at most 8 MiB of its own), and its memory its own.
 enum MemoryUse {
     /// One malloc arena for all threads: by default each gets its own of up to 64 MiB of address space, and what one frees
     /// no other can use (mallopt(3), M_ARENA_MAX). A few threads that mostly wait do not contend for it. M_MMAP_THRESHOLD
@@ -14,6 +14,10 @@ enum MemoryUse {
         mallopt(prsnl_m_mmap_threshold(), 256 << 10)
         mallopt(prsnl_m_trim_threshold(), 2 << 20)
     }
+
+    /// Memory holds the key: no core dump, and no other process of the same user may read it (PR_SET_DUMPABLE in prctl(2)).
+    /// Root still may. The kernel takes this back at every execve(2).
+    static func forbidInspection() { _ = prsnl_set_not_dumpable() }
 
     /// The system's time, which also gives free memory back to the kernel before every long sleep: that is when a pull is
     /// over, and the next minutes need nothing of it.

@@ -10,6 +10,7 @@ enum Prsnld {
     static func main() {
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
         let signals = TerminationSignals()
+        MemoryUse.forbidInspection()
         MemoryUse.limitArenas()
         let time = MemoryUse.trimmingBeforeSleep(TaskLoop.install().time)
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -51,7 +52,7 @@ enum Prsnld {
         } else {
             StandardStream.error.write(FailureReport(error).text(program: "prsnld", style))
         }
-        return error.code == .usage ? .usage : .error
+        return ExitCode(ending: error)
     }
 
     private static func write(_ text: String) -> ExitCode {

@@ -1,8 +1,9 @@
 import CLinux
 import Control
 import Glibc
+import Synchronization
 
-/// SIGTERM, SIGINT and SIGHUP as a stream of values.
+/// SIGTERM, SIGINT and SIGHUP as a stream of values; and SIGALRM, for the watchdog.
 ///
 /// They are blocked in every thread and taken by the main thread with sigwait(3), so that no code ever runs inside a
 /// signal handler. The main thread must do this itself, and may not be given to Dispatch (as an asynchronous `main` does):
@@ -14,6 +15,7 @@ final class TerminationSignals: Sendable {
     /// For one reader.
     let stream: AsyncStream<Int32>
     private let continuation: AsyncStream<Int32>.Continuation
+    private let alarm = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Blocks the signals. Create it before any other thread: masks are inherited.
     init() {
@@ -27,9 +29,13 @@ final class TerminationSignals: Sendable {
     private static func watched() -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+        for number in [SIGTERM, SIGINT, SIGHUP, SIGALRM] { sigaddset(&set, number) }
         return set
     }
+
+    /// Has the main thread call this at SIGALRM: the one thread that nothing can keep from it, because it does nothing
+    /// else.
+    func onAlarm(_ action: @escaping @Sendable () -> Void) { alarm.withLock { $0 = action } }
 
     /// The main thread's life: passes signals on until the process is told to end, and sees to it that it does.
     func watch() -> Never {
@@ -37,6 +43,10 @@ final class TerminationSignals: Sendable {
         while true {
             var number: Int32 = 0
             guard sigwait(&set, &number) == 0 else { continue }
+            if number == SIGALRM {
+                alarm.withLock { $0 }?()
+                continue
+            }
             continuation.yield(number)
             if number != SIGHUP { endInTime() }
         }

@@ -55,6 +55,7 @@ import Testing
             lookup_interval = 5s
             resend_unknown = yes
             probe = icmp
+            group_may_write = yes
             log_level = Debug
             proxy = http://user:hidden@proxy.example.org:3128
             allow_insecure_http = on
@@ -75,6 +76,7 @@ import Testing
         #expect(configuration.lookupInterval == .seconds(5))
         #expect(configuration.resendUnknown)
         #expect(configuration.probe == .icmp)
+        #expect(configuration.groupMayWrite)
         #expect(configuration.logLevel == .debug)
         #expect(configuration.proxy == "http://user:hidden@proxy.example.org:3128")
         #expect(configuration.allowInsecureHTTP)

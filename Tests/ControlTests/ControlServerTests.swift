@@ -155,6 +155,7 @@ import Testing
         try await onThread {
             var limits = ControlServer.Limits()
             limits.clients = 3
+            limits.reserved = 0
             let server = try start(limits)
             defer { server.stop() }
             var clients = try (0..<3).map { _ in try RawClient(path) }

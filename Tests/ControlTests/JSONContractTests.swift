@@ -65,6 +65,7 @@ import Testing
             .sync(Samples.failedSync), .write(Samples.writes), .tally(Samples.tally), .delivery(Samples.deliveries),
             .queue(Samples.queue), .entry(Samples.shown), .retry(Samples.retried), .drop(Samples.dropped),
             .ping(Samples.ping), .net(Samples.net), .netChange(Samples.netChange),
+            .errors(Samples.errors), .errors(Samples.forgotten),
             .error(ErrorReport(Samples.problem)),
         ]
         for reply in replies {

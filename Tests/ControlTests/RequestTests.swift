@@ -20,7 +20,7 @@ import Testing
         .queue(.state(.parked), limit: 7), .entry(12), .retry(nil, parked: true, dryRun: false),
         .retry([1, 2], parked: false, dryRun: true), .drop([3], withDependents: true, dryRun: true),
         .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil), .ping, .net(watch: true),
-        .net(watch: false),
+        .net(watch: false), .errors(clear: true), .errors(clear: false),
     ])
     func requestsSurviveTheWire(request: ControlRequest) throws {
         #expect(try ControlRequest(line: request.line) == request)

@@ -14,6 +14,10 @@ final class VirtualTime: Sendable {
     var waits: [Duration] { state.withLock { $0.waits } }
     var now: Timestamp { state.withLock { $0.now } }
 
+    func advance(by duration: Duration) {
+        state.withLock { $0.now = $0.now.advanced(by: duration) }
+    }
+
     var source: TimeSource {
         TimeSource(
             now: { self.now }, uptime: { self.now.duration(since: Timestamp(microseconds: 0)) },

@@ -83,6 +83,8 @@ final class MachineKeeper: Sendable {
             systemd-timesyncd.service nftables.service cron.service e2scrub_reap.service remote-fs.target; do
             ln -s /dev/null "root/etc/systemd/system/$unit"
         done
+        # It forbids packages to start anything, in containers for builds.
+        rm -f root/usr/sbin/policy-rc.d
         tr -d - </proc/sys/kernel/random/uuid >root/etc/machine-id
         for tree in $(find /sys/fs/cgroup -maxdepth 1 \\( -name systemd -o -name unified \\)) /sys/fs/cgroup; do
             [ -e "$tree/cgroup.procs" ] || continue

@@ -129,4 +129,40 @@ import Testing
             #expect(report.source == .daemon && report.copy.live == 40, "\(status)")
         }
     }
+
+    /// Under PrivateUsers=, where other users' numbers mean nothing: groups decide.
+    @Test func membersChangeSomethingOnlyWhereTheConfigurationSaysSo() async throws {
+        try await withPeople { scene in
+            let machine = scene.machine
+            let refused = try await machine.run("prsnlctl", "note", "mine", as: .named("member"))
+            #expect(refused.exit == .status(1) && refused.stderr.contains("sudo"), "\(refused)")
+            try await scene.configure("group_may_write = yes")
+            try await machine.must("systemctl", "reload", ServiceScene.unit)
+            _ = try await machine.waitForJournal(containing: "group_may_write = yes")
+            try await machine.must("prsnlctl", "note", "mine", as: .named("member"))
+            try await scene.waitFor("the delivery") { $0.outbox?.waiting == 0 }
+            #expect(scene.server.captures.map(\.content) == ["mine"])
+        }
+    }
+
+    @Test func whatRootTakesFromReadersWithAPlainSQLiteShellIsFoundAndGivenBack() async throws {
+        try await withPeople { scene in
+            let machine = scene.machine
+            try await machine.must("systemctl", "stop", ServiceScene.unit)
+            try await expectReadable(machine, "stopped")
+            // The last to close the file, with the right to do so, removes what readers need.
+            try await machine.must("sqlite3", ServiceScene.database, Self.count)
+            #expect(!TestFile.exists(machine.path(ServiceScene.database + "-wal")))
+            let locked = try await machine.run("sqlite3", ServiceScene.database, Self.count, as: .named("member"))
+            #expect(locked.exit != .status(0) && locked.stdout.isEmpty, "\(locked)")
+
+            let look = try await machine.run("prsnlctl", "doctor")
+            #expect(look.exit != .status(0) && look.stdout.contains("prsnlctl doctor --repair"), "\(look)")
+            let repair = try await machine.run("prsnlctl", "doctor", "--repair")
+            #expect(!repair.stdout.contains("prsnlctl doctor --repair"), "\(repair)")
+            try await expectReadable(machine, "repaired")
+            try await expectUnwritable(machine, "repaired")
+            try await scene.startComplete()
+        }
+    }
 }

@@ -72,6 +72,24 @@ import Testing
         #expect(verdicts(route).allSatisfy { $0 == .retry(after: nil) })
     }
 
+    @Test func aWriteThatWaitsForALoginToBeRenewedHasNotFailedAtAnything() {
+        let kinds: [APIError.Kind] = [
+            .notFound(resource: "Resource"), .invalidInput(message: ""), .conflict(message: ""),
+            .serverError(message: ""),
+            .serviceUnavailable(reason: "", retryAfter: nil), .networkError(.cutOff), .decodingError(.portal),
+            .unknown(statusCode: 418, message: ""),
+        ]
+        for kind in kinds {
+            var failure = error(kind, arrived: false)
+            failure.isOfRenewal = true
+            #expect(verdicts(failure).allSatisfy { $0 == .waitForNetwork }, "\(kind)")
+        }
+        var refused = error(.loginExpired, arrived: false)
+        refused.isOfRenewal = true
+        #expect(verdicts(refused).allSatisfy { $0 == .waitForLogin })
+        #expect(verdicts(error(.loginExpired)).allSatisfy { $0 == .waitForLogin })
+    }
+
     // MARK: Backoff and pace
 
     @Test func eightAttemptsAtAFailingServerTakeADay() {

@@ -1,22 +1,51 @@
 import Glibc
-import PRSNLCore
+public import PRSNLCore
 
-/// Tells systemd how far the daemon is: sd_notify(3), without its library.
-struct ServiceNotification {
+/// Tells systemd how far the daemon is: the datagrams of sd_notify(3), without its library.
+public struct ServiceNotification: Sendable {
+    /// One assignment of a datagram.
+    public enum Message: Sendable, Equatable {
+        /// Started, or a reload is over.
+        case ready
+        /// The configuration is being read again; CLOCK_MONOTONIC at the beginning.
+        case reloading(since: Duration)
+        case stopping
+        /// All that is watched lives.
+        case watchdog
+        /// One line for people.
+        case status(String)
+
+        var text: String {
+            switch self {
+            case .ready: "READY=1"
+            case .reloading(let since): "RELOADING=1\nMONOTONIC_USEC=\(since.wholeMicroseconds)"
+            case .stopping: "STOPPING=1"
+            case .watchdog: "WATCHDOG=1"
+            // A line break would begin another assignment.
+            case .status(let text): "STATUS=" + String(text.map { $0.isNewline ? " " : $0 })
+            }
+        }
+    }
+
     private let address: String?
 
     /// Does nothing where `$NOTIFY_SOCKET` is not set.
-    init(environment: [String: String]) {
+    public init(environment: [String: String]) {
         address = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    func ready() throws(UserFacingError) { try send("READY=1\nSTATUS=Pulling") }
-    func stopping() throws(UserFacingError) { try send("STOPPING=1\nSTATUS=Stopping") }
+    /// Whether anybody listens.
+    public var isWanted: Bool { address != nil }
 
     /// Sends one datagram.
     ///
+    /// - Parameter waits: Whether to wait where systemd has much unread; what is sent again and again does not.
     /// - Throws: `control_socket_failed` with the reason; a daemon whose systemd cannot hear it goes on all the same.
-    func send(_ state: String) throws(UserFacingError) {
+    public func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
+        try send(messages, waits: waits)
+    }
+
+    public func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
         guard let address else { return }
         var name = sockaddr_un()
         var bytes = Array(address.utf8)
@@ -32,10 +61,11 @@ struct ServiceNotification {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw Self.failure(String(cString: strerror(errno))) }
         defer { close(descriptor) }
-        let message = Array(state.utf8)
+        let message = Array(messages.map(\.text).joined(separator: "\n").utf8)
+        let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
         let sent = withUnsafePointer(to: name) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, message, message.count, Int32(MSG_NOSIGNAL), $0, length)
+                sendto(descriptor, message, message.count, flags, $0, length)
             }
         }
         guard sent == message.count else { throw Self.failure(String(cString: strerror(errno))) }

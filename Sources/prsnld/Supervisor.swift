@@ -1,0 +1,102 @@
+import Control
+import Glibc
+import PRSNLCore
+import Supervision
+import SyncEngine
+import Synchronization
+
+/// Between the running daemon and systemd: says that the daemon is ready, how it is, and that it lives.
+final class Supervisor: Sendable {
+    private let reporter: ServiceReporter
+    private let watchdog: Watchdog?
+    private let heartbeats: [Heartbeat]
+    /// When a loop has last woken up (CLOCK_MONOTONIC).
+    private let awakeAt = Mutex<Duration>(.zero)
+
+    /// While a pull goes on and on, the line for people is brought up to date so often.
+    private static let betweenLines: Duration = .seconds(5)
+    /// What takes less is told when it is over.
+    private static let shortWork: Duration = .seconds(2)
+
+    /// - Throws: `control_socket_failed` where there is a watchdog to be fed, and no timer for it.
+    init(
+        _ setup: Setup, _ parts: RunningParts, _ control: ControlServer, log: @escaping LogHandler
+    ) throws(UserFacingError) {
+        let variables = setup.environment.variables
+        let notification = ServiceNotification(environment: variables)
+        let reporter = ServiceReporter(notification, parts, log: log)
+        self.reporter = reporter
+        // Where nobody listens, nothing is composed.
+        heartbeats = notification.isWanted ? parts.engine.heartbeats : []
+        guard notification.isWanted, let interval = Watchdog.interval(environment: variables, processID: getpid())
+        else {
+            watchdog = nil
+            return
+        }
+        let timer = try WatchdogTimer()
+        let watchdog = Watchdog(
+            interval: interval, loops: Self.loops(parts, control, reporter), heartbeats: heartbeats,
+            effects: Watchdog.Effects(
+                feed: { reporter.send(.watchdog) }, setAlarm: { timer.set($0) },
+                complain: { names in
+                    let line = "hung: \(names.joined(separator: ", "))"
+                    log(
+                        .error, .daemon,
+                        "\(line); systemd restarts the daemon if that lasts, because its watchdog is not fed meanwhile")
+                    reporter.send(line: line)
+                },
+                recover: { log(.notice, .daemon, "what hung goes on") }))
+        self.watchdog = watchdog
+        setup.signals.onAlarm { watchdog.alarm() }
+    }
+
+    /// The threads. The tasks come first, because the store is asked by one of them.
+    private static func loops(
+        _ parts: RunningParts, _ control: ControlServer, _ reporter: ServiceReporter
+    ) -> [Watchdog.Loop] {
+        [
+            Watchdog.Loop("the tasks") { answer in Task { answer() } },
+            Watchdog.Loop("the store") { answer in
+                Task {
+                    await reporter.compose()
+                    answer()
+                }
+            },
+            Watchdog.Loop("the HTTP client") { [client = parts.client] in client.roundTrip($0) },
+            Watchdog.Loop("the network listener") { [network = parts.engine.network] in
+                network.source.roundTrip($0)
+            },
+            Watchdog.Loop("the control socket") { control.roundTrip($0) },
+        ]
+    }
+
+    /// The file is open, and the control socket listens.
+    func ready() {
+        reporter.send(.ready, line: "started")
+        watchdog?.start()
+        for heartbeat in heartbeats { heartbeat.follow { [weak self] in self?.hear($0) } }
+        if !heartbeats.isEmpty { reporter.touch() }
+    }
+
+    func reloading() { reporter.send(.reloading(since: Heartbeat.monotonic())) }
+    func reloaded() { reporter.send(.ready) }
+
+    func stopping() {
+        watchdog?.stop()
+        reporter.send(.stopping, line: "stopping")
+    }
+
+    /// On the thread of whoever says it, which has no time.
+    private func hear(_ sign: Heartbeat.Sign) {
+        switch sign {
+        case .awake: awakeAt.withLock { $0 = Heartbeat.monotonic() }
+        case .rest:
+            // The round composes the line too, and both go out together.
+            if watchdog?.ride() != true { reporter.touch() }
+        case .progress:
+            let now = Heartbeat.monotonic()
+            guard now - awakeAt.withLock({ $0 }) >= Self.shortWork, watchdog?.ride() != true else { return }
+            if reporter.composedAt.map({ now - $0 >= Self.betweenLines }) ?? true { reporter.touch() }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import PRSNLCore
+import Store
+import Testing
+
+@testable import Control
+
+/// Who may do what, as tables.
+@Suite struct PeerPolicyTests {
+    private static let daemon = PeerPolicy(owner: 990, group: 980)
+
+    @Test(arguments: [
+        (UInt32(0), [UInt32(0)], PeerPolicy.Standing.root),
+        (0, [980], .root), (990, [980], .owner), (990, [1], .owner), (1_000, [1_000, 980], .member),
+        // The effective group counts like any other.
+        (1_000, [980], .member), (1_000, [1_000, 990], .stranger), (1_000, [], .stranger), (980, [990], .stranger),
+        (1_000, [0], .stranger),
+        // Whom a user namespace does not know: by the groups alone.
+        (65_534, [65_534, 980], .member), (65_534, [65_534], .stranger), (UInt32.max, [UInt32.max], .stranger),
+    ])
+    func standingFollowsUserAndGroups(user: UInt32, groups: [UInt32], standing: PeerPolicy.Standing) {
+        #expect(Self.daemon.standing(of: Peer(user: user, groups: Set(groups))) == standing)
+    }
+
+    @Test func nobodyIsNeitherTheOwnerNorAGroup() {
+        let policy = PeerPolicy(owner: 65_534, group: 65_534)
+        #expect(policy.standing(of: Peer(user: 65_534, groups: [65_534])) == .stranger)
+        #expect(policy.standing(of: Peer(user: 0, groups: [65_534])) == .root)
+    }
+
+    @Test(arguments: [
+        (PeerPolicy.Standing.root, true, true, true), (.owner, true, true, true), (.member, true, false, true),
+        (.stranger, false, false, false),
+    ])
+    func theGroupLooksAndChangesOnlyWhereItMay(
+        standing: PeerPolicy.Standing, looks: Bool, changes: Bool, changesIfGroupMay: Bool
+    ) {
+        #expect(PeerPolicy.mayLook(standing) == looks)
+        #expect(PeerPolicy.mayChange(standing, groupMayWrite: false) == changes)
+        #expect(PeerPolicy.mayChange(standing, groupMayWrite: true) == changesIfGroupMay)
+    }
+
+    @Test(arguments: [
+        (ControlRequest.status, false), (.history, false), (.queue(.all, limit: 1), false), (.entry(1), false),
+        (.wait([1], atMost: nil), false), (.ping, false), (.net(watch: true), false), (.net(watch: false), false),
+        (.errors(clear: false), false), (.errors(clear: true), true),
+        (.sync(full: false, wait: false, acceptDeletions: false), true),
+        (.sync(full: true, wait: true, acceptDeletions: true), true),
+        (.write([.delete(item: "a")], isBrief: true), true),
+        (.retry(nil, parked: true, dryRun: false), true), (.retry([1], parked: false, dryRun: true), false),
+        (.drop([1], withDependents: true, dryRun: false), true),
+        (.drop([1], withDependents: true, dryRun: true), false),
+    ])
+    func changesAreToldFromLooking(request: ControlRequest, isChange: Bool) {
+        #expect(request.isChange == isChange)
+    }
+
+    @Test(arguments: [
+        (PeerPolicy.Standing.member, 0, 0, true), (.member, 2, 5, true), (.member, 3, 3, false),
+        // The last four places are not the members', the last two not the daemon's user's.
+        (.member, 0, 5, true), (.member, 0, 6, false), (.owner, 6, 7, true), (.owner, 8, 8, false),
+        (.root, 9, 9, true), (.root, 10, 10, false), (.stranger, 0, 0, false),
+    ])
+    func placesAreKeptForThoseWhoMayDoMore(standing: PeerPolicy.Standing, ofUser: Int, inAll: Int, isAdmitted: Bool) {
+        var limits = ControlServer.Limits()
+        limits.clients = 10
+        limits.reserved = 4
+        limits.clientsPerUser = 3
+        #expect(ClientQuota.admits(standing, ofUser: ofUser, inAll: inAll, limits: limits) == isAdmitted)
+    }
+
+    @Test func aBurstIsFreeAndWhatComesAfterItHasItsTime() {
+        var rate = RequestRate(burst: 3, perSecond: 10, now: 1_000)
+        for _ in 0..<3 {
+            #expect(rate.pause(at: 1_000) == nil)
+            rate.charge(at: 1_000)
+        }
+        #expect(rate.pause(at: 1_000) == 1_100)
+        #expect(rate.pause(at: 1_099) == 1_100)
+        #expect(rate.pause(at: 1_100) == nil)
+        #expect(!rate.isFull(at: 1_100))
+        // Requests that were under way at the same time are a debt.
+        for _ in 0..<5 { rate.charge(at: 1_100) }
+        #expect(rate.pause(at: 1_100) == 1_600)
+        // No more than the burst is ever saved up, and a clock that stands still gives nothing.
+        #expect(rate.isFull(at: 9_000))
+        for _ in 0..<3 { rate.charge(at: 9_000) }
+        #expect(rate.pause(at: 9_000) == 9_100)
+        #expect(rate.pause(at: 8_000) == 8_100)
+    }
+}

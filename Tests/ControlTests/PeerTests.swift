@@ -1,0 +1,239 @@
+import CLinux
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Control
+
+/// Real sockets, and real other users at their far end: threads that have become them.
+@Suite(.enabled(if: OtherUser.canBeMade, "needs root, to be other users"))
+struct PeerTests {
+    private static let group: UInt32 = 61_100
+    private static let member = OtherUser(61_001, groups: [group])
+    private static let secondMember = OtherUser(61_002, group: group)
+    private static let stranger = OtherUser(61_003, groups: [61_103])
+
+    private let folder = TemporaryDirectory()
+    private var path: String { folder.file("run/control.sock") }
+    private let right = GroupRight()
+
+    /// The socket's group is the folder's, as with the set-group-ID bit.
+    private func start(
+        _ limits: ControlServer.Limits = .init(), _ handler: @escaping ControlServer.Handler = Self.answer
+    ) throws -> ControlServer {
+        #expect(chmod(folder.path, 0o711) == 0)
+        #expect(mkdir(folder.file("run"), 0o700) == 0)
+        try OtherUser(0, group: Self.group).own(folder.file("run"), mode: 0o2755)
+        return try ControlServer(path: path, limits: limits, groupRight: right, handler: handler)
+    }
+
+    private static let answer: ControlServer.Handler = { request, conversation in
+        conversation.send(request.isChange ? .sync(.started) : .status(Samples.full))
+    }
+
+    private static let sync = "{\"command\":\"sync\"}\n"
+    private static let status = "{\"command\":\"status\"}\n"
+
+    private func code(_ reply: ControlReply?) -> String? {
+        if case .error(let error)? = reply { error.code } else { nil }
+    }
+
+    @Test(arguments: [
+        member, secondMember, OtherUser(61_004, groups: (1...200).map { 62_000 + $0 } + [group]),
+        OtherUser(61_005, groups: [65_534, group]),
+    ])
+    func aMemberMayLookAndNotChange(member: OtherUser) async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let replies = try await onThread {
+            try member.becomeInThisThread()
+            let client = try RawClient(path)
+            return try [Self.status, Self.sync, Self.status].map { line in
+                client.send(line)
+                return try client.reply()
+            }
+        }
+        #expect(replies[0] == .status(Samples.full))
+        #expect(code(replies[1]) == "control_refused")
+        // The connection goes on.
+        #expect(replies[2] == .status(Samples.full))
+        guard case .error(let error)? = replies[1] else { return }
+        #expect(error.recoverySuggestion.contains("group_may_write = yes"))
+        #expect(error.consequence == "Nothing was changed.")
+    }
+
+    @Test func theRightToChangeCountsFromTheNextRequestOn() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let right = right
+        let codes = try await onThread {
+            try Self.member.becomeInThisThread()
+            let client = try RawClient(path)
+            return try [false, true, false].map { mayWrite in
+                right.set(mayWrite: mayWrite)
+                client.send(Self.sync)
+                return try client.reply() == .sync(.started)
+            }
+        }
+        #expect(codes == [false, true, false])
+    }
+
+    @Test func aStrangerDoesNotGetIn() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let code = try await onThread {
+            try Self.stranger.becomeInThisThread()
+            return try errorCode { _ = try ControlClient(path: path) }
+        }
+        #expect(code == .controlRefused)
+    }
+
+    @Test func aStrangerWhoGetsInAllTheSameIsToldAndDisconnected() async throws {
+        let server = try start()
+        defer { server.stop() }
+        // As somebody's mistake would have it.
+        #expect(chmod(path, 0o666) == 0)
+        let path = path
+        let (reply, end) = try await onThread {
+            try Self.stranger.becomeInThisThread()
+            let client = try RawClient(path)
+            client.send(Self.status)
+            return (try client.reply(), try client.line())
+        }
+        #expect(code(reply) == "control_refused")
+        #expect(end == nil)
+        let own = try await onThread {
+            var client = try ControlClient(path: path)
+            try client.send(.status)
+            return try client.receive(timeout: .seconds(60))
+        }
+        #expect(own == .status(Samples.full))
+    }
+
+    @Test func aLongWriteOfAMemberIsRefusedForItsReasonAndNotItsLength() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let right = right
+        let replies = try await onThread {
+            try Self.member.becomeInThisThread()
+            let drafts = (0..<1_000).map {
+                WriteDraft.create(NewItem(url: "https://example.org/\($0)", title: "title"))
+            }
+            #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
+            return try [false, true].map { mayWrite in
+                right.set(mayWrite: mayWrite)
+                var client = try ControlClient(path: path)
+                try client.send(.write(drafts, isBrief: true))
+                return try client.receive(timeout: .seconds(60))
+            }
+        }
+        #expect(code(replies[0]) == "control_refused")
+        #expect(replies[1] == .sync(.started))
+    }
+
+    @Test func twoHundredConnectionsOfOneMemberLeavePlacesForOthers() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let (clients, refused) = try await onThread {
+            try Self.member.becomeInThisThread()
+            let clients = try (0..<200).map { _ in try RawClient(path) }
+            var refused = 0
+            for client in clients {
+                client.send(Self.status)
+                let reply = try client.reply()
+                if case .error(let error)? = reply, error.code == "daemon_busy" { refused += 1 }
+            }
+            return (clients, refused)
+        }
+        #expect(refused == 200 - ControlServer.Limits().clientsPerUser)
+        let other = try await onThread {
+            try Self.secondMember.becomeInThisThread()
+            var client = try ControlClient(path: path)
+            try client.send(.status)
+            return try client.receive(timeout: .seconds(60))
+        }
+        #expect(other == .status(Samples.full))
+        let root = try await onThread {
+            var client = try ControlClient(path: path)
+            try client.send(.sync(full: false, wait: false, acceptDeletions: false))
+            return try client.receive(timeout: .seconds(60))
+        }
+        #expect(root == .sync(.started))
+        withExtendedLifetime(clients) {}
+    }
+
+    @Test func manyMembersTogetherLeavePlacesForRoot() async throws {
+        var limits = ControlServer.Limits()
+        limits.clients = 8
+        limits.reserved = 2
+        limits.clientsPerUser = 4
+        let server = try start(limits)
+        defer { server.stop() }
+        let path = path
+        var clients: [RawClient] = []
+        for user in UInt32(61_010)..<61_014 {
+            clients += try await onThread {
+                try OtherUser(user, groups: [Self.group]).becomeInThisThread()
+                return try (0..<4).map { _ in
+                    let client = try RawClient(path)
+                    client.send(Self.status)
+                    _ = try client.reply()
+                    return client
+                }
+            }
+        }
+        let root = try await onThread {
+            var client = try ControlClient(path: path)
+            try client.send(.status)
+            return try client.receive(timeout: .seconds(60))
+        }
+        #expect(root == .status(Samples.full))
+        withExtendedLifetime(clients) {}
+    }
+
+    @Test func aMemberWhoAsksWithoutEndIsReadLaterAndAnsweredAllTheSame() async throws {
+        var limits = ControlServer.Limits()
+        limits.burst = 2
+        limits.requestsPerSecond = 50
+        let server = try start(limits)
+        defer { server.stop() }
+        let path = path
+        let replies = try await onThread {
+            try Self.member.becomeInThisThread()
+            let client = try RawClient(path)
+            // In one piece: what is paused for is already read.
+            client.send(String(repeating: Self.status, count: 12))
+            return try (0..<12).map { _ in try client.reply() }
+        }
+        #expect(replies.allSatisfy { $0 == .status(Samples.full) })
+    }
+
+    @Test func thePeerIsTheOneThatConnected() async throws {
+        let (near, far) = (TemporaryDirectory(), Self.member)
+        #expect(chmod(near.path, 0o711) == 0)
+        let listener = SocketAddress.stream(nonblocking: false)
+        defer { close(listener) }
+        let address = try #require(SocketAddress(path: near.file("socket")))
+        #expect(address.with { bind(listener, $0, $1) } == 0 && listen(listener, 1) == 0)
+        #expect(chmod(near.file("socket"), 0o666) == 0)
+        let path = near.file("socket")
+        let client = try await onThread {
+            try far.becomeInThisThread()
+            return try RawClient(path)
+        }
+        let accepted = prsnl_accept(listener)
+        defer { close(accepted) }
+        let peer = try #require(Peer(descriptor: accepted))
+        #expect(peer.process == getpid())
+        #expect(peer.user == far.user)
+        #expect(peer.groups == Set(far.groups + [far.group]))
+        #expect(Peer(descriptor: -1) == nil)
+        withExtendedLifetime(client) {}
+    }
+}

@@ -1,0 +1,89 @@
+import Control
+import PRSNLCore
+import Store
+import TestSupport
+import Testing
+
+/// Real shells offer what the tables have, and nothing else.
+@Suite struct CompletionTests {
+    private static let table = CommandTable.prsnlctl
+
+    private func names(_ options: [CommandOption]) -> [String] { Set(options.map(\.name)).sorted() }
+    private var firstWords: [String] {
+        Set(Self.table.commands.map { String($0.name.prefix { $0 != " " }) }).sorted()
+    }
+
+    @Test func everyShellReadsItsFiles() async throws {
+        let pages = try await WrittenPages()
+        for table in WrittenPages.programs {
+            try await Tool.run("bash", ["-n", pages.file("bash/\(table.program)")])
+            try await Tool.run("shellcheck", ["--shell=bash", pages.file("bash/\(table.program)")])
+            try await Tool.run("zsh", ["-f", "-n", pages.file("zsh/_\(table.program)")])
+            try await Tool.run("fish", ["--no-config", "-n", pages.file("fish/\(table.program).fish")])
+        }
+    }
+
+    @Test(arguments: Completion.allCases)
+    func theCommandsAreOffered(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        #expect(try await shell.offered("prsnlctl ", pages: pages) == firstWords)
+        #expect(try await shell.offered("prsnlctl --config x ", pages: pages) == firstWords)
+        #expect(try await shell.offered("prsnlctl stat", pages: pages) == ["status"])
+        #expect(try await shell.offered("prsnld --", pages: pages) == names(CommandTable.prsnld.options))
+        #expect(try await shell.offered("prsnld ", pages: pages).filter { !$0.hasPrefix("--") } == [])
+    }
+
+    @Test(arguments: Completion.allCases)
+    func eachCommandHasItsOptionsAndSecondWords(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        let commands = Self.table.commands
+        let options = try await shell.offered(commands.map { "prsnlctl \($0.name) --" }, pages: pages)
+        let words = try await shell.offered(commands.map { "prsnlctl \($0.name) " }, pages: pages)
+        for (command, (options, words)) in zip(commands, zip(options, words)) {
+            #expect(options == names(command.options + Self.table.options), "\(command.name)")
+            let second = commands.filter { $0.name.hasPrefix(command.name + " ") }
+                .map { String($0.name.dropFirst(command.name.count + 1)) }
+            // zsh offers options without being asked where a command has no arguments.
+            #expect(words.filter { !$0.hasPrefix("-") } == second.sorted(), "\(command.name)")
+        }
+    }
+
+    @Test(arguments: Completion.allCases)
+    func valuesThatAreKnownAreOffered(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        let states = OutboxEntry.State.allCases.map(\.rawValue).sorted()
+        #expect(try await shell.offered("prsnlctl queue --state ", pages: pages) == states)
+        #expect(try await shell.offered("prsnlctl queue --state=", pages: pages) == states)
+        #expect(try await shell.offered("prsnlctl queue --state p", pages: pages) == ["parked"])
+        #expect(try await shell.offered("prsnlctl queue --state=p", pages: pages) == ["parked"])
+        #expect(
+            try await shell.offered("prsnlctl capture --type ", pages: pages) == WriteLimits.contentTypes.sorted())
+        // What only a person knows is not guessed.
+        #expect(try await shell.offered("prsnlctl note --title ", pages: pages) == [])
+    }
+
+    @Test(arguments: Completion.allCases)
+    func filesAreOfferedWhereAPathIsWanted(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        let folder = TemporaryDirectory("files")
+        try TestFile.write("", to: folder.file("some.conf"))
+        for option in Self.table.options where option.usage.hasSuffix(" FILE") || option.usage.hasSuffix(" PATH") {
+            let found = try await shell.offered("prsnlctl \(option.name) \(folder.path)/so", pages: pages)
+            // zsh names the file alone.
+            #expect(found == [folder.file("some.conf")] || found == ["some.conf"], "\(option.name): \(found)")
+        }
+    }
+
+    /// What `--help` prints is what the completions and the manual pages were held to.
+    @Test func helpNamesTheSameCommandsAndOptions() async throws {
+        let program = try BuiltProducts.executable("prsnlctl")
+        let commands = try await Tool.run(program, ["--help"]).output
+        for command in Self.table.commands {
+            #expect(commands.contains("\n  \(command.name)  "), "\(command.name)")
+            let help = try await Tool.run(program, command.name.split(separator: " ").map(String.init) + ["--help"])
+            let named = Tool.lines(help.output).filter { $0.hasPrefix("  --") }
+                .map { String($0.dropFirst(2).prefix { !" [".contains($0) }) }
+            #expect(named.sorted() == names(command.options + Self.table.options), "\(command.name)")
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// A copy and the login that it is synced with.
+@Suite struct LoginTests {
+    private func fixture(_ items: Int = 300) throws -> PullFixture {
+        try PullFixture(
+            items: DevItem.generate(count: items) + DevItem.generate(count: 5, seed: 77, owner: DevAccount.testUser.id))
+    }
+
+    private func login(_ fixture: PullFixture, _ account: DevAccount = .owner, life: Duration? = nil) -> Credentials {
+        .login(fixture.server.issuePair(for: account, lifetime: life))
+    }
+
+    @Test func theAccountAndTheTokensSubjectArePinnedAtTheFirstSync() async throws {
+        let fixture = try fixture()
+        #expect(try await fixture.pull(credentials: login(fixture)).isComplete)
+        #expect(try fixture.query("SELECT account_id FROM copy") == DevAccount.owner.id)
+        #expect(try fixture.query("SELECT account_subject FROM copy") == DevAccount.owner.id)
+        try fixture.expectExact()
+    }
+
+    @Test func aCopyOfAnEarlierVersionLearnsTheSubjectWithTheNextProof() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        let store = try Store(path: fixture.path)
+        try await store.forgetSubject()
+        await store.close()
+        #expect(try fixture.query("SELECT account_subject FROM copy") == nil)
+        fixture.server.addNew()
+        #expect(try await fixture.pull(credentials: login(fixture)).isComplete)
+        #expect(try fixture.query("SELECT account_subject FROM copy") == DevAccount.owner.id)
+        try fixture.expectExact()
+    }
+
+    @Test func anotherAccountsLoginIsRefusedBeforeAnythingIsAsked() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        let count = fixture.server.requestCount
+        let result = try await fixture.pull(full: true, credentials: login(fixture, .other))
+        #expect(result.problem?.code == .accountChanged)
+        #expect(result.problem?.recoverySuggestion.contains("prsnlctl account --accept-new") == true)
+        #expect(fixture.server.requestCount == count)
+        try fixture.expectExact()
+    }
+
+    @Test func afterALogoutNothingIsAskedAndNothingIsWritten() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        try await fixture.accept(WriteDraft.note("a note"))
+        let count = fixture.server.requestCount
+        let result = try await fixture.pull(full: true, credentials: Credentials.none)
+        #expect(result.problem?.code == .needsLogin)
+        #expect(fixture.server.requestCount == count)
+        #expect(try fixture.states() == [.queued])
+        #expect(try await fixture.pull(credentials: login(fixture)).problem == nil)
+        #expect(try fixture.states() == [.delivered])
+    }
+
+    @Test func aLoginThatIsRefusedStopsTheQueueAndCostsNoAttempt() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        try await fixture.accept([WriteDraft.note("a note"), WriteDraft.url("https://example.com/a")])
+        let expired = login(fixture, life: .zero)
+        fixture.server.revokeRefreshTokens()
+        fixture.server.clearLog()
+        try await fixture.withEngine(credentials: expired) { engine, _ in
+            for _ in 0..<3 { #expect(await engine.runOnce().problem?.code == .loginExpired) }
+            #expect(engine.state.connectivity.state == .unauthorized)
+        }
+        // One renewal, and not a request more.
+        #expect(fixture.server.requestCounts() == ["GET /api/health": 1, "POST /api/auth/refresh": 1])
+        #expect(try fixture.states() == [.queued, .queued])
+        #expect(try fixture.query("SELECT sum(attempts) FROM outbox") == "0")
+        #expect(try await fixture.pull(credentials: login(fixture)).problem == nil)
+        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(fixture.server.captures.count == 2)
+    }
+
+    @Test func aTokenThatTheServerTakesForNobodysIsRenewed() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        let stale = login(fixture)
+        // By its own word it is good for long; the server has forgotten it, and shows the test user's items.
+        fixture.server.expireTokens()
+        fixture.server.addNew()
+        try await fixture.withEngine(credentials: stale) { engine, _ in
+            #expect(await engine.runOnce().problem?.code == .accountChanged)
+            #expect(await engine.runOnce().isComplete)
+        }
+        #expect(fixture.server.requests(.refresh).count == 1)
+        try fixture.expectExact()
+    }
+
+    @Test func aServerThatKeepsTakingTheLoginForAnothersIsNotAskedForNewOnesForEver() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        let mine = login(fixture)
+        fixture.server.addNew()
+        fixture.server.script(
+            .perform { fixture.server.reassignTokens(to: .testUser) }, on: .timeline, times: .max)
+        try await fixture.withEngine(credentials: mine) { engine, _ in
+            for _ in 0..<4 { #expect(await engine.runOnce().problem?.code == .accountChanged) }
+        }
+        #expect(fixture.server.requests(.refresh).count == 1)
+        #expect(try fixture.query("SELECT count(*) FROM item") == "300")
+    }
+}
+
+extension Store {
+    /// As a version without the column has left it.
+    fileprivate func forgetSubject() throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE copy SET account_subject = NULL")
+        }
+    }
+}
