@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What systemd does with the daemon and for it.
-@Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct SupervisionTests {
+@Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct SystemdTests {
     @Test func systemctlStatusShowsThatItIsReadyAndHowTheCopyIs() async throws {
         try await ServiceScene.run { scene in
             let machine = scene.machine
