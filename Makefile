@@ -31,9 +31,11 @@ BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-d
 TOUR_PACKAGES := python3 sqlite3
 DEB_PACKAGES := dpkg-dev binutils git
 # iproute2, nftables: networks of the tests' own.
-# From man-db on: what reads manual pages, completions and the Debian package.
+# From man-db on: what reads manual pages, completions and the Debian package. From systemd-container on: a machine with
+# a systemd of its own.
 TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables \
-    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES)
+    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES) \
+    systemd-container dbus libpam-systemd
 # systemd: systemd-analyze, which needs no running systemd.
 LINT_PACKAGES := systemd
 BENCH_PACKAGES := systemd python3 python3-venv socat openssl gcc ca-certificates iproute2 strace

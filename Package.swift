@@ -99,6 +99,10 @@ let package = Package(
             dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
+            name: "ServiceTests",
+            dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            swiftSettings: strict),
+        .testTarget(
             name: "PackageTests", dependencies: ["Configuration", "Control", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])

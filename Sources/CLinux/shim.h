@@ -137,6 +137,9 @@ static inline int prsnl_send_descriptor(int socket, int passed) {
 // Declared for _GNU_SOURCE only: unshare(2), for tests that need a network of their own.
 extern int unshare(int flags);
 static inline int prsnl_unshare_network(void) { return unshare(0x40000000 /* CLONE_NEWNET */); }
+// setns(2), for tests: the calling thread joins the network that the file names.
+extern int setns(int fd, int type);
+static inline int prsnl_join_network(int fd) { return setns(fd, 0x40000000 /* CLONE_NEWNET */); }
 // Negative macros, which the importer leaves out: mallopt(3).
 static inline int prsnl_m_arena_max(void) { return M_ARENA_MAX; }
 static inline int prsnl_m_trim_threshold(void) { return M_TRIM_THRESHOLD; }

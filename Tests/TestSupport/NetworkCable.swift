@@ -59,11 +59,12 @@ public final class NetworkCable: Sendable {
     public let far: NetworkNamespace
     public let family: Family
 
-    public init(_ family: Family = .ipv4) throws {
+    /// - Parameter near: where the near end goes; `nil` for a network of its own.
+    public init(_ family: Family = .ipv4, near: NetworkNamespace? = nil) throws {
         self.family = family
-        near = try NetworkNamespace()
+        self.near = try near ?? NetworkNamespace()
         far = try NetworkNamespace()
-        for network in [near, far] {
+        for network in [self.near, far] {
             switch family {
             // A network without IPv6 is to be one: no family but the one that the test is about. Whatever has none has no
             // such file.
@@ -73,7 +74,7 @@ public final class NetworkCable: Sendable {
             }
         }
         let far = try far.perform { try Self.ownNamespace() }
-        try near.run(
+        try self.near.run(
             "ip", "link", "add", Self.nearLink, "type", "veth", "peer", "name", Self.farLink, "netns", far)
         try self.far.run("ip", "address", "add", family.gatewayWithPrefix, "dev", Self.farLink)
         try self.far.run("ip", "address", "add", family.farWithPrefix, "dev", "lo")

@@ -25,7 +25,24 @@ public final class NetworkNamespace: @unchecked Sendable {
     private let jobs = Mutex<[Job]>([])
     private let wake: Int32
 
-    public init() throws {
+    public convenience init() throws {
+        try self.init {
+            guard prsnl_unshare_network() == 0 else { throw Failure(description: "unshare: errno \(errno)") }
+        }
+        try run("ip", "link", "set", "lo", "up")
+    }
+
+    /// A network that somebody else has made, as it is: `/proc/PID/ns/net`.
+    public convenience init(joining path: String) throws {
+        try self.init {
+            let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
+            guard file >= 0 else { throw Failure(description: "\(path): errno \(errno)") }
+            defer { close(file) }
+            guard prsnl_join_network(file) == 0 else { throw Failure(description: "setns: errno \(errno)") }
+        }
+    }
+
+    private init(enter: @escaping @Sendable () throws -> Void) throws {
         wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_SEMAPHORE))
         var thread = pthread_t()
         let start = Unmanaged.passRetained(Start(wake: wake, jobs: { [weak self] in self?.take() }))
@@ -37,10 +54,7 @@ public final class NetworkNamespace: @unchecked Sendable {
                 return nil
             }, start.toOpaque())
         pthread_detach(thread)
-        try perform {
-            guard prsnl_unshare_network() == 0 else { throw Failure(description: "unshare: errno \(errno)") }
-        }
-        try run("ip", "link", "set", "lo", "up")
+        try perform(enter)
     }
 
     deinit {
