@@ -18,7 +18,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
         switch error.code {
         case .usage: self = .usage
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid:
+            .keyFileExposed, .keyFileInvalid, .loginFileUnreadable, .loginOtherServer:
             self = .configuration
         default: self = .error
         }

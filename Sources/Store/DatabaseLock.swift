@@ -39,8 +39,7 @@ final class DatabaseLock {
     ///   `database_unreadable`.
     init(database: String) throws(UserFacingError) {
         let path = database + ".lock"
-        let isNew = access(path, F_OK) != 0
-        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, FileIdentity.mode)
+        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, Self.mode)
         guard file >= 0 else {
             let code: ErrorCode =
                 switch errno {
@@ -50,7 +49,8 @@ final class DatabaseLock {
                 }
             throw UserFacingError(code, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
-        if isNew { FileIdentity.setMode(file) }
+        // Earlier versions let the group read it. Where the file is not ours to change, the lock holds all the same.
+        fchmod(file, Self.mode)
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)
@@ -69,6 +69,10 @@ final class DatabaseLock {
                     ?? "Another process already works on \(database).")
         }
     }
+
+    /// The owner's alone, unlike the copy: whoever may read a file may lock it for reading (fcntl(2)), and so keep the
+    /// daemon from starting.
+    private static let mode: mode_t = 0o600
 
     deinit {
         close(file)

@@ -2,25 +2,6 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// What the loop knows besides the file.
-struct EngineMemory {
-    var schedule: Schedule
-    var newAsOf: Timestamp?
-    var savedNewAsOf: Timestamp?
-    var etag: String?
-    /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
-    var listTotal: Int?
-    /// Those less the ones in the copy: items that are hidden, or could not be read.
-    var surplus = 0
-    var held = 0
-    /// Whether there is no next time.
-    var isOnce = false
-    /// Whether what is being done now is anything but looking at the newest items.
-    var isDeep = false
-    /// What failed there and has not succeeded since.
-    var deepProblem: UserFacingError?
-}
-
 /// Does one piece of the schedule's work: says, dialect by dialect, which pulls it takes.
 struct PullWork {
     let puller: Puller

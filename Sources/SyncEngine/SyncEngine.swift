@@ -6,34 +6,6 @@ import Synchronization
 
 /// Pulls the timeline into the store: decides what to ask for and when.
 public final class SyncEngine: Sendable {
-    /// What other tasks see and say.
-    private struct Shared {
-        var settings: SyncSettings
-        var state = EngineState()
-        var requests: [Requested] = []
-        var isReloaded = false
-        /// Something was delivered that a look at the newest items would show.
-        var wantsHead = false
-        /// The server is back after it was away.
-        var hasReturned = false
-        /// Until when pulls let the outbox go first (uptime).
-        var holdsUntil: Duration?
-    }
-
-    private struct Requested {
-        var request: SyncRequest
-        var answer: CheckedContinuation<SyncResult, Never>
-    }
-
-    /// In an object, so that the replayer's callbacks need not hold the engine.
-    private final class SharedBox: Sendable {
-        let value: Mutex<Shared>
-        init(_ shared: Shared) { value = Mutex(shared) }
-        func withLock<Result>(_ body: (inout sending Shared) -> sending Result) -> sending Result {
-            value.withLock(body)
-        }
-    }
-
     private let store: Store
     private let time: TimeSource
     private let log: LogHandler
@@ -47,7 +19,7 @@ public final class SyncEngine: Sendable {
     public var heartbeats: [Heartbeat] {
         [heartbeat, replayer.heartbeat, network.heartbeats.probes, network.heartbeats.events]
     }
-    private let shared: SharedBox
+    private let shared: EngineNewsBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
     private let policy = RetryPolicy()
@@ -67,7 +39,7 @@ public final class SyncEngine: Sendable {
         self.time = time
         self.log = log
         let board = ProgressBoard()
-        shared = SharedBox(Shared(settings: settings))
+        shared = EngineNewsBox(EngineNews(settings: settings))
         random = SeededGenerator(seed: seed)
         self.board = board
         let identity = Identity(store: store, client: client, serverURL: serverURL, log: log)
@@ -199,7 +171,7 @@ public final class SyncEngine: Sendable {
     /// Pulls now, while `run` runs, and says how it ended.
     public func sync(_ request: SyncRequest) async -> SyncResult {
         await withCheckedContinuation { continuation in
-            shared.withLock { $0.requests.append(Requested(request: request, answer: continuation)) }
+            shared.withLock { $0.requests.append(RequestedPull(request: request, answer: continuation)) }
             wakeup.signal()
         }
     }
@@ -221,13 +193,13 @@ public final class SyncEngine: Sendable {
 
     private func runPulls() async {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
-        await remember(&memory)
+        await memory.remember(store, now: time.now(), log: log)
         while !Task.isCancelled {
             heartbeat.wake()
             HangPoint.tasks.block()
             await HangPoint.pulls.suspend()
             takeNews(&memory)
-            await distrustClock(&memory)
+            await memory.distrustClock(store, now: time.now())
             let requested = takeRequests()
             let now = time.now()
             let next = memory.schedule.next(now: now)
@@ -286,12 +258,12 @@ public final class SyncEngine: Sendable {
     /// - Parameter full: Also reads what is known already, as a sweep does.
     public func runOnce(full: Bool = false) async -> SyncResult {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
-        await remember(&memory)
+        await memory.remember(store, now: time.now(), log: log)
         memory.isOnce = true
         network.begin()
         // The kernel may be wrong about the way; nobody asks again later.
         if network.current.state == .offline { _ = await ping() }
-        await distrustClock(&memory)
+        await memory.distrustClock(store, now: time.now())
         await replayer.drain()
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)
@@ -306,7 +278,7 @@ public final class SyncEngine: Sendable {
         return result
     }
 
-    private func serve(_ requested: [Requested], _ memory: inout EngineMemory) async {
+    private func serve(_ requested: [RequestedPull], _ memory: inout EngineMemory) async {
         let request = SyncRequest(
             full: requested.contains { $0.request.full },
             acceptDeletions: requested.contains { $0.request.acceptDeletions })
@@ -316,7 +288,7 @@ public final class SyncEngine: Sendable {
         for one in requested { one.answer.resume(returning: result) }
     }
 
-    private func takeRequests() -> [Requested] {
+    private func takeRequests() -> [RequestedPull] {
         shared.withLock { shared in
             defer { shared.requests = [] }
             return shared.requests
@@ -354,7 +326,7 @@ public final class SyncEngine: Sendable {
                 .perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
             noteAnswer()
-            result.problem = await shortcoming(memory)
+            result.problem = await memory.shortcoming(store)
             let coverage = await store.coverage
             result.isComplete = result.problem == nil && coverage.isComplete
         } catch {
@@ -384,51 +356,13 @@ public final class SyncEngine: Sendable {
     // MARK: Afterwards
 
     private func settle(_ memory: inout EngineMemory, changes: Puller.Changes) async throws {
-        await remember(&memory)
+        await memory.remember(store, now: time.now(), log: log)
         // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
-        if !changes.isEmpty { try await saveNewAsOf(&memory) }
+        if !changes.isEmpty { try await memory.saveNewAsOf(store) }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.
         if memory.schedule.head.failures == 0, memory.deepProblem == nil { try await store.noteSuccess() }
         await store.releaseMemory()
-    }
-
-    /// Brings what the schedule knows up to date with the file.
-    private func remember(_ memory: inout EngineMemory) async {
-        let coverage = await store.coverage
-        memory.schedule.editsAsOf = coverage.oldestRead
-        memory.schedule.isSweeping = coverage.sweepStart != nil
-        memory.schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
-        memory.schedule.isComplete = coverage.isComplete
-        do {
-            memory.schedule.live = try await store.liveCount()
-            memory.schedule.suspectsWaitSince = try await store.suspectsWaitSince()
-            let limit = time.now().advanced(by: .zero - Puller.pendingLimit)
-            memory.schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
-            memory.held = try await store.deletionsHeld()
-            if memory.newAsOf == nil {
-                memory.newAsOf = try await store.newAsOf()
-                memory.savedNewAsOf = memory.newAsOf
-            }
-        } catch {
-            log(.warning, .store, "the schedule could not be read from the file: \(error.message)")
-        }
-    }
-
-    /// A clock that was set back makes times of the past look like times to come.
-    private func distrustClock(_ memory: inout EngineMemory) async {
-        let now = time.now()
-        let limit = now.advanced(by: Schedule.clockTolerance)
-        memory.schedule.distrustClock(now: now)
-        if let newAsOf = memory.newAsOf, newAsOf > limit { memory.newAsOf = nil }
-        await store.distrust(readsAfter: limit)
-        memory.schedule.editsAsOf = await store.coverage.oldestRead
-    }
-
-    private func saveNewAsOf(_ memory: inout EngineMemory) async throws(UserFacingError) {
-        guard let newAsOf = memory.newAsOf, newAsOf != memory.savedNewAsOf else { return }
-        try await store.saveNewAsOf(newAsOf)
-        memory.savedNewAsOf = newAsOf
     }
 
     private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
@@ -457,44 +391,14 @@ public final class SyncEngine: Sendable {
         } catch {
             log(.error, .store, "the error could not be recorded: \(error.message)")
         }
-        await remember(&memory)
-    }
-
-    /// Why the copy is not complete although the pull succeeded.
-    private func shortcoming(_ memory: EngineMemory) async -> UserFacingError? {
-        if let problem = memory.deepProblem { return problem }
-        if memory.held > 0 {
-            return UserFacingError(
-                .deletionsHeld,
-                "\(memory.held) items are missing on the server, more than is believed at once.",
-                consequence: "The copy still has them.")
-        }
-        do {
-            let crowded = try await store.crowdedInstants()
-            guard let first = crowded.first else { return try await rejectedItems() }
-            return UserFacingError(
-                .crowdedInstant,
-                "The server has possibly more items at \(first)"
-                    + (crowded.count > 1 ? " and \(crowded.count - 1) other times" : "")
-                    + " than it shows.", consequence: "Everything that can be reached is in the copy.")
-        } catch {
-            return error
-        }
-    }
-
-    private func rejectedItems() async throws(UserFacingError) -> UserFacingError? {
-        let count = try await store.rejectedCount()
-        guard count > 0 else { return nil }
-        return UserFacingError(
-            .itemsRejected, "\(count) items of the server could not be read.",
-            consequence: "They are kept as they came, in the table rejected_item; everything else is in the copy.")
+        await memory.remember(store, now: time.now(), log: log)
     }
 
     /// Writes what only memory knows, and answers whoever still waits.
     private func stop(_ memory: EngineMemory) async {
         var memory = memory
         do {
-            try await saveNewAsOf(&memory)
+            try await memory.saveNewAsOf(store)
             try await store.saveCoverage()
         } catch {
             log(.warning, .store, "stopping: \(error.message)")
@@ -510,13 +414,6 @@ public final class SyncEngine: Sendable {
     private func publish(_ change: (inout EngineState) -> Void) {
         shared.withLock { change(&$0.state) }
     }
-}
-
-/// Where the pull under way writes its progress: apart from the engine, which owns the pull.
-private final class ProgressBoard: Sendable {
-    private let value = Mutex<EngineState.Progress?>(nil)
-    var progress: EngineState.Progress? { value.withLock { $0 } }
-    func set(_ progress: EngineState.Progress?) { value.withLock { $0 = progress } }
 }
 
 extension SyncResult {

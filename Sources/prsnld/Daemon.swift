@@ -64,6 +64,7 @@ struct Daemon {
             log(.notice, .daemon, "stopped")
             return code
         case .newCopy(let order):
+            supervisor.startingAgain()
             engine.cancel()
             await engine.value
             await order.perform(parts, log: log)

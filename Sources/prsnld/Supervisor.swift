@@ -81,6 +81,12 @@ final class Supervisor: Sendable {
     func reloading() { reporter.send(.reloading(since: Heartbeat.monotonic())) }
     func reloaded() { reporter.send(.ready) }
 
+    /// The same process is about to run the program anew, which says READY=1 when it is there again.
+    func startingAgain() {
+        watchdog?.stop()
+        reporter.send(.reloading(since: Heartbeat.monotonic()), line: "starting again with a new copy")
+    }
+
     func stopping() {
         watchdog?.stop()
         reporter.send(.stopping, line: "stopping")

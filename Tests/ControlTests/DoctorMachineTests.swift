@@ -23,7 +23,7 @@ import Testing
         var facts = DoctorFiles(path: "/var/lib/prsnld/prsnl.sqlite")
         facts.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
         facts.database = entry(0o640)
-        facts.beside = ["-wal": entry(0o640), "-shm": entry(0o640), ".lock": entry(0o640)]
+        facts.beside = ["-wal": entry(0o640), "-shm": entry(0o640), ".lock": entry(0o600)]
         change(&facts)
         return facts
     }

@@ -1,0 +1,91 @@
+import PRSNLCore
+import Store
+
+/// What the loop knows besides the file.
+struct EngineMemory {
+    var schedule: Schedule
+    var newAsOf: Timestamp?
+    var savedNewAsOf: Timestamp?
+    var etag: String?
+    /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
+    var listTotal: Int?
+    /// Those less the ones in the copy: items that are hidden, or could not be read.
+    var surplus = 0
+    var held = 0
+    /// Whether there is no next time.
+    var isOnce = false
+    /// Whether what is being done now is anything but looking at the newest items.
+    var isDeep = false
+    /// What failed there and has not succeeded since.
+    var deepProblem: UserFacingError?
+}
+
+extension EngineMemory {
+    /// Brings what the schedule knows up to date with the file.
+    mutating func remember(_ store: Store, now: Timestamp, log: LogHandler) async {
+        let coverage = await store.coverage
+        schedule.editsAsOf = coverage.oldestRead
+        schedule.isSweeping = coverage.sweepStart != nil
+        schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
+        schedule.isComplete = coverage.isComplete
+        do {
+            schedule.live = try await store.liveCount()
+            schedule.suspectsWaitSince = try await store.suspectsWaitSince()
+            let limit = now.advanced(by: .zero - Puller.pendingLimit)
+            schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
+            held = try await store.deletionsHeld()
+            if newAsOf == nil {
+                newAsOf = try await store.newAsOf()
+                savedNewAsOf = newAsOf
+            }
+        } catch {
+            log(.warning, .store, "the schedule could not be read from the file: \(error.message)")
+        }
+    }
+
+    /// A clock that was set back makes times of the past look like times to come.
+    mutating func distrustClock(_ store: Store, now: Timestamp) async {
+        let limit = now.advanced(by: Schedule.clockTolerance)
+        schedule.distrustClock(now: now)
+        if let known = newAsOf, known > limit { newAsOf = nil }
+        await store.distrust(readsAfter: limit)
+        schedule.editsAsOf = await store.coverage.oldestRead
+    }
+
+    /// Saves T1, where the file does not have it yet.
+    mutating func saveNewAsOf(_ store: Store) async throws(UserFacingError) {
+        guard let newAsOf, newAsOf != savedNewAsOf else { return }
+        try await store.saveNewAsOf(newAsOf)
+        savedNewAsOf = newAsOf
+    }
+
+    /// Why the copy is not complete although the pull succeeded.
+    func shortcoming(_ store: Store) async -> UserFacingError? {
+        if let problem = deepProblem { return problem }
+        if held > 0 {
+            return UserFacingError(
+                .deletionsHeld,
+                "\(held) items are missing on the server, more than is believed at once.",
+                consequence: "The copy still has them.")
+        }
+        do {
+            let crowded = try await store.crowdedInstants()
+            guard let first = crowded.first else { return try await Self.rejectedItems(store) }
+            return UserFacingError(
+                .crowdedInstant,
+                "The server has possibly more items at \(first)"
+                    + (crowded.count > 1 ? " and \(crowded.count - 1) other times" : "")
+                    + " than it shows.", consequence: "Everything that can be reached is in the copy.")
+        } catch {
+            return error
+        }
+    }
+
+    private static func rejectedItems(_ store: Store) async throws(UserFacingError) -> UserFacingError? {
+        let count = try await store.rejectedCount()
+        guard count > 0 else { return nil }
+        return UserFacingError(
+            .itemsRejected, "\(count) items of the server could not be read.",
+            consequence: "They are kept as they came, in the table rejected_item; everything else is in the copy.")
+    }
+}
