@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fsuid.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <netinet/in.h>
@@ -30,7 +32,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/if_link.h>
@@ -48,6 +49,12 @@ static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
 // Likewise PR_SET_DUMPABLE: no core, and no other process of the same user may look into this one's memory (ptrace(2)).
 static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
+// Declared for _DEFAULT_SOURCE only: memory that is overwritten although nobody reads it afterwards (bzero(3)).
+extern void explicit_bzero(void *memory, size_t size);
+static inline void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
+// A rename that never replaces: renameat2(2) with RENAME_NOREPLACE, both of which are declared for _GNU_SOURCE only.
+extern int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned int flags);
+static inline int prsnl_rename_new(const char *from, const char *to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 1U); }
 // open(2) and fcntl(2) are variadic.
 static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }
@@ -56,6 +63,8 @@ static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { retur
 // glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
+// POSIX_SPAWN_SETSID, which is defined for _GNU_SOURCE only: posix_spawn(3).
+static inline short prsnl_spawn_setsid(void) { return 0x80; }
 // Declared for _GNU_SOURCE only: unshare(2), for tests that mount files of their own over the system's.
 extern int unshare(int flags);
 static inline int prsnl_unshare_mounts(void) { return unshare(0x00020000 /* CLONE_NEWNS */); }

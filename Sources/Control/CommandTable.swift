@@ -102,7 +102,7 @@ extension CommandTable {
                 options: [
                     CommandOption("--watch", nil, "Print each change as it happens, with its reason."), json, help,
                 ]),
-        ] + writes + queue + care,
+        ] + writes + queue + care + accounts,
         exitCodes: [
             (.fine, "Fine."),
             (.error, "An error; the message says what to do."),
@@ -148,14 +148,14 @@ extension CommandTable {
 
     private static let care = [
         CommandDescription(
+            name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
+            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help]),
+        CommandDescription(
             name: "doctor", summary: "Check everything from the configuration to the log, and say what to do.",
             options: [
                 CommandOption("--repair", nil, "Mend the files beside the database first, as root or as its owner."),
                 json, help,
             ]),
-        CommandDescription(
-            name: "errors", summary: "List the errors that the daemon has met, with what to do about each.",
-            options: [CommandOption("--clear", nil, "Forget them; those that go on come back."), json, help])
     ]
 
     private static let queue = [

@@ -18,6 +18,12 @@ public enum ControlReply: Sendable, Equatable {
     /// To a `net` with `watch`. More lines follow.
     case netChange(NetChange)
     case errors(ErrorsReport)
+    /// To a login that is only checked.
+    case loginReady(LoginReadiness)
+    case login(LoginReport)
+    case logout(LogoutReport)
+    case whoami(WhoamiReport)
+    case account(AccountReport)
     case error(ErrorReport)
 
     /// Whether it is the last line for its request.
@@ -34,6 +40,8 @@ extension ControlReply: Codable {
         case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error,
             errors
         case netChange = "net_change"
+        case loginReady = "login_ready"
+        case login, logout, whoami, account
     }
 
     public init(from decoder: any Decoder) throws {
@@ -57,6 +65,11 @@ extension ControlReply: Codable {
         case .net: self = .net(try container.decode(NetReport.self, forKey: .net))
         case .netChange: self = .netChange(try container.decode(NetChange.self, forKey: .netChange))
         case .errors: self = .errors(try container.decode(ErrorsReport.self, forKey: .errors))
+        case .loginReady: self = .loginReady(try container.decode(LoginReadiness.self, forKey: .loginReady))
+        case .login: self = .login(try container.decode(LoginReport.self, forKey: .login))
+        case .logout: self = .logout(try container.decode(LogoutReport.self, forKey: .logout))
+        case .whoami: self = .whoami(try container.decode(WhoamiReport.self, forKey: .whoami))
+        case .account: self = .account(try container.decode(AccountReport.self, forKey: .account))
         case .error: self = .error(try container.decode(ErrorReport.self, forKey: .error))
         case .type:
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
@@ -85,6 +98,11 @@ extension ControlReply: Codable {
         case .net(let report): try put(.net, report)
         case .netChange(let change): try put(.netChange, change)
         case .errors(let report): try put(.errors, report)
+        case .loginReady(let readiness): try put(.loginReady, readiness)
+        case .login(let report): try put(.login, report)
+        case .logout(let report): try put(.logout, report)
+        case .whoami(let report): try put(.whoami, report)
+        case .account(let report): try put(.account, report)
         case .error(let error): try put(.error, error)
         }
     }

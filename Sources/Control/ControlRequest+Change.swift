@@ -7,7 +7,10 @@ extension ControlRequest {
         case .sync, .write: true
         case .retry(_, _, let dryRun), .drop(_, _, let dryRun): !dryRun
         case .errors(let clear): clear
-        case .status, .history, .queue, .entry, .wait, .ping, .net: false
+        // Asked before a password is typed: whoever may not log in is to hear it then.
+        case .loginCheck, .login, .logout: true
+        case .account(let acceptNew, let dryRun): acceptNew && !dryRun
+        case .status, .history, .queue, .entry, .wait, .ping, .net, .whoami: false
         }
     }
 }

@@ -34,6 +34,8 @@ extension ControlRequest {
         var filter: OutboxFilter = .open
         var entries: [Int64]?
         var drafts: [WriteDraft] = []
+        /// Of a login.
+        var texts: [String: String] = [:]
 
         init(_ reader: inout JSONReader) throws {
             guard try reader.enterObject() else { return }
@@ -49,7 +51,7 @@ extension ControlRequest {
             switch name {
             case "command": command = try reader.string()
             case "full", "wait", "accept_deletions", "brief", "parked", "dry_run", "with_dependents",
-                "watch", "clear":
+                "watch", "clear", "check", "accept_new":
                 booleans[name] = try reader.bool()
             case "limit", "entry", "at_most_milliseconds": numbers[name] = try Self.number(name, &reader)
             case "filter":
@@ -62,6 +64,7 @@ extension ControlRequest {
                 try reader.array { reader in found.append(try Self.number("entries", &reader)) }
                 entries = found
             case "writes": try readDrafts(&reader)
+            case let name where LoginHandover.memberNames.contains(name): texts[name] = try reader.string()
             default: try reader.skip()
             }
         }
@@ -121,6 +124,10 @@ extension ControlRequest {
                 // A century is for ever, and can be reckoned with.
                 let limit = numbers["at_most_milliseconds"].map { min($0, 100 * 366 * 86_400_000) }
                 return .wait(try someEntries(), atMost: limit.map { .milliseconds($0) })
+            case "login": return has("check") ? .loginCheck : .login(try LoginHandover(members: texts))
+            case "logout": return .logout
+            case "whoami": return .whoami
+            case "account": return .account(acceptNew: has("accept_new"), dryRun: has("dry_run"))
             case let other?:
                 throw Refusal(reason: "\"\(SafeText.harmless(String(other.prefix(40))))\" is not a command")
             case nil: throw Refusal(reason: "command is missing")

@@ -21,6 +21,13 @@ public enum ControlRequest: Sendable, Equatable {
     case net(watch: Bool)
     /// The errors that recur; `clear`: forgets them.
     case errors(clear: Bool)
+    /// Whether a login would be taken, before anybody types a password.
+    case loginCheck
+    case login(LoginHandover)
+    case logout
+    case whoami
+    /// `acceptNew`: sets the copy aside and starts a new one.
+    case account(acceptNew: Bool, dryRun: Bool)
 
     /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
     public static let mostWrites = 1_000
@@ -42,6 +49,12 @@ extension ControlRequest {
         case .ping: Self.line("ping")
         case .net(let watch): Self.line("net", "\"watch\":\(watch)")
         case .errors(let clear): Self.line("errors", "\"clear\":\(clear)")
+        case .loginCheck: Self.line("login", "\"check\":true")
+        case .login(let handover): Self.line("login", handover.members.joined(separator: ","))
+        case .logout: Self.line("logout")
+        case .whoami: Self.line("whoami")
+        case .account(let acceptNew, let dryRun):
+            Self.line("account", "\"accept_new\":\(acceptNew)", "\"dry_run\":\(dryRun)")
         case .sync(let full, let wait, let acceptDeletions):
             Self.line("sync", "\"full\":\(full)", "\"wait\":\(wait)", "\"accept_deletions\":\(acceptDeletions)")
         case .write(let drafts, let isBrief): Self.writeLine(drafts, isBrief: isBrief)

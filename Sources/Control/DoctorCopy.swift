@@ -7,6 +7,11 @@ public struct DoctorCopy: DoctorFacts, Equatable {
     /// Why not.
     public var reason = "there is no copy yet"
 
+    /// Whom the server takes the daemon for, where it could be asked.
+    public var whoami: WhoamiReport?
+    /// Why it could not.
+    public var whoamiReason = "only a daemon that reaches the server finds out"
+
     /// A write that waits for longer while the server answers is worth a look.
     static let longWait: Duration = .seconds(3_600)
 
@@ -28,14 +33,36 @@ public struct DoctorCopy: DoctorFacts, Equatable {
             return connectivity.reason.map { .failed(.server, "account", $0) }
                 ?? .failed(.server, "account", "the server refuses the credentials", next: "prsnlctl login")
         }
+        if let whoami, whoami.asked { return account(whoami) }
         let name = [status.server.accountName, status.server.accountID].compactMap(\.self).first
         guard status.daemon?.connectivity?.state == "online" else {
             return .notChecked(
                 .server, "account",
-                (name.map { "the copy is \($0)'s; " } ?? "") + "only a daemon that reaches the server finds out")
+                (name.map { "the copy is \($0)'s; " } ?? "") + whoamiReason)
         }
         if let name { return .ok(.server, "account", "the server takes the credentials as \(name)'s") }
         return .ok(.server, "account", "the server takes the credentials; it names no accounts")
+    }
+
+    /// By the server's own word.
+    private func account(_ whoami: WhoamiReport) -> DoctorReport.Finding {
+        let name = whoami.account.flatMap { $0.name ?? $0.id }
+        if whoami.sameAccount == false {
+            let other = whoami.copyAccount.flatMap { $0.name ?? $0.id } ?? "another account"
+            return .failed(
+                .server, "account", "the credentials are \(name ?? "somebody else")'s, and the copy is \(other)'s",
+                "Nothing is pulled and nothing is sent. Log in as the copy's account, or set the copy aside:",
+                next: "prsnlctl account --accept-new")
+        }
+        if let error = whoami.error {
+            // A server that is away says nothing of the credentials.
+            guard whoami.credentials.refused == true || error.knownCode?.needsPerson == true else {
+                return .notChecked(.server, "account", error.message)
+            }
+            return .failed(.server, "account", error)
+        }
+        guard let name else { return .ok(.server, "account", "the server takes the credentials; it names no accounts") }
+        return .ok(.server, "account", "the server takes the credentials as \(name)'s")
     }
 
     private func dialect(_ status: StatusReport) -> DoctorReport.Finding {
@@ -57,10 +84,8 @@ public struct DoctorCopy: DoctorFacts, Equatable {
     private func completeness(_ status: StatusReport) -> DoctorReport.Finding {
         let items = Figures.count(status.copy.live, "item")
         if status.copy.complete {
-            let asOf = status.copy.newAsOf.map {
-                ", complete as of \(Figures.timeWithAge($0, now: status.generatedAt))"
-            }
-            return .ok(.copy, "items", items + (asOf ?? ", complete"))
+            let asOf = status.copy.newAsOf.map { " as of \(Self.age($0, status)) ago" } ?? ""
+            return .ok(.copy, "items", "\(items), complete\(asOf)")
         }
         if status.pull != nil { return .ok(.copy, "items", "\(items) so far; a pull is under way") }
         return .warning(.copy, "items", "\(items), and it is known to be incomplete", next: "prsnlctl status")

@@ -38,7 +38,8 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
     }
 
     public var findings: [DoctorReport.Finding] {
-        var findings = [judge(key, "key_file"), judge(login, "login")].compactMap(\.self)
+        var findings = [judge(key, "key_file", Self.keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
+            \.self)
         if key.state == .none, login.state == .none {
             findings.append(
                 .warning(
@@ -55,7 +56,11 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
         return findings
     }
 
-    private func judge(_ file: File, _ check: String) -> DoctorReport.Finding? {
+    private static let keyAdvice =
+        "Nobody renews a token that was put there by hand: take api_key_file out of the configuration, and log in."
+    private static let loginAdvice = "Log in again before it ends, or start the daemon, which renews it."
+
+    private func judge(_ file: File, _ check: String, _ advice: String) -> DoctorReport.Finding? {
         let path = file.path ?? "?"
         switch file.state {
         case .none: return nil
@@ -77,12 +82,9 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
                     next: "sudo prsnlctl login")
             }
             let text = "\(form) in \(path), for another \(Figures.duration(left))"
-            // The daemon renews a login long before; one that nobody renews ends.
             return left > Self.notice
                 ? .ok(.credentials, check, text)
-                : .warning(
-                    .credentials, check, text, "Log in again before it ends, or start the daemon, which renews a login."
-                )
+                : .warning(.credentials, check, text, advice, next: "sudo prsnlctl login")
         }
     }
 }

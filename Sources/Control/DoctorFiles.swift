@@ -16,9 +16,10 @@ public struct DoctorFiles: DoctorFacts, Equatable {
     /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
     public var beside: [String: Entry] = [:]
     public var isDaemonRunning = false
+    /// What mends the files beside the database.
+    public var repairCommand = "sudo prsnlctl doctor --repair"
 
     public static let suffixes = ["-wal", "-shm", ".lock"]
-    static let repair = "sudo prsnlctl doctor --repair"
 
     public init(path: String) {
         self.path = path
@@ -93,19 +94,19 @@ public struct DoctorFiles: DoctorFacts, Equatable {
             if whose != owner {
                 return .failed(
                     .file, "owner", "\(path)\(suffix) belongs to \(whose), not to \(owner): the daemon cannot open it",
-                    next: Self.repair)
+                    next: repairCommand)
             }
             guard suffix != ".lock", mode & 0o040 != 0, own & 0o040 == 0 || whoseGroup != group else { return nil }
             return .warning(
                 .file, "mode",
                 "\(path)\(suffix) may not be read by the group \(group): its members cannot read the copy",
-                next: Self.repair)
+                next: repairCommand)
         }
     }
 
     /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
     private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
-        let missing = ["-wal", "-shm"].filter { beside[$0] == .missing }
+        let missing = ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing }
         guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
             return [.ok(.file, "readers", "only the owner may read it")]
         }
@@ -123,7 +124,7 @@ public struct DoctorFiles: DoctorFacts, Equatable {
             .warning(
                 .file, "readers", "\(names) are gone, without which members of the group cannot read the file",
                 "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
-                next: Self.repair)
+                next: repairCommand)
         ]
     }
 

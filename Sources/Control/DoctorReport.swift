@@ -32,6 +32,18 @@ public struct DoctorReport: Sendable, Equatable, Codable {
             case group, check, level, found, advice
             case nextCommand = "next_command"
         }
+
+        public init(
+            _ group: Group, _ check: String, _ level: Level, _ found: String, advice: String? = nil,
+            nextCommand: String? = nil
+        ) {
+            self.group = group
+            self.check = check
+            self.level = level
+            self.found = found
+            self.advice = advice
+            self.nextCommand = nextCommand
+        }
     }
 
     public var schemaVersion = 1
@@ -72,26 +84,26 @@ public protocol DoctorFacts: Sendable {
 
 extension DoctorReport.Finding {
     static func ok(_ group: DoctorReport.Group, _ check: String, _ found: String) -> Self {
-        Self(group: group, check: check, level: .ok, found: found)
+        Self(group, check, .ok, found)
     }
 
     static func warning(
         _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
     ) -> Self {
-        Self(group: group, check: check, level: .warning, found: found, advice: advice, nextCommand: next)
+        Self(group, check, .warning, found, advice: advice, nextCommand: next)
     }
 
     static func failed(
         _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
     ) -> Self {
-        Self(group: group, check: check, level: .failed, found: found, advice: advice, nextCommand: next)
+        Self(group, check, .failed, found, advice: advice, nextCommand: next)
     }
 
     /// Public for checks that did not come to their end.
     public static func notChecked(
         _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: String? = nil, next: String? = nil
     ) -> Self {
-        Self(group: group, check: check, level: .notChecked, found: reason, advice: advice, nextCommand: next)
+        Self(group, check, .notChecked, reason, advice: advice, nextCommand: next)
     }
 
     /// - Parameter changes: what was done, in words; empty where nothing had to be.

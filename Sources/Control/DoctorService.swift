@@ -176,6 +176,11 @@ public struct DoctorService: DoctorFacts, Equatable {
 
     // MARK: The log
 
+    private var unitName: String {
+        guard case .known(let name, let isUser, _) = unit else { return "-u prsnld" }
+        return (isUser ? "--user " : "") + "-u \(name)"
+    }
+
     private var log: DoctorReport.Finding {
         switch journal {
         case .notKnown(let reason): return .notChecked(.service, "log", reason)
@@ -187,7 +192,7 @@ public struct DoctorService: DoctorFacts, Equatable {
                 (["\(Figures.count(messages.count, "error")) in the last day; the last:"] + lines).joined(
                     separator: "\n"),
                 now.duration(since: last.at) > .seconds(3_600) ? "None in the last hour." : nil,
-                next: "journalctl -u prsnld -p err --since -1d")
+                next: "journalctl \(unitName) -p err --since -1d")
         }
     }
 }

@@ -45,7 +45,9 @@ public struct OutboxOperations: Sendable {
         case .errors(clear: true):
             return .errors(
                 ErrorsReport([], cleared: try await store.forgetErrors(), source: source, now: now()))
-        case .status, .history, .sync, .wait, .ping, .net, .errors(clear: false): return nil
+        case .status, .history, .sync, .wait, .ping, .net, .errors(clear: false), .loginCheck, .login, .logout,
+            .whoami, .account:
+            return nil
         }
     }
 

@@ -84,7 +84,8 @@ extension ErrorCode {
         switch self {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
             .keyFileExposed, .keyFileInvalid, .credentialsConflict, .loginFileUnreadable, .loginNotStored,
-            .loginOtherServer, .unauthorized, .forbidden, .needsLogin, .loginExpired, .loginFailed, .notFound,
+            .loginOtherServer, .loginNotPossible, .nothingToAccept, .unauthorized, .forbidden, .needsLogin,
+            .loginExpired, .loginFailed, .notFound,
             .invalidInput,
             .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
             .databaseDamaged, .databaseReplaced, .databaseReadOnly, .databaseUnreadable, .noDatabase, .diskFull,

@@ -32,6 +32,7 @@ final class ListenerLoop {
             let ready = wait()
             let wishes = board.wishes
             if wishes.isStopping { return }
+            HangPoint.listener.block()
             for answer in board.takeRoundTrips() { answer() }
             if ready.clock {
                 alarm.reset()
@@ -70,7 +71,6 @@ final class ListenerLoop {
     // MARK: Looking
 
     private func look() {
-        HangPoint.listener.block()
         let start = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID)
         guard let hints else {
             board.publish(nil)

@@ -58,6 +58,21 @@ public enum Credentials: Sendable, Equatable {
     }
 }
 
+/// Nothing that prints values shows a key or a token.
+extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String {
+        switch self {
+        case .none: "no credentials"
+        case .apiKey: "an API key"
+        case .loginToken: "a login token"
+        case .login: "a login"
+        }
+    }
+
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .enum) }
+}
+
 extension Credentials {
     /// The texts that must appear in no error and no log line.
     var secrets: [String] {

@@ -264,7 +264,9 @@ extension PRSNLClient {
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         defer { usage?(figures) }
         do throws(APIError) {
-            _ = try await attempt(call, &figures)
+            let (answer, requestID) = try await attempt(call, &figures)
+            // A portal's time is not the server's.
+            _ = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in try Self.object(body) }
         } catch {
             // An error of the server has told the time as well.
             if memory.withLock({ $0.serverClock != nil }) { return }

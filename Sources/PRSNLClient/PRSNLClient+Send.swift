@@ -81,7 +81,7 @@ extension PRSNLClient {
             case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
             case .success(let arrived): answer = arrived
             }
-            remember(serverDate: answer.date, sentAt: sentAt)
+            remember(dateOf: answer, sentAt: sentAt)
             switch answer.status {
             case 200..<300:
                 if triedFallback { remember(keyIsBearer: true) }
@@ -123,7 +123,7 @@ extension PRSNLClient {
     private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
         APIError(
             answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
-            hiding: credentials.secrets + call.secrets)
+            hiding: credentials.secrets + call.secrets + configuration.proxySecrets)
     }
 
     /// - Returns: where to go on.

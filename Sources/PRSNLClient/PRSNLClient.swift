@@ -226,11 +226,13 @@ public final class PRSNLClient: Sendable {
     }
 
     /// - Parameter sentAt: when the request was sent (uptime).
-    func remember(serverDate text: String?, sentAt: Duration) {
-        guard let date = text.flatMap(HTTPDate.parse) else { return }
+    func remember(dateOf answer: HTTPAnswer, sentAt: Duration) {
+        guard let date = answer.date.flatMap(HTTPDate.parse) else { return }
         let offset = date.duration(since: time.now())
         memory.withLock { memory in
             memory.clockOffset = offset
+            // A portal's clock says nothing about when the server takes a token for expired.
+            guard answer.contentType?.lowercased().contains("json") == true else { return }
             memory.serverClock = LoginState.ServerClock(date: date, uptime: sentAt)
         }
     }

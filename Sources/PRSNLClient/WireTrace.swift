@@ -28,7 +28,10 @@ enum WireTrace {
             switch type {
             case CURLINFO_TEXT: mark = "*"
             case CURLINFO_HEADER_OUT: mark = ">"
-            case CURLINFO_HEADER_IN: mark = "<"
+            case CURLINFO_HEADER_IN:
+                return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map {
+                    "< \(received(String($0)))"
+                }
             case CURLINFO_DATA_OUT: return ["> (\(bytes.count) bytes of body)"]
             case CURLINFO_DATA_IN: return ["< (\(bytes.count) bytes of body)"]
             default: return []
@@ -41,6 +44,21 @@ enum WireTrace {
         static func sink(_ log: LogHandler) -> (@Sendable (String) -> Void)? { nil }
         static func install(on easy: UnsafeMutableRawPointer, _ sink: (@Sendable (String) -> Void)?) {}
     #endif
+
+    /// Headers of an answer whose values are shown.
+    private static let harmless: Set<String> = [
+        "age", "connection", "content-encoding", "content-length", "content-type", "date", "retry-after",
+        "transfer-encoding", "vary",
+    ]
+
+    /// A line of an answer's head. A server may repeat the credentials wherever it likes, so only what says little is shown
+    /// whole; of the status line, not the phrase.
+    static func received(_ line: String) -> String {
+        guard let colon = line.firstIndex(of: ":") else {
+            return line.split(separator: " ").prefix(2).joined(separator: " ")
+        }
+        return harmless.contains(line[..<colon].lowercased()) ? line : "\(line[..<colon]): …"
+    }
 
     /// A header line without its secret. libcurl also prints headers of HTTP/2 as `h2h3 [x-api-key: …]`, so the name is
     /// looked for anywhere.

@@ -24,6 +24,12 @@ public enum CrashPoint: String, CaseIterable, Sendable {
     case beforeLoginRename = "before_login_rename"
     /// The new pair is in its place, and nothing was sent with it.
     case afterLoginRename = "after_login_rename"
+    /// A copy is to be set aside, and is as it was.
+    case beforeSetAside = "before_set_aside"
+    /// It is in one file, which still has its name.
+    case afterLeavingLog = "after_leaving_log"
+    /// It has its new name, and there is no new copy yet.
+    case afterSetAside = "after_set_aside"
 
     /// `PRSNL_CRASH_AT=point`, or `point:3` for the third time that it is reached.
     public static let variable = "PRSNL_CRASH_AT"

@@ -14,6 +14,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case loginFileUnreadable = "login_file_unreadable"
     case loginNotStored = "login_not_stored"
     case loginOtherServer = "login_other_server"
+    case loginNotPossible = "login_not_possible"
 
     // The server's answers.
     case unauthorized
@@ -62,6 +63,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     // The pull.
     case accountChanged = "account_changed"
     case serverChanged = "server_changed"
+    case nothingToAccept = "nothing_to_accept"
     case dialectUnknown = "dialect_unknown"
     case pagesIgnored = "pages_ignored"
     case pageDisordered = "page_disordered"
@@ -119,6 +121,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .loginFileUnreadable: "Log in again with `prsnlctl login`, which writes the file anew."
         case .loginNotStored: "Check the owner and mode of the folder that the database is in, and its disk."
         case .loginOtherServer: "Set server_url back, or log in to this server with `prsnlctl login`."
+        case .loginNotPossible: "Check server_url, or use an API key: name its file with api_key_file."
         case .unauthorized: "Check the key in api_key_file, then `systemctl reload prsnld`."
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
         case .needsLogin: "Log in with `prsnlctl login`; an API key in api_key_file must be removed first."
@@ -166,6 +169,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
                 + "--accept-new` sets this one aside."
         case .serverChanged:
             "Set server_url back. To begin a new copy of the other server, `prsnlctl account --accept-new` sets this one aside."
+        case .nothingToAccept:
+            "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
         case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."

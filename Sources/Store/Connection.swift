@@ -3,7 +3,11 @@ import PRSNLCore
 
 /// One SQLite connection, used by one thread at a time (SQLITE_OPEN_NOMUTEX: https://sqlite.org/threadsafe.html).
 final class Connection {
-    enum Mode { case readWrite, readOnly }
+    enum Mode {
+        case readWrite, readOnly
+        /// Without locks and without a log: for a file that nobody writes (https://sqlite.org/uri.html#uriimmutable).
+        case immutable
+    }
 
     /// How long another program's lock is waited for, in milliseconds.
     private static let patience: Int32 = 5_000
@@ -19,8 +23,9 @@ final class Connection {
         var opened: OpaquePointer?
         let flags =
             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-            | (mode == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
-        let code = sqlite3_open_v2(path, &opened, flags, nil)
+            | (mode == .readWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY)
+            | (mode == .immutable ? SQLITE_OPEN_URI : 0)
+        let code = sqlite3_open_v2(mode == .immutable ? Self.immutable(path) : path, &opened, flags, nil)
         guard code == SQLITE_OK, let opened else {
             let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             sqlite3_close(opened)
@@ -38,6 +43,20 @@ final class Connection {
 
     deinit {
         sqlite3_close_v2(handle)
+    }
+
+    /// The three characters that mean something in a URI's path are written otherwise.
+    private static func immutable(_ path: String) -> String {
+        var uri = "file:"
+        for character in path {
+            switch character {
+            case "%": uri += "%25"
+            case "?": uri += "%3f"
+            case "#": uri += "%23"
+            default: uri.append(character)
+            }
+        }
+        return uri + "?immutable=1"
     }
 
     /// Keeps `-wal` and `-shm` after the last close, so that readers who may not write can open the file
@@ -131,6 +150,23 @@ final class Connection {
         sqlite3_busy_timeout(handle, 0)
         sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         sqlite3_busy_timeout(handle, Self.patience)
+    }
+
+    /// Puts everything into the one file and takes `-wal` and `-shm` away, which works only while nobody else has the file
+    /// open (https://sqlite.org/wal.html#avoiding_excessively_large_wal_files, "exclusive").
+    ///
+    /// - Throws: SQLITE_BUSY where somebody has; nothing has changed then.
+    func leaveWriteAheadLog() throws(SQLiteFailure) {
+        var keeps: Int32 = 0
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+        do throws(SQLiteFailure) {
+            guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
+                throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
+            }
+        } catch {
+            keepWriteAheadLog()
+            throw error
+        }
     }
 
     /// Gives the page cache's unused memory back.

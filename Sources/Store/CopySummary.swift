@@ -6,6 +6,10 @@ public struct CopySummary: Sendable, Equatable {
     public var dialect: Dialect?
     public var accountID: String?
     public var accountName: String?
+    /// Whom the login token named when the account was bound.
+    public var accountSubject: String?
+    /// When the copy was bound to server and account.
+    public var boundAt: Timestamp?
     /// New items are complete as of this time (T1): the last head read that reached what was already here.
     public var newAsOf: Timestamp?
     /// Edits and deletions are complete as of this time (T2): the start of the oldest read that still counts; `nil` while

@@ -3,8 +3,9 @@ public import PRSNLCore
 extension Store {
     /// Binds the file to a server, its dialect, and an account. Once: a bound file refuses another binding.
     ///
+    /// - Parameter now: the time that a new binding is noted with.
     /// - Throws: `server_changed`, `account_changed`.
-    public func bind(_ new: Binding) throws(UserFacingError) {
+    public func bind(_ new: Binding, at now: Timestamp = TimeSource.system.now()) throws(UserFacingError) {
         if let url = binding.serverURL, url != new.serverURL {
             throw UserFacingError(
                 .serverChanged, "This copy is of \(url), not of \(new.serverURL ?? "another server").",
@@ -24,9 +25,12 @@ extension Store {
         guard binding != new else { return }
         try write { connection throws(SQLiteFailure) in
             try connection.prepare(
-                "UPDATE copy SET server_url = ?, dialect = ?, account_id = ?, account_name = ?, account_subject = ?"
+                """
+                UPDATE copy SET server_url = ?, dialect = ?, account_id = ?, account_name = ?, account_subject = ?,
+                    bound_at = coalesce(bound_at, ?)
+                """
             ).bind(new.serverURL).bind(new.dialect?.rawValue).bind(new.accountID).bind(new.accountName)
-                .bind(new.accountSubject).run()
+                .bind(new.accountSubject).bind(now).run()
         }
         binding = new
     }

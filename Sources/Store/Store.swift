@@ -162,12 +162,22 @@ public actor Store {
         } catch {
             log(.warning, .store, "closing \(path): \(error.message); the next start will check the file")
         }
-        statements = nil  // before the connection, which they use
-        connection.forgetStatements()
+        letGoOfStatements()
         connection.checkpoint()
-        self.connection = nil
-        lock = nil
+        letGoOfFile()
+        unlock()
     }
+
+    /// Before anything that the connection can do only while nothing else uses it.
+    func letGoOfStatements() {
+        statements = nil  // before the connection, which they use
+        connection?.forgetStatements()
+    }
+
+    /// The lock stays.
+    func letGoOfFile() { connection = nil }
+
+    func unlock() { lock = nil }
 
     /// Gives back the memory that a long pull left in SQLite's cache.
     public func releaseMemory() {
@@ -220,8 +230,9 @@ public actor Store {
     }
 
     /// - Throws: `database_replaced`.
-    func checkIdentity() throws(UserFacingError) {
+    func checkIdentity(ofLog: Bool = true) throws(UserFacingError) {
         try identity.check(path: path)
+        guard ofLog else { return }
         do {
             try logIdentity.check(path: path + "-wal")
         } catch {

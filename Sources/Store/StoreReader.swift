@@ -6,15 +6,20 @@ public final class StoreReader {
     let path: String
     let connection: Connection
 
+    /// - Parameter leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
-    public init(path: String) throws(UserFacingError) {
+    public init(path: String, leavingNoTrace: Bool = false) throws(UserFacingError) {
         self.path = path
         guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
+        let owner = try FolderOwner.begin(path: path)
+        defer { owner.end() }
         do {
-            connection = try Connection(path: path, mode: .readOnly)
+            // What a log holds is a part of the database; without one, the database is all there is.
+            let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
+            connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
             let header = DatabaseHeader(
                 applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
                 userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))
@@ -65,6 +70,19 @@ public final class StoreReader {
         }
     }
 
+    /// The newest error of these codes that nothing has succeeded since.
+    public func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
+            while try rows.step() {
+                guard let code = rows.text(0).flatMap(ErrorCode.init), codes.contains(code) else { continue }
+                return UserFacingError(code, rows.text(1) ?? "")
+            }
+            return nil
+        }
+    }
+
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
     /// Reads the whole file.
     public func damage() throws(UserFacingError) -> [String] {
@@ -103,7 +121,8 @@ extension CopySummary {
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
                 waiting, unknown, parked,
-                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
+                account_subject, bound_at
             FROM copy
             """)
         if try row.step() {
@@ -120,6 +139,8 @@ extension CopySummary {
             unknown = row.int(10)
             parked = row.int(11)
             oldestWaiting = row.timestamp(12)
+            accountSubject = row.text(13)
+            boundAt = row.timestamp(14)
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }

@@ -58,6 +58,8 @@ final class Replayer: Sendable {
         var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
         /// When a person was last listened to (uptime).
         var urgedAt: Duration?
+        /// What was shown to the server then.
+        var urgedWith = Credentials.none
         /// An entry is `sending` in the file and nothing is under way.
         var hasStray = false
         /// Nothing is sent before this (uptime), unless a person asks.
@@ -187,8 +189,11 @@ final class Replayer: Sendable {
     /// A person wants it tried now. Who wants that again and again is heard now and then.
     private func listen(_ memory: inout Memory) {
         let uptime = time.uptime()
-        if let last = memory.urgedAt, uptime - last < Store.retryPause { return }
+        let credentials = client.credentials
+        // Other credentials are another question: a login that follows a logout is not to wait for what that was answered.
+        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith { return }
         memory.urgedAt = uptime
+        memory.urgedWith = credentials
         memory.pausedUntil = .zero
         memory.slowedUntil = [:]
         memory.proof = nil

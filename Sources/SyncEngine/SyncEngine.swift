@@ -186,9 +186,12 @@ public final class SyncEngine: Sendable {
         writesAccepted(byHand: true)
     }
 
-    /// The client has other credentials: what was refused is tried again at once.
+    /// The client has other credentials: what was refused is tried again at once, and whose timeline it is now is found out.
     public func credentialsChanged() {
-        shared.withLock { $0.isReloaded = true }
+        shared.withLock { shared in
+            shared.isReloaded = true
+            shared.wantsHead = true
+        }
         wakeup.signal()
         writesAccepted(byHand: true)
     }

@@ -10,40 +10,42 @@ struct CommandContext {
     let isFileGiven: Bool
     let format: OutputFormat
     let errorStyle: TextStyle
+    let environment: ProcessEnvironment
+    /// Of `--config` or `--instance`.
+    let configurationFile: String?
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
             self.init(
                 ClientPaths(
                     controlSocket: environment.absolute(socket), database: environment.absolute(database)),
-                isFileGiven: false, arguments, environment)
+                isFileGiven: false, file: try Self.configurationFile(arguments), arguments, environment)
             return
         }
         let file = try Self.configurationFile(arguments)
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try LoadedConfiguration.load(
-                file: file, environment: environment, skippingUnreadable: true)
-        } catch {
-            throw error.userFacing
-        }
-        self.init(arguments, environment, loaded)
+        let loaded = try Self.load(file, environment)
+        self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
 
     /// With a configuration that was read before, as far as that went.
-    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration) {
+    init(
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?
+    ) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
         var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
-        self.init(paths, isFileGiven: database != nil && socket == nil, arguments, environment)
+        self.init(paths, isFileGiven: database != nil && socket == nil, file: file, arguments, environment)
     }
 
     private init(
-        _ paths: ClientPaths, isFileGiven: Bool, _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+        _ paths: ClientPaths, isFileGiven: Bool, file: String?, _ arguments: ParsedArguments,
+        _ environment: ProcessEnvironment
     ) {
+        self.environment = environment
+        configurationFile = file
         self.paths = paths
         self.isFileGiven = isFileGiven
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
@@ -66,6 +68,21 @@ struct CommandContext {
         return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
+    /// All settings, for commands that do something in the daemon's place.
+    func configuration() throws(UserFacingError) -> LoadedConfiguration {
+        try Self.load(configurationFile, environment)
+    }
+
+    private static func load(
+        _ file: String?, _ environment: ProcessEnvironment
+    ) throws(UserFacingError) -> LoadedConfiguration {
+        do throws(ConfigurationFailure) {
+            return try LoadedConfiguration.load(file: file, environment: environment, skippingUnreadable: true)
+        } catch {
+            throw error.userFacing
+        }
+    }
+
     /// Talk, as against data.
     func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(text))\n") }
 
@@ -81,11 +98,13 @@ struct CommandContext {
     }
 
     /// Asks the daemon something that the file knows too, and waits for its one answer; `nil` where the file is to answer.
-    func ask(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+    func ask(
+        _ request: ControlRequest, timeout: Duration = .seconds(10)
+    ) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             try client.send(request)
-            let reply = try client.receive()
+            let reply = try client.receive(timeout: timeout)
             if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) { return nil }
             return reply
         } catch {
@@ -97,6 +116,48 @@ struct CommandContext {
     /// The file can answer where the daemon does not: also where it serves others, or not this user.
     private static func leavesToFile(_ code: ErrorCode) -> Bool {
         code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
+    }
+
+    /// Asks the daemon to change something, and waits for its one answer; `nil` where none runs that works on our file.
+    /// Nothing falls back to the file here that the daemon has refused.
+    ///
+    /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
+    func askToChange(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: paths.controlSocket)
+            if isFileGiven {
+                try client.send(.status)
+                let reply = try client.receive()
+                guard case .status(let report) = reply else { throw reply.unexpected() }
+                guard Self.isSameFile(report.file.path, paths.database) else { return nil }
+            }
+            try client.send(request)
+            let reply: ControlReply
+            do throws(UserFacingError) {
+                reply = try client.receive(timeout: .seconds(60))
+            } catch {
+                // It was asked: what it did, the next question tells.
+                throw error.code == .daemonNotRunning
+                    ? UserFacingError(
+                        .daemonBusy, "The daemon ended before it answered.",
+                        recoverySuggestion: "Look what it has done: `prsnlctl account`.",
+                        nextCommand: "prsnlctl account")
+                    : error
+            }
+            if case .error(let report) = reply { throw report.userFacing }
+            return reply
+        } catch {
+            if error.code == .daemonNotRunning { return nil }
+            guard error.code == .controlRefused, geteuid() != 0 else { throw error }
+            throw UserFacingError(
+                error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
+                recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+        }
+    }
+
+    /// This very command, as root.
+    static func sudo() -> String {
+        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
     }
 
     /// Whether both paths lead to one file.

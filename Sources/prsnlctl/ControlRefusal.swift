@@ -15,7 +15,7 @@ extension UserFacingError {
         }
         return UserFacingError(
             code, message, consequence: consequence, recoverySuggestion: suggestion,
-            nextCommand: ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst()), cause: cause)
+            nextCommand: CommandContext.sudo(), cause: cause)
     }
 
     private static var userName: String {

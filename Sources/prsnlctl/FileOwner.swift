@@ -9,30 +9,66 @@ enum FileOwner {
     ///
     /// - Throws: `no_database` where there is no file, so that a misspelt path does not swallow writes; `not_owner` for
     ///   any other user.
-    static func become(ownerOf database: String) throws(UserFacingError) {
+    static func become(
+        ownerOf database: String, consequence: String = "Nothing was queued."
+    ) throws(UserFacingError) {
         var file = stat()
         guard stat(database, &file) == 0 else {
-            if errno == EACCES { throw notOwner(nil, database) }
+            if errno == EACCES { throw notOwner(nil, database, consequence) }
             throw UserFacingError(
-                .noDatabase, "No daemon runs, and there is no copy yet at \(database).",
-                consequence: "Nothing was queued.")
+                .noDatabase, "No daemon runs, and there is no copy yet at \(database).", consequence: consequence)
         }
+        try become(folderOf: database, consequence)
+    }
+
+    /// The same for what stands beside a database that need not be there yet. The folder is made where it is missing.
+    /// Whoever may not is told to be root, who may also write the configuration.
+    ///
+    /// - Throws: `not_owner`.
+    static func become(
+        ownerOfFolderOf database: String, consequence: String = "Nobody was logged in."
+    ) throws(UserFacingError) {
+        let folder = Folder.containing(database)
+        if access(folder, F_OK) != 0, errno == ENOENT, let reason = Folder.make(folder) {
+            throw UserFacingError(
+                .notOwner, "The folder \(folder) for the login cannot be made: \(reason).", consequence: consequence,
+                recoverySuggestion: "Give the command as root.", nextCommand: CommandContext.sudo())
+        }
+        do throws(UserFacingError) {
+            try become(folderOf: database, consequence)
+        } catch {
+            throw UserFacingError(
+                error.code, error.message, consequence: error.consequence,
+                recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo()
+            )
+        }
+    }
+
+    /// Root is root again.
+    static func returnToSelf() {
+        // Only what was changed by `become`, and with the rights that a root process keeps in its saved ids.
+        guard geteuid() != getuid(), getuid() == 0 else { return }
+        seteuid(getuid())
+        setegid(getgid())
+    }
+
+    private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
         var folder = stat()
-        guard stat(Folder.containing(database), &folder) == 0 else { throw notOwner(nil, database) }
+        guard stat(Folder.containing(database), &folder) == 0 else { throw notOwner(nil, database, consequence) }
         let user = geteuid()
         if user == folder.st_uid { return }
-        guard user == 0 else { throw notOwner(folder.st_uid, database) }
+        guard user == 0 else { throw notOwner(folder.st_uid, database, consequence) }
         // The groups first: afterwards there is no right to. setgroups(2): no other group's rights are kept.
         var group = folder.st_gid
         guard setgroups(1, &group) == 0, setegid(folder.st_gid) == 0, seteuid(folder.st_uid) == 0 else {
             throw UserFacingError(
                 .notOwner,
                 "Root could not become \(name(folder.st_uid)), who owns \(database): \(String(cString: strerror(errno))).",
-                consequence: "Nothing was queued.")
+                consequence: consequence)
         }
     }
 
-    private static func notOwner(_ owner: uid_t?, _ database: String) -> UserFacingError {
+    private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
         // Whoever may not even see who owns it lets root find out.
         let user = owner.map { ["-u", name($0)] } ?? []
         let command = ShellText.command("sudo", user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
@@ -40,7 +76,7 @@ enum FileOwner {
             .notOwner,
             "The daemon is not running, and \(database) belongs to \(owner.map(name) ?? "another user"), not to "
                 + "\(name(geteuid())).",
-            consequence: "Nothing was queued.",
+            consequence: consequence,
             recoverySuggestion: "Start the daemon, or give the command as that user.", nextCommand: command)
     }
 

@@ -39,6 +39,10 @@ enum Prsnlctl {
             case "queue drop": return try QueueDropCommand.run(context, parsed)
             case "retry-queue": return try RetryQueueCommand.run(context, parsed)
             case "errors": return try ErrorsCommand.run(context, parsed)
+            case "login": return try LoginCommand.run(context, parsed)
+            case "logout": return try LogoutCommand.run(context)
+            case "whoami": return try WhoamiCommand.run(context)
+            case "account": return try AccountCommand.run(context, parsed)
             default: throw UserFacingError(.usage, "a command is missing.")
             }
         } catch {

@@ -15,6 +15,13 @@ struct Daemon {
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
     private let groupRight = GroupRight()
+    /// A new copy that a person has asked for.
+    private let newCopies = AsyncStream<NewCopy>.makeStream()
+
+    private enum End: Sendable {
+        case exit(ExitCode)
+        case newCopy(NewCopy)
+    }
 
     /// Returns when it was told to stop.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
@@ -47,20 +54,29 @@ struct Daemon {
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        let code = await daemon.serve(setup.signals, engine, supervisor)
-        supervisor.stopping()
-        control.stop()
-        engine.cancel()
-        await engine.value
-        await parts.stop()
-        log(.notice, .daemon, "stopped")
-        return code
+        switch await daemon.serve(setup.signals, engine, supervisor) {
+        case .exit(let code):
+            supervisor.stopping()
+            control.stop()
+            engine.cancel()
+            await engine.value
+            await parts.stop()
+            log(.notice, .daemon, "stopped")
+            return code
+        case .newCopy(let order):
+            engine.cancel()
+            await engine.value
+            await order.perform(parts, log: log)
+            control.stop()
+            await parts.stop()
+            throw UserFacingError(.storeBug, "The daemon could not start again: \(NewCopy.startAgain()).")
+        }
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
         let handler = RequestHandler(
-            engine: parts.engine, store: parts.store, client: parts.client, database: loaded.configuration.database,
-            startedAt: startedAt, time: parts.time)
+            parts: parts, database: loaded.configuration.database, startedAt: startedAt,
+            begin: { [newCopies] in newCopies.continuation.yield($0) })
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
             path: loaded.configuration.controlSocket, groupRight: groupRight, log: log
@@ -72,12 +88,13 @@ struct Daemon {
     private enum Event: Sendable {
         case signal(Int32)
         case engineEnded
+        case newCopy(NewCopy)
     }
 
     /// Until it is to stop.
     private mutating func serve(
         _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
-    ) async -> ExitCode {
+    ) async -> End {
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let forward = Task {
             for await signal in signals.stream { continuation.yield(.signal(signal)) }
@@ -86,9 +103,13 @@ struct Daemon {
             await engine.value
             continuation.yield(.engineEnded)
         }
+        let orders = Task { [newCopies] in
+            for await order in newCopies.stream { continuation.yield(.newCopy(order)) }
+        }
         defer {
             forward.cancel()
             watch.cancel()
+            orders.cancel()
         }
         for await event in events {
             switch event {
@@ -98,14 +119,15 @@ struct Daemon {
                 supervisor.reloaded()
             case .signal(let number):
                 log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
-                return .fine
+                return .exit(.fine)
+            case .newCopy(let order): return .newCopy(order)
             case .engineEnded:
                 // It promises to return only when it is told to.
                 log(.error, .daemon, "the sync engine ended by itself; please report this with the log")
-                return .error
+                return .exit(.error)
             }
         }
-        return .error
+        return .exit(.error)
     }
 
     /// Reads the configuration again. One that is wrong changes nothing.

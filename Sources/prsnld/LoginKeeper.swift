@@ -111,7 +111,8 @@ struct LoginKeeper: Sendable {
         }
         client.reconsiderLogin()
         let hasLogin = try storage.readAgain(for: server) { login in
-            use(login.map { .login($0.pair) } ?? .none, "the stored login has changed, and is used from now on")
+            guard let login else { return }
+            use(.login(login.pair), "the stored login has changed, and is used from now on")
         }
         source.value.withLock { $0 = hasLogin ? .login : .none }
         if !hasLogin { use(.none, "there are no credentials any more") }

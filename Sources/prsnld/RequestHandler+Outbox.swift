@@ -31,6 +31,7 @@ extension ControlRequest {
         case .retry(_, _, let dryRun): dryRun ? nil : true
         case .drop(_, _, let dryRun): dryRun ? nil : false
         case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
+        case .loginCheck, .login, .logout, .whoami, .account: nil
         }
     }
 }

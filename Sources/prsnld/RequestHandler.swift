@@ -13,9 +13,14 @@ final class RequestHandler: Sendable {
     /// For probes that people ask for.
     let client: PRSNLClient
     let database: String
+    let login: LoginKeeper
+    /// Hands a new copy over to the daemon, which has to stop everything first.
+    let begin: @Sendable (NewCopy) -> Void
     let startedAt: Timestamp
     let time: TimeSource
 
+    /// A new copy is on its way: what would be written now would be set aside with the old one.
+    let isEnding = Atomic(false)
     /// Pulls that were asked for and have not ended.
     private let asked = Mutex(0)
 
@@ -26,18 +31,21 @@ final class RequestHandler: Sendable {
     private static let progressInterval: Duration = .milliseconds(200)
 
     init(
-        engine: SyncEngine, store: Store, client: PRSNLClient, database: String, startedAt: Timestamp, time: TimeSource
+        parts: RunningParts, database: String, startedAt: Timestamp, begin: @escaping @Sendable (NewCopy) -> Void
     ) {
-        self.client = client
-        self.engine = engine
-        self.store = store
+        client = parts.client
+        engine = parts.engine
+        store = parts.store
+        login = parts.login
+        time = parts.time
         self.database = database
         self.startedAt = startedAt
-        self.time = time
+        self.begin = begin
     }
 
     func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
         do throws(UserFacingError) {
+            try refuseWhileEnding(request)
             switch request {
             case .status: conversation.send(.status(try status()))
             case .history:
@@ -53,6 +61,7 @@ final class RequestHandler: Sendable {
                 conversation.send(.errors(try ErrorsReport(path: database, source: .daemon, now: time.now())))
             case .write, .queue, .entry, .retry, .drop, .wait, .errors(clear: true):
                 try await answerOutbox(request, conversation)
+            case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)
             }
         } catch {
             conversation.send(.error(ErrorReport(error)))

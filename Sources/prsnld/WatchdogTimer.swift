@@ -6,12 +6,13 @@ import PRSNLCore
 ///
 /// CLOCK_MONOTONIC, as systemd's own: time in suspend does not count. An execv(2) removes it.
 final class WatchdogTimer: Sendable {
-    private nonisolated(unsafe) let timer: timer_t
+    /// The kernel's number for it, as a pointer: the first one is 0, which Swift takes for none.
+    private nonisolated(unsafe) let timer: timer_t?
 
     /// - Throws: `control_socket_failed`: the kernel has no memory for a timer.
     init() throws(UserFacingError) {
         var timer: timer_t?
-        guard timer_create(CLOCK_MONOTONIC, nil, &timer) == 0, let timer else {
+        guard timer_create(CLOCK_MONOTONIC, nil, &timer) == 0 else {
             throw UserFacingError(.controlSocketFailed, "timer_create: \(String(cString: strerror(errno))).")
         }
         self.timer = timer

@@ -42,7 +42,7 @@ def needs_networks(what, must):
 
 
 @contextlib.contextmanager
-def joined(bench, **keys):
+def joined(bench, environment=None, **keys):
     """A daemon that is online and idle, and its server, in networks of their own. `keys`: of its configuration."""
     directory = bench.fresh()
     with contextlib.ExitStack() as stack:
@@ -53,6 +53,7 @@ def joined(bench, **keys):
         setting = tour.Setting(
             directory, server.url, server.token_file, network=between.near, allow_insecure_http="yes", proxy="none",
             **keys)
+        setting.environment = environment or {}
         daemon = stack.enter_context(setting.daemon())
         wait_until(lambda: setting.live() == COPY and is_idle(setting), "the end of the pull", 60)
         yield between, server, setting, daemon
@@ -353,29 +354,57 @@ class Stretch:
         return counts
 
 
+class Systemd:
+    """What listens to a daemon as systemd does (sd_notify(3)), and has it fed a watchdog."""
+
+    def __init__(self, directory):
+        self.path = os.path.join(directory, "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.socket.bind(self.path)
+
+    def environment(self, seconds):
+        return {"NOTIFY_SOCKET": self.path, "WATCHDOG_USEC": str(int(seconds * 1_000_000))}
+
+    def heard(self):
+        """The lines since the last time."""
+        lines = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                lines += self.socket.recv(4096).decode().split("\n")
+        return lines
+
+
 def quiet(bench):
     """The same minute of three daemons that are online and have nothing to do: one that is left alone, one that polls every
-    20 s, and one that strace(1) looks at, each stop of which would count as a wake-up."""
+    20 s, and one that strace(1) looks at, each stop of which would count as a wake-up. All are watched by a systemd, with
+    the unit's WatchdogSec=; for the second it is so short that each poll feeds the watchdog, as each does in earnest."""
     what, must = "online and idle for 60 s, polls included", "0 probes, 0 netlink dumps, ≤ 1 wake-up"
     if row := needs_networks(what, must):
         return row
+    systemds = [Systemd(bench.fresh()) for _ in range(3)]
     with contextlib.ExitStack() as stack:
         alone, polling, watched = (
-            stack.enter_context(joined(bench, **keys)) for keys in ({}, {"poll_interval": "20s"}, {}))
+            stack.enter_context(joined(bench, environment=systemd.environment(seconds), **keys))
+            for systemd, seconds, keys in zip(systemds, (1_200, 200, 1_200), ({}, {"poll_interval": "20s"}, {})))
         trace = Trace(bench.fresh(), watched[3])
         stack.enter_context(trace.child)
         # What the pull and the question for the status left behind, kept-alive connections too, is over within ten seconds.
         wait_until(lambda mark=time.monotonic() + 12: time.monotonic() > mark, "twelve quiet seconds")
         idle, polls, seen = (Stretch(daemon, server) for _, server, _, daemon in (alone, polling, watched))
         calls, dumps = len(trace.lines()), trace.dumps()
+        for systemd in systemds:
+            systemd.heard()
         wait_until(lambda mark=time.monotonic() + 60: polls.sample() or time.monotonic() > mark, "the minute", 70, 0.1)
         woken, probes = idle.woken(), sum(idle.asked().values()) + sum(seen.asked().values())
         per_poll, asked = polls.woken(), polls.asked()
         calls, dumps = len(trace.lines()) - calls, trace.dumps() - dumps
         trace.prove(watched[0])
+        meals = systemds[1].heard().count("WATCHDOG=1")
     count = asked.pop("GET /api/timeline", 0)
     if count == 0:
         raise Failed("no poll fell into the minute")
+    if meals == 0:
+        raise Failed("no poll fed the watchdog")
     probes += sum(asked.values())
     # What wakes up in the minute anyway is counted with the polls too: never too few.
     each = sum(per_poll.values()) / count
@@ -387,7 +416,7 @@ def quiet(bench):
         f"switches of threads {whole:.1f}, without a poll {sum(woken.values())}" + "".join(f", {name} {times}×" for name, times in woken.items())
         + f"; a poll every {POLL_MINUTES} min costs {each:.1f}: "
         + ", ".join(f"{name} {times / count:.1f}×" for name, times in sorted(per_poll.items()))
-        + f"; {calls} calls of the network's kind",
+        + f"; {calls} calls of the network's kind; {meals} of {count} polls fed the watchdog",
         probes == 0 and dumps == 0 and rests <= 1 and sum(woken.values()) <= 1)]
 
 

@@ -4,13 +4,13 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 from statistics import median
 
 import tour
 from measure import wake_ups
+from networks import Systemd
 from rows import ITEMS, Row, is_idle
 from tour import Failed, wait_until
 
@@ -19,36 +19,6 @@ STOPS = int(os.environ.get("STOPS") or 20)
 # Polls and watchdog of a quiet day, in a minute instead of an hour: their ratio is what counts.
 SHORTER = 60
 QUIET_POLL_MINUTES = 15
-
-
-class Manager:
-    """What systemd is to the daemon: a datagram socket that hears sd_notify(3)."""
-
-    def __init__(self, directory):
-        # Short, because sun_path is.
-        self.path = os.path.join(os.path.relpath(directory), "notify")
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.socket.setblocking(False)
-        self.lines = []
-
-    def hear(self):
-        """Everything that was said so far, a line of each datagram after the other."""
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self.lines += self.socket.recv(4096).decode().splitlines()
-        return self.lines
-
-    def count(self, line):
-        return sum(1 for heard in self.hear() if heard == line)
-
-    def close(self):
-        self.socket.close()
-        os.unlink(self.path)
-
-    def environment(self, watchdog_seconds):
-        return {**tour.clean_environment(), "NOTIFY_SOCKET": os.path.abspath(self.path),
-                "WATCHDOG_USEC": str(int(watchdog_seconds * 1e6))}
 
 
 def watchdog_seconds():
@@ -84,19 +54,19 @@ def stop(bench):
     took, ready = [], []
     for _ in range(STOPS):
         directory = bench.fresh()
-        setting, manager = tour.Setting(directory, server.url, server.token_file), Manager(directory)
-        with contextlib.closing(manager), setting.daemon(env=manager.environment(3600)) as daemon:
+        setting, systemd = tour.Setting(directory, server.url, server.token_file), Systemd(directory)
+        setting.environment = systemd.environment(3600)
+        with setting.daemon() as daemon:
             wait_until(lambda: setting.live() > 1_000, "the pull", 60, 0.002)
             code, seconds = daemon.end()
             if code != 0:
                 raise Failed(f"the daemon ended with {code}\n{daemon.last_words()}")
             took.append(seconds * 1e3)
-            if manager.count("STOPPING=1") != 1:
+            if "STOPPING=1" not in systemd.heard():
                 raise Failed("the daemon did not say that it stops")
         begin = time.monotonic()
-        manager = Manager(directory)
-        with contextlib.closing(manager), setting.daemon(env=manager.environment(3600)):
-            wait_until(lambda: manager.count("READY=1"), "READY=1", 30, 0.0005)
+        with setting.daemon():
+            wait_until(lambda: "READY=1" in systemd.heard(), "READY=1", 30, 0.0005)
             ready.append((time.monotonic() - begin) * 1e3)
     return [Row(
         f"SIGTERM in the midst of a pull → the process has ended, {STOPS} times",
@@ -113,14 +83,14 @@ def watched(bench):
     with contextlib.ExitStack() as stack:
         directories = [bench.fresh(), bench.fresh()]
         settings = [tour.Setting(each, server.url, server.token_file, poll_interval=poll) for each in directories]
-        manager = stack.enter_context(contextlib.closing(Manager(directories[0])))
-        daemons = [
-            stack.enter_context(settings[0].daemon(env=manager.environment(seconds))),
-            stack.enter_context(settings[1].daemon())]
+        systemd = Systemd(directories[0])
+        settings[0].environment = systemd.environment(seconds)
+        daemons = [stack.enter_context(setting.daemon()) for setting in settings]
         for setting in settings:
             wait_until(lambda setting=setting: setting.live() == items and is_idle(setting), "the end of the pull", 60)
         wait_until(lambda mark=time.monotonic() + 5: time.monotonic() > mark, "five quiet seconds")
-        fed, last = manager.count("WATCHDOG=1"), [wake_ups(each.pid) for each in daemons]
+        systemd.heard()
+        last = [wake_ups(each.pid) for each in daemons]
         begun, rests, awake = [dict(each) for each in last], [0, 0], [False, False]
 
         def sample():
@@ -130,7 +100,7 @@ def watched(bench):
                 awake[index], last[index] = now != last[index], now
 
         wait_until(lambda mark=time.monotonic() + 90: sample() or time.monotonic() > mark, "90 s", 100, 0.1)
-        fed = manager.count("WATCHDOG=1") - fed
+        fed = systemd.heard().count("WATCHDOG=1")
         switches = [sum(now.values()) - sum(before.values()) for now, before in zip(last, begun)]
         alive = all(daemon.is_running for daemon in daemons)
     needed = int(90 / seconds)

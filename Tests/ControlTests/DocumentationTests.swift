@@ -68,6 +68,11 @@ import Testing
             ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
             ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
             ("### errors", try JSONOutput.pretty(Samples.errors), ["schema_version"]),
+            ("### login", try JSONOutput.pretty(Samples.login), ["schema_version"]),
+            ("### logout", try JSONOutput.pretty(Samples.logout), ["schema_version"]),
+            ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),
+            ("### account", try JSONOutput.pretty(Samples.setAside), ["schema_version"]),
+            ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
             ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
         ]
         for (heading, json, skipped) in samples {
@@ -81,6 +86,7 @@ import Testing
                 // Objects that are described in one place for all, or where they stand.
                 ![
                     "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.", "error.", "problem.",
+                    "change.",
                     "copy.gaps[].", "writes[].error.",
                     "refusals[].error.",
                     "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",

@@ -66,7 +66,9 @@ import Testing
             .queue(Samples.queue), .entry(Samples.shown), .retry(Samples.retried), .drop(Samples.dropped),
             .ping(Samples.ping), .net(Samples.net), .netChange(Samples.netChange),
             .errors(Samples.errors), .errors(Samples.forgotten),
-            .error(ErrorReport(Samples.problem)),
+            .loginReady(LoginReadiness(server: "https://prsnl.example.org")), .login(Samples.login),
+            .login(Samples.firstLogin), .logout(Samples.logout), .whoami(Samples.whoami), .account(Samples.account),
+            .account(Samples.setAside), .error(ErrorReport(Samples.problem)),
         ]
         for reply in replies {
             #expect(try JSONOutput.decode(ControlReply.self, from: try JSONOutput.line(reply)) == reply)

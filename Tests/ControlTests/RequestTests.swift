@@ -21,6 +21,8 @@ import Testing
         .retry([1, 2], parked: false, dryRun: true), .drop([3], withDependents: true, dryRun: true),
         .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil), .ping, .net(watch: true),
         .net(watch: false), .errors(clear: true), .errors(clear: false),
+        .loginCheck, .login(Samples.handover), .logout, .whoami,
+        .account(acceptNew: false, dryRun: false), .account(acceptNew: true, dryRun: true),
     ])
     func requestsSurviveTheWire(request: ControlRequest) throws {
         #expect(try ControlRequest(line: request.line) == request)

@@ -67,6 +67,7 @@ extension Samples {
         report.status = 200
         report.failedPhase = "answer"
         report.error = ErrorReport(problem)
+        report.clockOffset = -1.5
         return report
     }
 }

@@ -43,7 +43,7 @@ import Testing
         try fixture.configure("pol_interval = 5m\npage_size = 0")
         for arguments in [["--check-config"], ["--once"], []] {
             let ended = try await fixture.run(arguments)
-            #expect(ended.exit == .status(1))
+            #expect(ended.exit == .status(78))
             #expect(ended.stderr.contains("prsnld.conf:5: pol_interval is not a known key"))
             #expect(ended.stderr.contains("prsnld.conf:6: page_size is out of range"))
         }
@@ -55,7 +55,7 @@ import Testing
         try TestFile.write("not-a-real-key", to: fixture.folder.file("key"), mode: 0o644)
         for arguments in [["--check-config"], ["--once"], []] {
             let ended = try await fixture.run(arguments)
-            #expect(ended.exit == .status(1))
+            #expect(ended.exit == .status(78))
             #expect(ended.stderr.contains("can be read or changed by others"))
             #expect(ended.stderr.contains("  next: chmod 600 \(fixture.folder.file("key"))\n"))
             #expect(!ended.stderr.contains("not-a-real-key"))
@@ -67,7 +67,7 @@ import Testing
         let fixture = try DaemonFixture()
         try TestFile.write("database = \(fixture.database)\n", to: fixture.configuration)
         let ended = try await fixture.run()
-        #expect(ended.exit == .status(1))
+        #expect(ended.exit == .status(78))
         #expect(ended.stderr.contains("No server is configured."))
     }
 

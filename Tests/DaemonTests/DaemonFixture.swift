@@ -69,7 +69,7 @@ final class DaemonFixture: Sendable {
     }
 
     /// Whether somebody answers at the socket, which a killed daemon leaves behind.
-    private var isListening: Bool {
+    var isListening: Bool {
         do throws(UserFacingError) {
             _ = try ControlClient(path: socket)
             return true

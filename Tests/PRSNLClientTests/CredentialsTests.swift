@@ -32,6 +32,16 @@ struct CredentialsTests {
         }
     }
 
+    @Test func noPrintingOfCredentialsShowsThem() throws {
+        let pair = try #require(TokenPair(access: "fake-secret-a", refresh: "fake-secret-r"))
+        for credentials in [Credentials.apiKey("fake-secret-k"), .loginToken("fake-secret-t"), .login(pair)] {
+            let configuration = ClientConfiguration(serverURL: "https://prsnl.example.org", credentials: credentials)
+            var text = "\(credentials) \(String(reflecting: credentials)) \(configuration)"
+            dump(configuration, to: &text)
+            #expect(!text.contains("fake-secret"), "\(text)")
+        }
+    }
+
     private func keyServer(accepts header: String) throws -> ScriptedServer {
         try ScriptedServer { request in
             request.headers[header] != nil ? .json(#"{"id":"a"}"#) : .json(#"{"error":"no"}"#, status: 401)

@@ -52,6 +52,26 @@ import Testing
         fixture.expectCleanWire()
     }
 
+    @Test func aPortalsClockSaysNothingAboutTheToken() async throws {
+        let fixture = try LoginFixture()
+        let portal = Fault.answer(
+            status: 200, headers: ["content-type": "text/html", "date": "Thu, 01 Jan 2015 00:00:00 GMT"],
+            body: "<html>welcome</html>")
+        // Nobody knows the server's time yet, and the portal's is not believed.
+        fixture.age(by: .seconds(3_600))
+        fixture.server.script(portal, on: .health)
+        #expect(await apiError { () async throws(APIError) in try await fixture.read() }?.code == .portal)
+        #expect(fixture.server.requests(.timeline).isEmpty)
+        try await fixture.read()
+        // Nor later on.
+        fixture.server.script(portal, on: .timeline)
+        #expect(await apiError { () async throws(APIError) in try await fixture.read() }?.code == .portal)
+        fixture.age(by: .seconds(1_799))
+        try await fixture.read()
+        #expect(fixture.renewals == 2)
+        fixture.expectCleanWire()
+    }
+
     @Test func manyLivesLongTheWireStaysClean() async throws {
         let fixture = try LoginFixture()
         for _ in 0..<200 {

@@ -13,6 +13,16 @@ struct WireTraceTests {
         #expect(WireTrace.redacted(line) == shown)
     }
 
+    @Test(arguments: [
+        ("HTTP/1.1 401 key fake-key is wrong", "HTTP/1.1 401"), ("HTTP/2 200", "HTTP/2 200"),
+        ("X-Error-Code: fake-key", "X-Error-Code: …"), ("www-authenticate: Bearer fake-key", "www-authenticate: …"),
+        ("Content-Type: application/json", "Content-Type: application/json"),
+        ("Retry-After: 5", "Retry-After: 5"), ("", ""),
+    ])
+    func ofAnAnswerOnlyWhatSaysLittleIsShown(_ line: String, _ shown: String) {
+        #expect(WireTrace.received(line) == shown)
+    }
+
     #if DEBUG
         @Test func theTraceShowsHeadersAndNeitherSecretsNorBodies() async throws {
             let server = try ScriptedServer(always: .json(#"{"title":"A secret thought"}"#))

@@ -1,92 +1,227 @@
 import PRSNLCore
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import Supervision
 
-/// The watchdog with a clock, loops and a timer of the test's own.
-private final class Kennel: Sendable {
-    struct State {
-        var now: Duration = .seconds(1_000)
+@Suite struct WatchdogTests {
+    @Test(
+        arguments: [
+            ([:], nil), (["WATCHDOG_USEC": "20000000"], .seconds(20)),
+            (["WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "17"], .seconds(20)),
+            (["WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "18"], nil),
+            (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-1"], nil), (["WATCHDOG_USEC": "soon"], nil),
+            (["WATCHDOG_USEC": ""], nil),
+        ] as [([String: String], Duration?)])
+    func theIntervalIsSystemdsIfItMeansThisProcess(environment: [String: String], expected: Duration?) {
+        #expect(Watchdog.interval(environment: environment, processID: 17) == expected)
+    }
+
+    @Test func itIsFedWhenSomebodyIsAwakeAndNoTimerRunsOut() {
+        let scene = WatchdogScene()
+        // Polls of a quiet day.
+        for _ in 0..<100 {
+            scene.sleep(900)
+            #expect(scene.watchdog.ride())
+        }
+        #expect(scene.meals.count == 100)
+        #expect(scene.alarms == 0)
+        #expect(scene.complaints.isEmpty)
+    }
+
+    @Test func aLoopThatNeverRestsDoesNotFeedItAllTheTime() {
+        let scene = WatchdogScene()
+        for _ in 0..<7_500 {
+            scene.sleep(1)
+            scene.watchdog.ride()
+        }
+        // Every sixteenth of the interval, which is 75 s.
+        #expect(scene.meals.count == 100)
+    }
+
+    @Test func wherePollsAreRareATimerFeedsIt() {
+        let scene = WatchdogScene()
+        scene.sleep(9_600)
+        #expect(scene.meals == (1...10).map { 960 * $0 })
+        #expect(scene.complaints.isEmpty)
+    }
+
+    @Test func aMealPutsTheTimerOff() {
+        let scene = WatchdogScene()
+        #expect(scene.alarmAt == 960)
+        scene.sleep(500)
+        scene.watchdog.ride()
+        #expect(scene.alarmAt == 500 + 960)
+    }
+
+    @Test(arguments: ["the tasks", "the store"])
+    func aThreadThatDoesNotAnswerStarvesItAndIsNamedBeforeTheTimeIsOver(hung: String) {
+        let scene = WatchdogScene()
+        scene.sleep(300)
+        scene.watchdog.ride()
+        scene.hang(hung)
+        scene.sleep(300)
+        scene.watchdog.ride()
+        scene.sleep(1_080 - 300 - 1)
+        #expect(scene.complaints.isEmpty)
+        scene.sleep(1)
+        #expect(scene.complaints == [[hung]])
+        scene.sleep(119)
+        // systemd ends the process now.
+        #expect(scene.meals == [300])
+        #expect(scene.complaints == [[hung]])
+    }
+
+    @Test func whoeverOthersStandOnIsBlamedAlone() {
+        let scene = WatchdogScene()
+        for loop in scene.names { scene.hang(loop) }
+        scene.heartbeat.wake()
+        scene.sleep(1_199)
+        #expect(scene.complaints == [["the tasks"]])
+        #expect(scene.meals.isEmpty)
+    }
+
+    @Test func aLoopThatDoesNotComeBackInTimeStarvesIt() {
+        let scene = WatchdogScene()
+        scene.heartbeat.rest(atMost: .seconds(600))
+        scene.sleep(599)
+        scene.watchdog.ride()
+        #expect(scene.meals == [599])
+        scene.sleep(1_199)
+        #expect(scene.meals == [599])
+        #expect(scene.complaints == [["the pulls"]])
+    }
+
+    @Test func aLoopThatWorksForLongIsNotHungWhileItGetsOn() {
+        let scene = WatchdogScene()
+        scene.heartbeat.wake()
+        for _ in 0..<1_000 {
+            scene.heartbeat.expect(within: .seconds(60))
+            scene.sleep(60)
+            scene.watchdog.ride()
+        }
+        #expect(scene.meals.count == 500)
+        #expect(scene.complaints.isEmpty)
+    }
+
+    @Test func aRestThatIsEndedEarlyIsNoReasonToWaitForItsEnd() {
+        let scene = WatchdogScene()
+        scene.heartbeat.rest(atMost: .seconds(86_400))
+        scene.heartbeat.wake()
+        scene.sleep(1_199)
+        #expect(scene.complaints == [["the pulls"]])
+    }
+
+    @Test func whatGoesOnByItselfFeedsItAgain() {
+        let scene = WatchdogScene()
+        scene.hang("the store")
+        scene.sleep(1_100)
+        #expect(scene.complaints == [["the store"]])
+        #expect(scene.recoveries == 0)
+        scene.goOn("the store")
+        // The answers to the questions of earlier rounds count for nothing, the last one's does.
+        #expect(scene.meals == [1_100])
+        #expect(scene.recoveries == 1)
+        scene.sleep(960)
+        #expect(scene.meals == [1_100, 2_060])
+        #expect(scene.recoveries == 1)
+    }
+
+    @Test func withoutASystemdThatActsItComplainsOnceAnInterval() {
+        let scene = WatchdogScene()
+        scene.hang("the tasks")
+        scene.sleep(1_080 + 1_200 * 2)
+        #expect(scene.complaints.count == 3)
+    }
+
+    @Test func afterItWasStoppedNothingIsAskedAnyMore() {
+        let scene = WatchdogScene()
+        scene.watchdog.stop()
+        scene.sleep(5_000)
+        #expect(!scene.watchdog.ride())
+        #expect(scene.meals.isEmpty)
+        #expect(scene.complaints.isEmpty)
+        #expect(scene.alarms == 1)
+    }
+}
+
+/// A watchdog of twenty minutes, with a clock, loops and a timer of the test's own.
+private final class WatchdogScene: Sendable {
+    private struct State {
+        var now: Duration = .zero
         var alarmAt: Duration?
+        var alarms = 0
         var meals: [Duration] = []
         var complaints: [[String]] = []
         var recoveries = 0
-        /// Loops that do not answer, and what they have been asked.
         var hung: Set<String> = []
+        /// What those who hang have been asked.
         var unanswered: [String: [@Sendable () -> Void]] = [:]
     }
 
-    static let interval: Duration = .seconds(1_200)
-    let state = Mutex(State())
-    let heartbeat: Heartbeat
-    let names: [String]
-    private let made = Mutex<Watchdog?>(nil)
-    var watchdog: Watchdog { made.withLock { $0! } }
+    /// In an object, so that the watchdog's closures need not hold the scene.
+    private final class Box: Sendable {
+        let value = Mutex(State())
+        var now: Duration { value.withLock(\.now) }
 
-    init(_ names: [String] = ["first", "second"]) {
-        self.names = names
-        let clock = Mutex<(@Sendable () -> Duration)?>(nil)
-        let box = Box(clock)
-        heartbeat = Heartbeat("the pulls", now: { box.now() })
-        box.set { [unowned self] in state.withLock(\.now) }
-        let loops = names.map { name in
-            Watchdog.Loop(name) { [unowned self] answer in
-                let isHung = state.withLock { state in
-                    let isHung = state.hung.contains(name)
-                    if isHung { state.unanswered[name, default: []].append(answer) }
-                    return isHung
-                }
-                if !isHung { answer() }
+        func ask(_ name: String, _ answer: @escaping @Sendable () -> Void) {
+            let isHung = value.withLock { state in
+                guard state.hung.contains(name) else { return false }
+                state.unanswered[name, default: []].append(answer)
+                return true
             }
+            if !isHung { answer() }
         }
-        let watchdog = Watchdog(
-            interval: Self.interval, loops: loops, heartbeats: [heartbeat],
+    }
+
+    let names = ["the tasks", "the store", "the control socket"]
+    let heartbeat: Heartbeat
+    let watchdog: Watchdog
+    private let box: Box
+
+    init() {
+        let box = Box()
+        self.box = box
+        heartbeat = Heartbeat("the pulls", now: { box.now })
+        watchdog = Watchdog(
+            interval: .seconds(1_200), loops: names.map { name in Watchdog.Loop(name) { box.ask(name, $0) } },
+            heartbeats: [heartbeat],
             effects: Watchdog.Effects(
-                feed: { [unowned self] in state.withLock { $0.meals.append($0.now) } },
-                setAlarm: { [unowned self] time in state.withLock { $0.alarmAt = time } },
-                complain: { [unowned self] names in state.withLock { $0.complaints.append(names) } },
-                recover: { [unowned self] in state.withLock { $0.recoveries += 1 } }),
-            now: { [unowned self] in state.withLock(\.now) })
-        made.withLock { $0 = watchdog }
+                feed: { box.value.withLock { $0.meals.append($0.now) } },
+                setAlarm: { time in box.value.withLock { $0.alarmAt = time } },
+                complain: { names in box.value.withLock { $0.complaints.append(names) } },
+                recover: { box.value.withLock { $0.recoveries += 1 } }),
+            now: { box.now })
         watchdog.start()
     }
 
-    func pass(_ seconds: Int) { state.withLock { $0.now += .seconds(seconds) } }
-
     /// Lets time pass, with the alarms that come meanwhile.
     func sleep(_ seconds: Int) {
-        let end = state.withLock(\.now) + .seconds(seconds)
-        while let due = state.withLock(\.alarmAt), due <= end {
-            state.withLock { state in
+        let end = box.now + .seconds(seconds)
+        while let due = box.value.withLock(\.alarmAt), due <= end {
+            box.value.withLock { state in
                 state.now = max(state.now, due)
                 state.alarmAt = nil
+                state.alarms += 1
             }
             watchdog.alarm()
         }
-        state.withLock { $0.now = end }
+        box.value.withLock { $0.now = end }
     }
 
-    func hang(_ name: String) { state.withLock { _ = $0.hung.insert(name) } }
+    func hang(_ name: String) { box.value.withLock { _ = $0.hung.insert(name) } }
 
     func goOn(_ name: String) {
-        let answers = state.withLock { state in
+        let answers = box.value.withLock { state in
             state.hung.remove(name)
-            defer { state.unanswered[name] = nil }
-            return state.unanswered[name] ?? []
+            return state.unanswered.removeValue(forKey: name) ?? []
         }
         for answer in answers { answer() }
     }
 
-    var meals: [Int] { state.withLock { $0.meals.map { Int($0.components.seconds) } } }
-    var complaints: [[String]] { state.withLock(\.complaints) }
-    var alarmAt: Int? { state.withLock { $0.alarmAt.map { Int($0.components.seconds) } } }
-}
-
-private final class Box: Sendable {
-    private let value = Mutex<(@Sendable () -> Duration)?>(nil)
-    init(_: borrowing Mutex<(@Sendable () -> Duration)?>) {}
-    func set(_ now: @escaping @Sendable () -> Duration) { value.withLock { $0 = now } }
-    func now() -> Duration { value.withLock { $0 }?() ?? .zero }
+    var meals: [Int] { box.value.withLock { $0.meals.map { Int($0.components.seconds) } } }
+    var complaints: [[String]] { box.value.withLock(\.complaints) }
+    var recoveries: Int { box.value.withLock(\.recoveries) }
+    var alarms: Int { box.value.withLock(\.alarms) }
+    var alarmAt: Int? { box.value.withLock { $0.alarmAt.map { Int($0.components.seconds) } } }
 }

@@ -252,6 +252,34 @@ def lose_the_network(steps, directory):
             "net shows the network, and what came and went")
 
 
+def ask_the_doctor(steps, server, setting):
+    """What the machine is like (its disk, its systemd) is not ours to promise."""
+    steps.start("Ask the doctor, with the server there and without")
+
+    def found():
+        code, text, _ = setting.control("doctor", "--json")
+        report = json.loads(text)
+        # The exit code is the worst that was found.
+        steps.check({"ok": 0, "warning": 4, "failed": 1}[report["result"]] == code, f"doctor ends with {code}: {report['result']}")
+        return report["findings"]
+
+    control(setting, "doctor")
+    wrong = [finding for finding in found() if finding["level"] in ("warning", "failed") and finding["group"] != "machine"]
+    steps.check(not wrong, "of configuration, credentials, server, copy, file and service, nothing is wrong")
+    server.end()
+    control(setting, "sync", "--wait")
+    levels = {finding["check"]: finding["level"] for finding in found()}
+    steps.check(
+        levels["connect"] == "failed" and levels["integrity"] == "ok" and levels["daemon"] == "ok",
+        "without the server, it says at which step the way there ends, and checks the rest all the same")
+    code, text = control(setting, "errors")
+    errors = json.loads(setting.control("errors", "--json")[1])["errors"]
+    steps.check(
+        code == 0 and "connect_failed" in text and any(
+            error["code"] == "connect_failed" and error["count"] >= 1 and not error["is_over"] for error in errors),
+        "errors lists what goes on, how often it came, and what to do")
+
+
 def status_and_end(steps, setting, daemon):
     steps.start("Ask how things stand, and stop")
     code, text, _ = setting.control("status")
@@ -287,6 +315,7 @@ def run():
             deliver(steps, again, setting, touched)
             find_changes(steps, again, setting)
             lose_the_network(steps, os.path.join(directory, "far"))
+            ask_the_doctor(steps, again, setting)
             status_and_end(steps, setting, daemon)
     except Failed:
         if log and os.path.exists(log):

@@ -42,7 +42,8 @@ def wait_until(condition, what, seconds=30.0, pause=0.01):
 
 def clean_environment():
     """The environment without what would change the programs' configuration behind the tour's back."""
-    dropped = ("STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "NOTIFY_SOCKET")
+    dropped = ("STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "NOTIFY_SOCKET",
+               "WATCHDOG_USEC", "WATCHDOG_PID")
     return {
         name: value
         for name, value in os.environ.items()
@@ -169,6 +170,8 @@ class Setting:
 
     def __init__(self, directory, server_url, token_file=None, name="prsnl", network=None, **keys):
         self.network = network
+        # What the daemon is given besides its configuration.
+        self.environment = {}
         self.database = os.path.join(directory, f"{name}.sqlite")
         self.path = os.path.join(directory, f"{name}.conf")
         self.log = os.path.join(directory, f"{name}.log")
@@ -183,8 +186,9 @@ class Setting:
         with open(self.path, "w") as file:
             file.writelines(f"{key} = {value}\n" for key, value in values.items() if value is not None)
 
-    def daemon(self, *arguments, **options):
-        return Child([DAEMON, "--config", self.path, *arguments], log=self.log, network=self.network, **options)
+    def daemon(self, *options):
+        return Child([DAEMON, "--config", self.path, *options], log=self.log, network=self.network,
+                     env=clean_environment() | self.environment)
 
     def once(self, *options, seconds=600):
         """`prsnld --once`: exit code."""

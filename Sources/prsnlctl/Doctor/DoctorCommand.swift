@@ -16,12 +16,9 @@ enum DoctorCommand {
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
-        let context = CommandContext(arguments, environment, loaded)
-        let scene = DoctorScene(file, environment, loaded, problems, context)
-        var findings = configuration(scene).findings
-        // First, so that the checks see what it has done.
-        if arguments.has("--repair") { findings.append(repair(scene)) }
-        findings += check(scene, context)
+        let context = CommandContext(arguments, environment, loaded, file: file)
+        let scene = DoctorScene(arguments, environment, loaded, problems, context)
+        let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)
         let report = DoctorReport(findings, now: scene.now)
         try context.write(report)
         return report.exitCode
@@ -38,26 +35,15 @@ enum DoctorCommand {
         return facts
     }
 
-    private static func repair(_ scene: DoctorScene) -> DoctorReport.Finding {
-        do throws(UserFacingError) {
-            return .repaired(try ReaderFilesRepair.run(scene.database))
-        } catch {
-            return .failed(.file, "repair", error)
-        }
-    }
-
     /// Side by side, so that all of it takes as long as the slowest.
     private static func check(_ scene: DoctorScene, _ context: CommandContext) -> [DoctorReport.Finding] {
-        // Before anything here opens the database.
-        let readers = BoundedCheck<[String]>.run(within: usual) { GatherFiles.readers(scene) } ?? []
-        var copy = DoctorCopy()
-        copy.status = scene.status
-        copy.reason = scene.statusReason
+        let files =
+            scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")]
         let checks = [
             Check(.credentials, "key_file") { GatherCredentials.run(scene).findings },
-            Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.run(scene).findings },
-            Check(.file, "database") { GatherFiles.files(scene).findings },
-            Check(.file, "schema") { GatherFiles.database(scene, readers: readers).findings },
+            Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.way(scene).findings },
+            Check(.server, "account", within: GatherServer.limit + usual) { GatherServer.copy(scene).findings },
+            Check(.file, "schema") { GatherFiles.database(scene).findings },
             Check(.file, "integrity", within: GatherFiles.integrityLimit + usual) {
                 GatherFiles.integrity(scene)?.findings ?? []
             },
@@ -67,7 +53,7 @@ enum DoctorCommand {
         if let size = scene.status?.file.size, size > noticeSize {
             context.say("reading all of \(scene.database) may take up to \(GatherFiles.integrityLimit)")
         }
-        return checks.flatMap { $0.findings() } + copy.findings
+        return files + checks.flatMap { $0.findings() }
     }
 
     /// One check under way.

@@ -12,6 +12,12 @@ struct DoctorScene: Sendable {
     let socket: String
     let database: String
     let daemon: DoctorService.Daemon
+    /// What `--repair` has done.
+    let repair: DoctorReport.Finding?
+    /// As they were before anything here was opened; `nil` where the disk did not answer.
+    let files: DoctorFiles?
+    /// Who reads the database.
+    let readers: [String]
     /// From the daemon, else from the file; `nil` with the reason where neither told.
     let status: StatusReport?
     let statusReason: String
@@ -21,12 +27,12 @@ struct DoctorScene: Sendable {
     private static let patience: Duration = .seconds(5)
 
     init(
-        _ configurationFile: String?, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration,
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration,
         _ problems: [ConfigurationProblem], _ context: CommandContext
     ) {
         self.loaded = loaded
         self.problems = problems
-        let file = configurationFile.map { ["--config", $0] } ?? []
+        let file = context.configurationFile.map { ["--config", $0] } ?? []
         checkCommand = ShellText.command("prsnld", file + ["--check-config"])
         socket = context.paths.controlSocket
         now = TimeSource.system.now()
@@ -35,40 +41,58 @@ struct DoctorScene: Sendable {
         // The daemon knows best on which file it works.
         let path = answer.status?.file.path ?? context.paths.database
         database = path
-        if let status = answer.status {
-            self.status = status
-            statusReason = ""
-            return
+        // First, so that what is looked at is what it has left.
+        repair = arguments.has("--repair") ? Self.repair(path) : nil
+        let isRunning = if case .stopped = daemon { false } else { true }
+        let repairCommand = Self.repairCommand(arguments)
+        files = BoundedCheck.run(within: Self.patience) {
+            var files = GatherFiles.files(path, isDaemonRunning: isRunning)
+            files.repairCommand = repairCommand
+            return files
         }
-        let now = now
-        let read = BoundedCheck<Result<StatusReport, UserFacingError>>.run(within: Self.patience) {
+        let process = answer.status?.daemon?.pid
+        readers = BoundedCheck.run(within: Self.patience) { GatherFiles.readers(path, daemon: process) } ?? []
+        let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
+        status = read.0
+        statusReason = read.1
+    }
+
+    /// The status from the file, or why there is none.
+    private static func read(_ path: String, _ now: Timestamp) -> (StatusReport?, String) {
+        let read = BoundedCheck<Result<StatusReport, UserFacingError>>.run(within: patience) {
             do throws(UserFacingError) {
-                let summary = try StoreReader(path: path).summary()
+                let summary = try StoreReader(path: path, leavingNoTrace: true).summary()
                 return .success(StatusReport(summary: summary, path: path, daemon: nil, now: now))
             } catch {
                 return .failure(error)
             }
         }
         switch read {
-        case .success(let report)?:
-            status = report
-            statusReason = ""
+        case .success(let report)?: return (report, "")
         case .failure(let error)?:
-            status = nil
-            statusReason = error.code == .noDatabase ? "there is no copy yet" : "the file cannot be read"
-        case nil:
-            status = nil
-            statusReason = "the file did not answer in time"
+            return (nil, error.code == .noDatabase ? "there is no copy yet" : "the file cannot be read")
+        case nil: return (nil, "the file did not answer in time")
         }
-    }
-
-    /// Whether there is a daemon, be it that it does not answer.
-    var isDaemonRunning: Bool {
-        if case .stopped = daemon { false } else { true }
     }
 
     var processID: Int32? {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
+    }
+
+    /// For the same file.
+    private static func repairCommand(_ arguments: ParsedArguments) -> String {
+        let options = ["--config", "--instance", "--socket", "--database"].flatMap { option in
+            arguments.value(option).map { [option, $0] } ?? []
+        }
+        return ShellText.command("sudo", ["prsnlctl"] + options + ["doctor", "--repair"])
+    }
+
+    private static func repair(_ database: String) -> DoctorReport.Finding {
+        do throws(UserFacingError) {
+            return .repaired(try ReaderFilesRepair.run(database))
+        } catch {
+            return .failed(.file, "repair", error)
+        }
     }
 
     private static func ask(_ context: CommandContext) -> (daemon: DoctorService.Daemon, status: StatusReport?) {

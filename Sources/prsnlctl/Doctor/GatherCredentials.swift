@@ -10,6 +10,7 @@ enum GatherCredentials {
         var facts = DoctorCredentials(now: scene.now)
         facts.daemonUser = daemonUser(scene)
         facts.key = key(scene)
+        facts.login = login(scene)
         return facts
     }
 
@@ -50,13 +51,37 @@ enum GatherCredentials {
             switch try Credentials.parse(text) {
             case .none: return .none
             case .apiKey: return .sound(form: "an API key", expires: nil)
-            case .loginToken(let token):
-                return .sound(form: "a login token", expires: AccessToken(token)?.expiresAt)
-            case .login(let pair): return .sound(form: "a login", expires: AccessToken(pair.access)?.expiresAt)
+            case .loginToken(let token): return .sound(form: "a login token", expires: AccessToken(token)?.expiresAt)
+            case .login: return .sound(form: "a login", expires: nil)
             }
         } catch {
             return .broken(error)
         }
+    }
+
+    private static func login(_ scene: DoctorScene) -> DoctorCredentials.File {
+        var file = DoctorCredentials.File()
+        let stored = LoginFile(database: scene.database)
+        file.path = stored.path
+        let look = FileLook.status(stored.path)
+        guard let status = look.status else {
+            if look.errno == EACCES { file.state = .hidden }
+            return file
+        }
+        file.owner = UserDatabase.user(status.st_uid)
+        if isHidden(stored.path) {
+            file.state = .hidden
+            return file
+        }
+        do throws(UserFacingError) {
+            guard let login = try stored.read() else { return file }
+            if let server = scene.loaded.configuration.serverURL { try login.check(isFor: server) }
+            // The access token is renewed all the time; the login ends with the other one.
+            file.state = .sound(form: "a login", expires: AccessToken(login.pair.refresh)?.expiresAt)
+        } catch {
+            file.state = .broken(error)
+        }
+        return file
     }
 
     /// Whether it is this user who may not look, rather than the file that is broken.

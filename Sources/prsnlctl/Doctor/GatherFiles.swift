@@ -8,25 +8,25 @@ enum GatherFiles {
     /// Longer than a file of some gigabytes takes that is in the page cache.
     static let integrityLimit: Duration = .seconds(30)
 
-    static func files(_ scene: DoctorScene) -> DoctorFiles {
-        var facts = DoctorFiles(path: scene.database)
-        facts.folder = FileLook.entry(Folder.containing(scene.database))
-        facts.database = FileLook.entry(scene.database)
-        for suffix in DoctorFiles.suffixes { facts.beside[suffix] = FileLook.entry(scene.database + suffix) }
-        facts.isDaemonRunning = scene.isDaemonRunning
+    static func files(_ database: String, isDaemonRunning: Bool) -> DoctorFiles {
+        var facts = DoctorFiles(path: database)
+        facts.folder = FileLook.entry(Folder.containing(database))
+        facts.database = FileLook.entry(database)
+        for suffix in DoctorFiles.suffixes { facts.beside[suffix] = FileLook.entry(database + suffix) }
+        facts.isDaemonRunning = isDaemonRunning
         return facts
     }
 
-    /// Who reads the file. Before this process opens it: see `ReaderFiles.readers`.
-    static func readers(_ scene: DoctorScene) -> [String] {
-        ReaderFiles.readers(path: scene.database).filter { $0 != scene.processID && $0 != getpid() }.map(processName)
+    /// Who reads the file, but for the daemon. Before this process opens it: see `ReaderFiles.readers`.
+    static func readers(_ database: String, daemon: Int32?) -> [String] {
+        ReaderFiles.readers(path: database).filter { $0 != daemon }.map(processName)
     }
 
-    static func database(_ scene: DoctorScene, readers: [String]) -> DoctorDatabase {
+    static func database(_ scene: DoctorScene) -> DoctorDatabase {
         var facts = DoctorDatabase(path: scene.database)
-        facts.readers = readers
+        facts.readers = scene.readers
         do throws(UserFacingError) {
-            let figures = try StoreReader(path: scene.database).figures()
+            let figures = try StoreReader(path: scene.database, leavingNoTrace: true).figures()
             facts.schemaVersion = figures.schemaVersion
             facts.size = figures.size
             facts.freeSize = figures.freeSize
@@ -44,7 +44,7 @@ enum GatherFiles {
         let path = scene.database
         let outcome = BoundedCheck<DoctorIntegrity.Outcome>.run(within: integrityLimit) {
             do throws(UserFacingError) {
-                let damage = try StoreReader(path: path).damage()
+                let damage = try StoreReader(path: path, leavingNoTrace: true).damage()
                 return damage.isEmpty ? .sound : .damaged(damage)
             } catch {
                 return .unreadable(error)

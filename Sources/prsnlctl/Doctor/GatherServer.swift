@@ -8,7 +8,24 @@ enum GatherServer {
     /// As long as a slow server may take; a daemon has its own limits, which may be longer.
     static let limit: Duration = .seconds(25)
 
-    static func run(_ scene: DoctorScene) -> DoctorServer {
+    /// The status, and, by a daemon that can be asked, whom the server takes it for just now.
+    static func copy(_ scene: DoctorScene) -> DoctorCopy {
+        var facts = DoctorCopy()
+        facts.status = scene.status
+        facts.reason = scene.statusReason
+        guard case .answers = scene.daemon else { return facts }
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: scene.socket)
+            try client.send(.whoami)
+            // A daemon of an earlier version does not know the question.
+            if case .whoami(let report) = try client.receive(timeout: limit) { facts.whoami = report }
+        } catch {
+            facts.whoamiReason = error.message
+        }
+        return facts
+    }
+
+    static func way(_ scene: DoctorScene) -> DoctorServer {
         var facts = DoctorServer()
         let configuration = scene.loaded.configuration
         facts.hasProxy = !(configuration.proxy ?? "").isEmpty

@@ -55,7 +55,7 @@ enum ReaderFilesRepair {
     private static func refused(_ path: String, _ code: Int32) -> UserFacingError {
         UserFacingError(
             .notOwner, "\(path) cannot be given back: \(String(cString: strerror(code))).",
-            recoverySuggestion: "Repair as root.", nextCommand: "sudo prsnlctl doctor --repair")
+            recoverySuggestion: "Repair as root.", nextCommand: CommandContext.sudo())
     }
 
     /// What root makes would be root's: it works as the owner, and is itself again afterwards.
@@ -66,7 +66,7 @@ enum ReaderFilesRepair {
         let group = getegid()
         var groups = [gid_t](repeating: 0, count: 65_536)
         let count = Int(max(0, getgroups(Int32(groups.count), &groups)))
-        try FileOwner.become(ownerOf: database)
+        try FileOwner.become(ownerOf: database, consequence: "Nothing was repaired.")
         defer {
             if geteuid() != user {
                 // The real user is root still: seteuid(2) may go back.

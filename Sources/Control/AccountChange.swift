@@ -1,0 +1,60 @@
+public import PRSNLCore
+public import Store
+
+/// Whether the copy is of another account or server than the one that is asked now. Only then may a new copy take its place:
+/// nobody should lose the thread of a good one by a slip.
+public enum AccountChange {
+    /// What a pull ends with that has found out.
+    public static let codes: [ErrorCode] = [.accountChanged, .serverChanged]
+
+    /// - Parameters:
+    ///   - problem: what the last pull ended with, where it is one of `codes`.
+    ///   - subject: whom the login is for, by its token's own word.
+    ///   - server: the server that is asked now.
+    /// - Returns: what has changed, in words; `nil` where nothing has.
+    public static func found(
+        copy: CopySummary, problem: UserFacingError?, subject: String?, server: String?
+    ) -> UserFacingError? {
+        if let problem, codes.contains(problem.code) { return problem }
+        if let bound = copy.serverURL, let server, bound != server {
+            return UserFacingError(
+                .serverChanged, "The copy is of \(bound), and the daemon is to ask \(server).",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
+        if let bound = copy.accountSubject, let subject, bound != subject {
+            return UserFacingError(
+                .accountChanged, "The login is for another account than the one this copy is of.",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
+        return nil
+    }
+
+    /// - Throws: `nothing_to_accept`.
+    public static func require(_ change: ErrorReport?) throws(UserFacingError) {
+        guard change == nil else { return }
+        throw UserFacingError(
+            .nothingToAccept, "The copy is of the account and the server that the daemon asks, as far as is known.",
+            consequence: "Nothing was changed.")
+    }
+}
+
+extension AccountReport {
+    /// What the copy is called when it is set aside, by number.
+    public var setAsideName: @Sendable (Int) -> String {
+        let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
+        return { [file, generatedAt] in
+            SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
+        }
+    }
+
+    private static func host(_ server: String) -> String {
+        let rest = server.firstRange(of: "://").map { server[$0.upperBound...] } ?? server[...]
+        return String(rest.prefix { $0 != "/" && $0 != ":" })
+    }
+
+    /// Says what would be done.
+    public mutating func plan(number: Int, dryRun: Bool) {
+        setAside = setAsideName(number)
+        self.dryRun = dryRun
+    }
+}

@@ -1,0 +1,69 @@
+/// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
+public struct LoginReport: Sendable, Equatable, Codable {
+    public var schemaVersion = 1
+    /// Who stored the login: the daemon, which uses it by now, or prsnlctl itself, for the next start.
+    public var source: StatusReport.Source
+    public var server: String
+    /// Who is logged in.
+    public var account: AccountName
+    /// Whose timeline the copy is of; `null` where there is none yet.
+    @Nullable public var copyAccount: AccountName? = nil
+    /// Whether the two are the same; `null` where one of them is not known.
+    @Nullable public var sameAccount: Bool? = nil
+    /// The daemon shows it to the server from now on.
+    public var inUse: Bool
+    /// The configuration file that `server_url` was written to; `null` where nothing had to be written.
+    @Nullable public var configuration: String? = nil
+    /// What comes next, where something does.
+    @Nullable public var nextCommand: String? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case source, server, account, configuration
+        case schemaVersion = "schema_version"
+        case copyAccount = "copy_account"
+        case sameAccount = "same_account"
+        case inUse = "in_use"
+        case nextCommand = "next_command"
+    }
+
+    public init(
+        source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
+        copyServer: String?
+    ) {
+        self.source = source
+        self.server = server
+        self.account = account
+        self.copyAccount = copyAccount
+        inUse = source == .daemon
+        sameAccount = AccountName.isSame(account, copyAccount)
+        if let copyServer, copyServer != server { sameAccount = false }
+        if sameAccount == false {
+            nextCommand = "prsnlctl account --accept-new"
+        } else if source == .file {
+            nextCommand = "systemctl start prsnld"
+        }
+    }
+
+    public var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
+}
+
+extension LoginReport: Report {
+    public func text(_ style: TextStyle) -> String {
+        var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
+        if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
+        if sameAccount == false {
+            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another account or server"
+            lines.append(
+                style.paint("The copy on this machine is \(whose)", .yellow)
+                    + ": nothing is pulled and nothing is sent until you decide.")
+            lines.append("`prsnlctl account --accept-new` sets it aside and starts one of this account.")
+        } else if inUse {
+            lines.append(
+                copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")
+        } else {
+            lines.append("The daemon is not running: the login will be used at its next start.")
+            if let nextCommand { lines.append("`\(nextCommand)`") }
+        }
+        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
+}

@@ -1,0 +1,82 @@
+public import PRSNLCore
+
+/// Whom the server takes us for: the JSON of `prsnlctl whoami --json`.
+public struct WhoamiReport: Sendable, Equatable, Codable {
+    public var schemaVersion = 1
+    public var source: StatusReport.Source
+    public var generatedAt: Timestamp
+    @Nullable public var server: String? = nil
+    /// The server was asked just now.
+    public var asked: Bool
+    /// As the server answered; `null` where it was not asked, or named nobody.
+    @Nullable public var account: AccountName? = nil
+    /// Whose timeline the copy is of; `null` where it is bound to nobody.
+    @Nullable public var copyAccount: AccountName? = nil
+    @Nullable public var sameAccount: Bool? = nil
+    public var credentials: CredentialsReport
+    /// Why the server named nobody.
+    @Nullable public var error: ErrorReport? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case source, server, asked, account, credentials, error
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case copyAccount = "copy_account"
+        case sameAccount = "same_account"
+    }
+
+    public init(
+        source: StatusReport.Source, server: String?, account: AccountName?, copyAccount: AccountName?,
+        credentials: CredentialsReport, asked: Bool, now: Timestamp
+    ) {
+        self.source = source
+        self.server = server
+        self.account = account
+        self.copyAccount = copyAccount
+        self.credentials = credentials
+        self.asked = asked
+        generatedAt = now
+        sameAccount = AccountName.isSame(account, copyAccount)
+    }
+
+    /// 4 where a person must decide or log in again; 1 where the server could not be asked.
+    public var exitCode: ExitCode {
+        if sameAccount == false || credentials.refused == true { return .needsAttention }
+        return error == nil ? .fine : .error
+    }
+}
+
+extension WhoamiReport: Report {
+    public func text(_ style: TextStyle) -> String {
+        var fields: [[String]] = [
+            field("Account", [accountText(style)], style),
+            field("Server", [server.map(style.safe) ?? Figures.notKnown], style),
+        ]
+        if let copyAccount { fields.append(field("Copy", [copyText(copyAccount, style)], style)) }
+        fields.append(field("Credentials", credentials.paragraphs(style, now: generatedAt), style))
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
+        TextLayout.field(label, paragraphs, style: style)
+    }
+
+    private func accountText(_ style: TextStyle) -> String {
+        if let account {
+            guard let id = account.id, account.name != nil else { return account.text(style) }
+            return "\(account.text(style)) (\(style.safe(id)))"
+        }
+        if !asked { return "the server was not asked" + (source == .file ? ": the daemon does not answer" : "") }
+        return error == nil ? "this server has no accounts that it names" : "the server named nobody"
+    }
+
+    private func copyText(_ account: AccountName, _ style: TextStyle) -> String {
+        switch sameAccount {
+        case true?: "of the same account"
+        case false?:
+            "of \(account.text(style)), " + style.paint("another account", .red)
+                + ": nothing is pulled and nothing is sent. `prsnlctl account --accept-new` sets the copy aside"
+        case nil: "of \(account.text(style))"
+        }
+    }
+}

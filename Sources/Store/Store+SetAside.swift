@@ -1,0 +1,131 @@
+import CLinux
+import Glibc
+public import PRSNLCore
+
+extension Store {
+    /// In-process readers come and go within milliseconds; for anybody else's this is as good as not waiting.
+    private static let setAsideAttempts = 20
+    private static let setAsidePause: UInt32 = 25_000  // microseconds
+
+    /// Gives the file another name beside its own, and closes it: a new copy can be started at `path`.
+    ///
+    /// The renaming is the one step that counts (rename(2)): before it the file is the copy, after it there is none. So that
+    /// it moves everything, what is in the write-ahead log is brought into the file first, and the log taken away, which
+    /// also makes the file one that anybody with a right to read it can open. Nobody else may have the file open: SQLite
+    /// finds a database's log by its name (https://sqlite.org/howtocorrupt.html, 2.4), and such a reader would go on with
+    /// the new copy's.
+    ///
+    /// The lock is held until it is done. The store is closed afterwards, whatever comes of it.
+    ///
+    /// - Parameter number: from 1, for as long as there is a file of that name: an older one is never replaced.
+    /// - Returns: where the file is now.
+    /// - Throws: `database_busy` where somebody has the file open, `database_replaced`, `disk_full`, `disk_error`; the copy
+    ///   is as it was.
+    public func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
+        defer { close() }
+        CrashPoint.beforeSetAside.reach()
+        try write(durably: true) { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE copy SET stopped_cleanly = 1")
+        }
+        markedOpen = false
+        try leaveLog()
+        CrashPoint.afterLeavingLog.reach()
+        try checkIdentity(ofLog: false)
+        // No descriptor of the file may outlive its name, and SQLite would look for a log beside the new one.
+        letGoOfFile()
+        defer { unlock() }
+        let target = try rename(to: name)
+        CrashPoint.afterSetAside.reach()
+        synchronizeFolder()
+        return target
+    }
+
+    private func leaveLog() throws(UserFacingError) {
+        letGoOfStatements()
+        for attempt in 1... {
+            do throws(SQLiteFailure) {
+                try connection?.leaveWriteAheadLog()
+                return
+            } catch {
+                let failure = error.userFacing(path: path)
+                guard failure.code == .databaseBusy else { throw failure }
+                guard attempt < Self.setAsideAttempts else {
+                    throw UserFacingError(
+                        .databaseBusy, "Another program has the database \(path) open.",
+                        consequence: "Nothing was changed: the copy is as it was.",
+                        recoverySuggestion:
+                            "Close it, and give the command again; `fuser -v \(path)` as root names the program.")
+                }
+            }
+            usleep(Self.setAsidePause)
+        }
+    }
+
+    private func rename(to name: (Int) -> String) throws(UserFacingError) -> String {
+        var number = 0
+        while true {
+            number += 1
+            let target = name(number)
+            if prsnl_rename_new(path, target) == 0 { return target }
+            if errno == EEXIST { continue }
+            if errno == EINVAL || errno == ENOSYS {
+                // A file system that knows no such rename: under the lock, nobody of ours makes the file in between.
+                if access(target, F_OK) == 0 { continue }
+                if Glibc.rename(path, target) == 0 { return target }
+            }
+            throw failure("\(path) cannot be renamed to \(target)")
+        }
+    }
+
+    /// So that the name survives a power cut. What was renamed is renamed, also where this fails: it is only said.
+    private func synchronizeFolder() {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return log(.warning, .store, "\(folder) could not be opened to be synchronized") }
+        if fsync(descriptor) != 0 { log(.warning, .store, "\(folder) could not be synchronized") }
+        Glibc.close(descriptor)
+    }
+
+    private func failure(_ what: String) -> UserFacingError {
+        let code = errno
+        return UserFacingError(
+            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError, "\(what): \(String(cString: strerror(code))).",
+            consequence: "Nothing was changed: the copy is as it was.")
+    }
+}
+
+/// What a copy is called that was set aside: `prsnl-ada@example.org-2026-11-21.sqlite`.
+public enum SetAsideName {
+    private static let longestName = 64
+
+    /// - Parameters:
+    ///   - path: of the database.
+    ///   - owner: the account, or the server's host where there is none.
+    ///   - number: from 2, a counter behind the date.
+    public static func path(beside path: String, owner: String, at time: Timestamp, number: Int) -> String {
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { path[...$0] } ?? ""
+        let file = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        let dot = file.lastIndex(of: ".").flatMap { $0 == file.startIndex ? nil : $0 }
+        let stem = dot.map { file[..<$0] } ?? file
+        let ending = dot.map { file[$0...] } ?? ""
+        let counter = number > 1 ? "-\(number)" : ""
+        return "\(folder)\(stem)-\(safe(owner))-\(time.description.prefix(10))\(counter)\(ending)"
+    }
+
+    /// The first number whose name is free now.
+    public static func firstFree(_ name: (Int) -> String) -> Int {
+        var number = 1
+        while access(name(number), F_OK) == 0 { number += 1 }
+        return number
+    }
+
+    /// Letters, digits and what stands in addresses: nothing that a shell, a file system or a terminal takes for more.
+    static func safe(_ text: String) -> String {
+        let kept = text.unicodeScalars.prefix(longestName).map { scalar -> Character in
+            let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
+            return isPlain || "@._+-".unicodeScalars.contains(scalar) ? Character(scalar) : "_"
+        }
+        return kept.isEmpty ? "unknown" : String(kept)
+    }
+}

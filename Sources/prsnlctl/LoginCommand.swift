@@ -1,0 +1,118 @@
+import Configuration
+import Control
+import Glibc
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// `prsnlctl login`: asks for the password, makes the login itself, and hands the pair of tokens over. The password never
+/// leaves this process but to the server, and the pair never leaves this machine.
+enum LoginCommand {
+    static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode {
+        Secrecy.begin()
+        let plan = try LoginPlan(context, given: arguments.value("--server"))
+        // Everything that could refuse the login is asked before the password: nobody types one in vain.
+        let place = try LoginPlace.find(context, plan)
+        let client = try plan.client()
+        let (email, password) = try credentials(arguments)
+        let made = try request(client, plan, email: email, password: password)
+        password.wipe()
+        var report: LoginReport
+        do throws(UserFacingError) {
+            report = try place.store(made, context, plan)
+        } catch {
+            takeBack(made, plan, context)
+            throw error
+        }
+        if let path = plan.writesServerTo {
+            FileOwner.returnToSelf()
+            try ServerSetting.write(plan.server.text, to: path)
+            report.configuration = path
+        }
+        try context.write(report)
+        return report.exitCode
+    }
+
+    /// A pair of tokens, and whose.
+    typealias Made = (pair: TokenPair, account: AccountName)
+
+    // MARK: Asking
+
+    private static func credentials(
+        _ arguments: ParsedArguments
+    ) throws(UserFacingError) -> (email: String, password: SecretBytes) {
+        if arguments.has("--password-stdin") {
+            let password = SecretBytes()
+            guard password.readLine(from: STDIN_FILENO) == .line, !password.isEmpty else {
+                throw UserFacingError(
+                    .usage, "--password-stdin: stdin holds no line with a password.",
+                    consequence: "Nobody was logged in.")
+            }
+            return (try email(arguments), password)
+        }
+        let email = try email(arguments)
+        guard let terminal = Terminal() else { throw noTerminal("the password") }
+        return (email, try terminal.askSecret("Password for \(SafeText.harmless(email)): "))
+    }
+
+    private static func email(_ arguments: ParsedArguments) throws(UserFacingError) -> String {
+        if let email = arguments.value("--email") { return email }
+        guard let terminal = Terminal() else { throw noTerminal("the e-mail address") }
+        return try terminal.ask("E-mail: ")
+    }
+
+    private static func noTerminal(_ what: String) -> UserFacingError {
+        UserFacingError(
+            .usage, "There is no terminal to ask for \(what) on.", consequence: "Nobody was logged in.",
+            recoverySuggestion: "Give --email, and the password on stdin with --password-stdin.",
+            nextCommand: "prsnlctl login --help")
+    }
+
+    // MARK: The server
+
+    private static func request(
+        _ client: PRSNLClient, _ plan: LoginPlan, email: String, password: SecretBytes
+    ) throws(UserFacingError) -> Made {
+        guard let text = password.text else {
+            throw UserFacingError(.usage, "The password is not UTF-8.", consequence: "Nobody was logged in.")
+        }
+        return try blocking { () async throws(UserFacingError) -> Made in
+            defer { client.shutdown() }
+            do throws(APIError) {
+                let (pair, account) = try await client.login(email: email, password: text)
+                return (pair, AccountName(id: account.id, name: account.email ?? account.name))
+            } catch {
+                throw explained(error, plan)
+            }
+        }
+    }
+
+    /// A server that knows no logins says so in its own way: it does not know the address.
+    private static func explained(_ error: APIError, _ plan: LoginPlan) -> UserFacingError {
+        let isUnknown =
+            switch error.kind {
+            case .notFound: true
+            case .unknown(let status, _): status == 405 || status == 501
+            default: false
+            }
+        guard isUnknown else { return error.userFacing }
+        return UserFacingError(
+            .loginNotPossible, "\(plan.server.text) knows no logins.", consequence: "Nobody was logged in.",
+            recoverySuggestion:
+                "Servers of this kind take an API key: put it into a file of mode 0600, and name that with api_key_file in the "
+                + "configuration.")
+    }
+
+    /// A login that nobody could store is worth nothing here, and should be worth nothing to anybody.
+    private static func takeBack(_ made: Made, _ plan: LoginPlan, _ context: CommandContext) {
+        do throws(UserFacingError) {
+            let client = try plan.client(.login(made.pair))
+            try blocking { () async throws(UserFacingError) in
+                defer { client.shutdown() }
+                do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
+            }
+        } catch {
+            context.say("the login was not stored, and the server could not be told: \(error.message)")
+        }
+    }
+}

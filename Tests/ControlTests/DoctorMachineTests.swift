@@ -1,0 +1,239 @@
+import Control
+import PRSNLCore
+import Testing
+
+/// The doctor's judgement of files, of the machine and of the service.
+@Suite struct DoctorMachineTests {
+    typealias Level = DoctorReport.Level
+    typealias Entry = DoctorFiles.Entry
+
+    private let time = Samples.now
+
+    private func levels(_ facts: some DoctorFacts, _ check: String) -> [Level] {
+        facts.findings.filter { $0.check == check }.map(\.level)
+    }
+
+    // MARK: Files
+
+    private func entry(_ mode: UInt32, _ owner: String = "prsnld", _ group: String = "prsnld") -> Entry {
+        .there(mode: mode, owner: owner, group: group, isFile: true)
+    }
+
+    private func files(_ change: (inout DoctorFiles) -> Void = { _ in }) -> DoctorFiles {
+        var facts = DoctorFiles(path: "/var/lib/prsnld/prsnl.sqlite")
+        facts.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
+        facts.database = entry(0o640)
+        facts.beside = ["-wal": entry(0o640), "-shm": entry(0o640), ".lock": entry(0o640)]
+        change(&facts)
+        return facts
+    }
+
+    @Test func filesAsTheDaemonMakesThemAreFine() {
+        #expect(files().findings.map(\.level) == [.ok, .ok])
+    }
+
+    @Test func whatIsNotThereOrHiddenIsNotCalledGood() {
+        #expect(files { $0.database = .missing }.findings.map(\.level) == [.warning])
+        #expect(files { $0.folder = .missing }.findings.map(\.level) == [.warning])
+        #expect(files { $0.database = .hidden }.findings.map(\.level) == [.notChecked])
+    }
+
+    @Test func removedFilesLockTheGroupOut() {
+        let removed = files { $0.beside["-wal"] = .missing }
+        #expect(levels(removed, "readers") == [.warning])
+        #expect(removed.findings.last?.nextCommand == "sudo prsnlctl doctor --repair")
+        let underTheDaemon = files {
+            $0.beside["-shm"] = .missing
+            $0.isDaemonRunning = true
+        }
+        #expect(levels(underTheDaemon, "readers") == [.failed])
+        // A copy that nobody shares needs neither.
+        let own = files {
+            $0.folder = .there(mode: 0o700, owner: "prsnld", group: "prsnld", isFile: false)
+            $0.beside["-wal"] = .missing
+        }
+        #expect(levels(own, "readers") == [.ok])
+    }
+
+    @Test func filesOfAnotherUserKeepTheDaemonOut() {
+        #expect(levels(files { $0.beside["-wal"] = entry(0o640, "root", "root") }, "owner") == [.failed])
+        #expect(levels(files { $0.beside[".lock"] = entry(0o600, "root", "root") }, "owner") == [.failed])
+        #expect(levels(files { $0.database = entry(0o640, "root") }, "owner").contains(.failed))
+        // In /tmp, everybody has files of their own.
+        let shared = files {
+            $0.folder = .there(mode: 0o1777, owner: "root", group: "root", isFile: false)
+        }
+        #expect(levels(shared, "owner") == [])
+    }
+
+    @Test func modesThatLetOthersInAreFound() {
+        func open(_ mode: UInt32, folder: UInt32) -> [Level] {
+            levels(
+                files {
+                    $0.folder = .there(mode: folder, owner: "prsnld", group: "prsnld", isFile: false)
+                    $0.database = entry(mode)
+                }, "mode")
+        }
+        #expect(open(0o644, folder: 0o755) == [.failed])
+        #expect(open(0o646, folder: 0o755) == [.failed])
+        #expect(open(0o644, folder: 0o750) == [])
+        #expect(open(0o660, folder: 0o750) == [.warning])
+        #expect(open(0o640, folder: 0o757) == [.failed])
+        #expect(levels(files { $0.beside["-shm"] = entry(0o600) }, "mode") == [.warning])
+    }
+
+    // MARK: The database
+
+    @Test func aLogThatAReaderHoldsBackNamesTheReader() {
+        var facts = DoctorDatabase(path: "/p.sqlite")
+        #expect(facts.findings.map(\.level) == [.ok, .ok, .ok])
+        facts.logSize = 65 << 20
+        facts.readers = ["sqlite3 (4242)"]
+        #expect(levels(facts, "log") == [.warning])
+        #expect(facts.findings.last?.found.contains("sqlite3 (4242)") ?? false)
+    }
+
+    @Test func errorsOfTheFileAreToldOnce() {
+        var facts = DoctorDatabase(path: "/p.sqlite")
+        facts.error = UserFacingError(.noDatabase, "none")
+        #expect(facts.findings.isEmpty)
+        facts.error = UserFacingError(.databaseUnreadable, "hidden")
+        #expect(facts.findings.map(\.level) == [.notChecked])
+        facts.error = UserFacingError(.otherApplication, "another's")
+        #expect(facts.findings.map(\.level) == [.failed])
+    }
+
+    @Test func damageFailsAndWhatWasNotReadIsNotGood() {
+        func levels(_ outcome: DoctorIntegrity.Outcome) -> [Level] {
+            DoctorIntegrity(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
+        }
+        #expect(levels(.sound) == [.ok])
+        #expect(levels(.damaged(["row 1 missing from index x"])) == [.failed])
+        #expect(levels(.unfinished(.seconds(30))) == [.notChecked])
+        #expect(levels(.unreadable(UserFacingError(.databaseDamaged, "malformed"))) == [.failed])
+        #expect(levels(.unreadable(UserFacingError(.databaseUnreadable, "hidden"))) == [.notChecked])
+    }
+
+    // MARK: The machine
+
+    @Test(
+        arguments: [
+            (74 << 30, 252 << 30, Level.ok), (199 << 20, 1 << 30, .warning), (10 << 30, 252 << 30, .warning),
+            (19 << 20, 1 << 30, .failed), (0, 0, .failed),
+        ] as [(Int64, Int64, Level)])
+    func theDiskIsJudgedByWhatIsFree(free: Int64, total: Int64, level: Level) {
+        var facts = DoctorMachine()
+        #expect(levels(facts, "disk") == [.notChecked])
+        facts.disk = .init(free: free, total: total, freeInodes: 900, inodes: 1_000)
+        #expect(levels(facts, "disk") == [level] && levels(facts, "inodes") == [])
+    }
+
+    @Test(arguments: [(0, Level.failed), (15, .warning)] as [(Int64, Level)])
+    func inodesCanRunOutToo(free: Int64, level: Level) {
+        var facts = DoctorMachine()
+        facts.disk = .init(free: 1 << 40, total: 1 << 41, freeInodes: free, inodes: 1_000)
+        #expect(levels(facts, "disk") == [.ok] && levels(facts, "inodes") == [level])
+        facts.disk?.inodes = 0  // a file system that does not count them
+        #expect(levels(facts, "inodes") == [])
+    }
+
+    @Test func theKernelsInterfacesAreJudgedByWhatIsUsed() {
+        var facts = DoctorMachine()
+        #expect(levels(facts, "netlink") == [.notChecked] && levels(facts, "icmp") == [])
+        facts.isNetlinkPermitted = true
+        facts.wantsICMP = true
+        #expect(levels(facts, "netlink") == [.ok] && levels(facts, "icmp") == [.notChecked])
+        facts.isNetlinkPermitted = false
+        facts.isICMPPermitted = false
+        #expect(levels(facts, "netlink") == [.warning] && levels(facts, "icmp") == [.warning])
+        facts.isICMPPermitted = true
+        #expect(levels(facts, "icmp") == [.ok])
+    }
+
+    @Test func aStrangerIsToldHowToJoin() {
+        var facts = DoctorMachine()
+        for caller in [DoctorMachine.Caller.root, .owner, .member("prsnld")] {
+            facts.caller = caller
+            #expect(levels(facts, "caller") == [.ok])
+        }
+        facts.caller = .newMember("ada", group: "prsnld")
+        #expect(levels(facts, "caller") == [.warning])
+        facts.caller = .stranger("ada", group: "prsnld")
+        #expect(facts.findings.last?.nextCommand == "sudo usermod -aG prsnld ada")
+    }
+
+    // MARK: The service
+
+    private func service(
+        _ properties: [String: String] = [:], daemon: DoctorService.Daemon? = nil,
+        journal: DoctorService.Journal = .read([])
+    ) -> DoctorService {
+        let usual = [
+            "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
+            "UnitFileState": "enabled", "NRestarts": "0", "WatchdogUSec": "5min", "NeedDaemonReload": "no",
+        ]
+        var facts = DoctorService(
+            daemon: daemon ?? .answers(pid: 7, version: ProductVersion.current, since: time),
+            socketPath: "/run/prsnld/control.sock",
+            unit: .known(name: "prsnld", isUser: false, properties: usual.merging(properties) { $1 }), journal: journal,
+            now: time)
+        facts.socket = entry(0o660)
+        return facts
+    }
+
+    @Test func aServiceThatRunsIsFine() {
+        #expect(service().findings.map(\.check) == ["daemon", "socket", "unit", "watchdog", "log"])
+        #expect(service().findings.allSatisfy { $0.level == .ok })
+    }
+
+    @Test func anotherVersionThanTheDaemonsIsAWarning() {
+        let facts = service(daemon: .answers(pid: 7, version: "0.0.1", since: time))
+        #expect(levels(facts, "daemon") == [.warning])
+    }
+
+    @Test func aDaemonThatIsStoppedOrSilentIsNotFine() {
+        let stopped = service(daemon: .stopped(UserFacingError(.daemonNotRunning, "No daemon listens.")))
+        #expect(levels(stopped, "daemon") == [.warning])
+        let silent = service(daemon: .silent(UserFacingError(.controlRefused, "Not this user.")))
+        #expect(levels(silent, "daemon") == [.notChecked])
+        var open = service()
+        open.socket = entry(0o666)
+        #expect(levels(open, "socket") == [.failed])
+    }
+
+    @Test(arguments: [
+        (["ActiveState": "inactive"], Level.warning), (["ActiveState": "failed", "Result": "exit-code"], .failed),
+        (["ActiveState": "failed", "Result": "start-limit-hit"], .failed),
+        (["ActiveState": "activating", "SubState": "auto-restart"], .warning),
+        (["UnitFileState": "disabled"], .warning),
+        (["LoadState": "not-found"], .notChecked), (["UnitFileState": "static"], .ok),
+    ])
+    func theUnitIsJudgedByItsState(properties: [String: String], level: Level) {
+        #expect(levels(service(properties), "unit") == [level])
+    }
+
+    @Test func commandsForAUserUnitAreItsUsers() {
+        var facts = service()
+        facts.unit = .known(name: "prsnld", isUser: true, properties: ["ActiveState": "inactive"])
+        #expect(facts.findings.first { $0.check == "unit" }?.nextCommand == "systemctl --user start prsnld")
+    }
+
+    @Test func restartsAndAChangedUnitFileAreToldBesides() {
+        #expect(levels(service(["NRestarts": "3"]), "restarts") == [.warning])
+        #expect(levels(service(["NeedDaemonReload": "yes"]), "unit") == [.ok, .warning])
+    }
+
+    @Test func aHangIsRememberedForADay() {
+        #expect(levels(service(["WatchdogUSec": "infinity"]), "watchdog") == [.warning])
+        let kill = DoctorService.Message(at: time, text: "prsnld.service: Watchdog timeout (limit 5min)!")
+        #expect(levels(service(journal: .read([kill])), "watchdog") == [.warning])
+    }
+
+    @Test func errorsInTheLogAreCountedAndTheLastOnesShown() {
+        let messages = (1...3).map { DoctorService.Message(at: time, text: "error \($0)") }
+        let facts = service(journal: .read(messages))
+        let found = facts.findings.first { $0.check == "log" }?.found ?? ""
+        #expect(found.hasPrefix("3 errors") && found.hasSuffix("error 3") && !found.contains("error 1"))
+        #expect(levels(service(journal: .notKnown("not permitted")), "log") == [.notChecked])
+    }
+}

@@ -1,0 +1,201 @@
+import Control
+import DevServer
+import Glibc
+import PRSNLCore
+import Store
+import TestSupport
+import Testing
+
+/// A copy that is of one account, and a login that is of another.
+@Suite struct AccountCommandTests {
+    /// The owner's copy; the other account has two items.
+    private func scene() throws -> LoginScene {
+        let scene = try LoginScene()
+        scene.server.addNew(count: 2, owner: DevAccount.other.id)
+        return scene
+    }
+
+    private func expectLoginAsOther(_ scene: LoginScene) async throws {
+        let ended = try await scene.logIn(.other, ["--json"])
+        #expect(ended.exit == .status(4), "\(ended)")
+        let report = try scene.fixture.decode(LoginReport.self, ended)
+        #expect(report.sameAccount == false)
+        #expect(report.copyAccount?.name == "owner@prsnl.example")
+        #expect(report.nextCommand == "prsnlctl account --accept-new")
+    }
+
+    /// What the file that was set aside must hold, by SQLite's own tool.
+    private func expectUndelivered(_ count: Int, in path: String) async throws {
+        let ended = try await ChildProcess.run(
+            "/usr/bin/sqlite3", ["-readonly", path, "SELECT count(*) FROM pending_write; PRAGMA integrity_check"])
+        #expect(ended.stdout == "\(count)\nok\n", "\(ended)")
+    }
+
+    private func waitForOthersCopy(_ scene: LoginScene) async throws {
+        try await eventually("the other account's copy") { () async throws -> Bool in
+            let ended = try await scene.fixture.control("status", "--json")
+            guard ended.exit != .status(1) else { return false }
+            let status = try scene.fixture.decode(StatusReport.self, ended)
+            return status.source == .daemon && status.copy.complete && status.copy.live == 2
+                && status.server.accountName == "other@prsnl.example"
+        }
+    }
+
+    // MARK: The way it goes
+
+    @Test func aRunningDaemonSetsTheCopyAsideAndGoesOnWithAnEmptyOne() async throws {
+        let scene = try scene()
+        let daemon = try await scene.startWithCopy()
+        try await expectLoginAsOther(scene)
+        #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
+        let account = try await scene.fixture.control("account")
+        #expect(account.exit == .status(4), "\(account)")
+        #expect(account.stdout.contains("Account      owner@prsnl.example\n"), "\(account.stdout)")
+        #expect(account.stdout.contains("Writes       1 wait\n"), "\(account.stdout)")
+        let who = try await scene.fixture.control("whoami", "--json")
+        #expect(who.exit == .status(4), "\(who)")
+
+        let plan = try scene.fixture.decode(
+            AccountReport.self, try await scene.fixture.control("account", "--accept-new", "--dry-run", "--json"))
+        #expect(plan.dryRun)
+        #expect(try scene.setAside.isEmpty)
+        let done = try await scene.fixture.control("account", "--accept-new", "--json")
+        #expect(done.exit == .status(0), "\(done)")
+        let report = try scene.fixture.decode(AccountReport.self, done)
+        #expect(report.setAside == plan.setAside)
+        #expect(try scene.setAside == [try #require(report.setAside)])
+        try await expectUndelivered(1, in: try #require(report.setAside))
+
+        // The same process, which says READY once more.
+        try await waitForOthersCopy(scene)
+        #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
+        #expect(try await scene.account().change == nil)
+        #expect(scene.server.captures.isEmpty)
+        #expect(try await daemon.terminate() == .status(0))
+        #expect(daemon.stderr.contains("the copy was set aside: \(try #require(report.setAside))"), "\(daemon.stderr)")
+        #expect(daemon.stderr.split(separator: ", pid \(daemon.processID): ").count == 3, "\(daemon.stderr)")
+    }
+
+    @Test func withoutTheDaemonTheCommandDoesIt() async throws {
+        let scene = try scene()
+        try await scene.makeCopy()
+        #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
+        try await expectLoginAsOther(scene)
+        let account = try await scene.account()
+        #expect(account.source == .file && account.change?.code == "account_changed")
+        let done = try await scene.fixture.control("account", "--accept-new")
+        #expect(done.exit == .status(0), "\(done)")
+        #expect(done.stdout.contains("the copy of owner@prsnl.example was set aside"), "\(done.stdout)")
+        let aside = try scene.setAside
+        #expect(aside.count == 1)
+        try await expectUndelivered(1, in: try #require(aside.first))
+        // A write can be queued at once, and is the new account's.
+        #expect(try await scene.fixture.control("note", "of the other account").exit == .status(0))
+        let daemon = try await scene.fixture.startReady()
+        try await eventually("the note to arrive") { scene.server.captures.map(\.content) == ["of the other account"] }
+        #expect(try await scene.account().account?.name == "other@prsnl.example")
+        _ = try await daemon.terminate()
+    }
+
+    @Test func anotherServerIsAChangeToo() async throws {
+        let scene = try scene()
+        try await scene.makeCopy()
+        let second = try DevServer.start(DevServer.Configuration(), items: DevItem.generate(count: 7))
+        defer { second.stop() }
+        try scene.configure(server: second.url)
+        let login = try await scene.logIn()
+        #expect(login.exit == .status(4), "\(login)")
+        let done = try await scene.fixture.control("account", "--accept-new", "--json")
+        #expect(done.exit == .status(0), "\(done)")
+        #expect(try scene.fixture.decode(AccountReport.self, done).change?.code == "server_changed")
+        let daemon = try await scene.fixture.startReady()
+        #expect(try await scene.fixture.waitUntilComplete().copy.live == 7)
+        _ = try await daemon.terminate()
+    }
+
+    // MARK: What keeps the copy
+
+    @Test func aCopyThatIsRightIsNotSetAside() async throws {
+        let scene = try scene()
+        let daemon = try await scene.startWithCopy()
+        for _ in 1...2 {
+            for more in [[], ["--dry-run"]] {
+                let child = try scene.fixture.startControl(["account", "--accept-new", "--json"] + more)
+                #expect(try await child.waitForExit() == .status(1))
+                let report = try JSONOutput.decode(FailureReport.self, from: Array(child.stdout.utf8))
+                #expect(report.error.code == "nothing_to_accept")
+            }
+            #expect(try await scene.account().change == nil)
+            if daemon.pollExit() == nil { _ = try await daemon.terminate() }
+        }
+        #expect(try scene.setAside.isEmpty)
+        #expect(try await scene.fixture.control("account", "--dry-run").exit == .status(2))
+    }
+
+    @Test(arguments: [true, false])
+    func aProgramThatHasTheFileOpenKeepsEverythingAsItIs(isDaemonRunning: Bool) async throws {
+        let scene = try scene()
+        let daemon = try await scene.startWithCopy()
+        if !isDaemonRunning { _ = try await daemon.terminate() }
+        try await expectLoginAsOther(scene)
+        do {
+            let reader = try StoreReader(path: scene.fixture.database)
+            _ = try reader.summary()
+            let refused = try await scene.fixture.control("account", "--accept-new", "--json")
+            #expect(refused.exit == .status(1), "\(refused)")
+            #expect(try scene.fixture.decode(FailureReport.self, refused).error.code == "database_busy")
+            #expect(try reader.summary().accountName == "owner@prsnl.example")
+        }
+        #expect(try scene.setAside.isEmpty)
+        if isDaemonRunning {
+            // It has started again, with the copy that it had.
+            try await eventually("the daemon to answer again") { () async throws -> Bool in
+                let ended = try await scene.fixture.control("account", "--json")
+                guard ended.exit == .status(4) || ended.exit == .status(0) else { return false }
+                return try scene.fixture.decode(AccountReport.self, ended).source == .daemon
+            }
+            #expect(daemon.pollExit() == nil)
+        }
+        let done = try await scene.fixture.control("account", "--accept-new")
+        #expect(done.exit == .status(0), "\(done)")
+        #expect(try scene.setAside.count == 1)
+    }
+
+    // MARK: Killed on the way
+
+    @Test(
+        arguments: [CrashPoint.beforeSetAside, .afterLeavingLog, .afterSetAside],
+        [true, false])
+    func whoeverIsKilledLeavesTheOldStateOrTheNewOne(point: CrashPoint, isDaemonRunning: Bool) async throws {
+        let scene = try scene()
+        try await scene.makeCopy()
+        #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
+        let crash = [CrashPoint.variable: point.rawValue]
+        try await expectLoginAsOther(scene)
+        let daemon = isDaemonRunning ? try await scene.fixture.startReady(environment: crash) : nil
+        let killed = try await scene.fixture.control(
+            "account", "--accept-new", environment: isDaemonRunning ? [:] : crash)
+        if let daemon {
+            #expect(try await daemon.waitForExit() == .signal(SIGKILL))
+            #expect(killed.exit == .status(1), "\(killed)")
+        } else {
+            #expect(killed.exit == .signal(SIGKILL), "\(killed)")
+        }
+
+        let isOld = point != .afterSetAside
+        #expect(try scene.setAside.isEmpty == isOld)
+        #expect(TestFile.exists(scene.fixture.database) == isOld)
+        if isOld {
+            let summary = try StoreReader(path: scene.fixture.database).summary()
+            #expect(summary.waiting == 1 && summary.accountName == "owner@prsnl.example")
+            let again = try await scene.fixture.control("account", "--accept-new")
+            #expect(again.exit == .status(0), "\(again)")
+        }
+        #expect(try scene.setAside.count == 1)
+        try await expectUndelivered(1, in: try #require(try scene.setAside.first))
+        let after = try await scene.fixture.startReady()
+        try await waitForOthersCopy(scene)
+        #expect(scene.server.captures.isEmpty)
+        _ = try await after.terminate()
+    }
+}

@@ -1,0 +1,146 @@
+import Control
+import DevServer
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+/// Files beside the database that are gone or somebody else's, and `prsnlctl doctor --repair`: with the owner, a member of
+/// the group and a stranger as processes of their own.
+@Suite(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for users of its own"))
+struct DoctorRepairTests {
+    private let owner: uid_t = 65_533
+    private let group: gid_t = 65_532
+    private let member: uid_t = 65_531
+    private let query = "SELECT count(*) FROM timeline"
+
+    /// A copy of 30 items whose daemon is stopped, as the package would have it: the owner's, readable for the group.
+    private func copy() async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 30))
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        #expect(try await daemon.terminate() == .status(0))
+        let folder = Folder.containing(fixture.database)
+        #expect(chmod(fixture.folder.path, 0o755) == 0 && chmod(folder, 0o750) == 0)
+        for path in [folder] + ["", "-wal", "-shm", ".lock"].map({ fixture.database + $0 }) {
+            #expect(chown(path, owner, group) == 0, "\(path)")
+        }
+        #expect(chown(fixture.folder.file("key"), owner, group) == 0)
+        return fixture
+    }
+
+    private func run(as user: uid_t, group: gid_t, _ program: String, _ arguments: [String]) async throws
+        -> DaemonFixture.Ended
+    {
+        try await ChildProcess.run(
+            "/usr/bin/setpriv", ["--reuid=\(user)", "--regid=\(group)", "--clear-groups", program] + arguments,
+            environment: ["HOME": "/nonexistent", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"])
+    }
+
+    private func memberReads(_ fixture: DaemonFixture) async throws -> DaemonFixture.Ended {
+        try await run(as: member, group: group, "/usr/bin/sqlite3", ["-readonly", fixture.database, query])
+    }
+
+    private func doctor(as user: uid_t, group: gid_t, _ fixture: DaemonFixture, _ more: [String] = []) async throws
+        -> DoctorReport
+    {
+        let ended = try await run(
+            as: user, group: group, try BuiltProducts.executable("prsnlctl"),
+            ["--socket", fixture.folder.file("none.sock"), "--database", fixture.database, "doctor", "--json"] + more)
+        return try fixture.decode(DoctorReport.self, ended)
+    }
+
+    @Test func whatAPlainSqlite3OfRootRemovesIsFoundAndMadeAnew() async throws {
+        let fixture = try await copy()
+        #expect(try await memberReads(fixture).stdout == "30\n")
+        #expect(try await fixture.doctor().levels("readers") == [.ok])
+
+        // Root only wanted to look.
+        let look = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, query])
+        #expect(look.stdout == "30\n")
+        #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))
+        let refused = try await memberReads(fixture)
+        #expect(refused.exit != .status(0) && refused.stdout.isEmpty, "\(refused)")
+
+        let found = try await fixture.doctor()
+        #expect(found.levels("readers") == [.warning])
+        let cure = "sudo prsnlctl --config \(fixture.configuration) doctor --repair"
+        #expect(found.findings.first { $0.check == "readers" }?.nextCommand == cure)
+        // Looking leaves no trace.
+        #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))
+        let repaired = try await fixture.doctor("--repair")
+        #expect(repaired.levels("repair") == [.ok] && repaired.levels("readers") == [.ok], "\(repaired.findings)")
+        // Root is root again for the checks that follow.
+        #expect(repaired.findings.contains { $0.check == "caller" && $0.found.hasPrefix("root") })
+        #expect(try await memberReads(fixture).stdout == "30\n")
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            var status = stat()
+            #expect(stat(fixture.database + suffix, &status) == 0 && status.st_uid == owner, "\(suffix)")
+            #expect(status.st_gid == group && status.st_mode & 0o027 == 0, "\(suffix)")
+        }
+        let again = try await fixture.doctor("--repair")
+        #expect(again.findings.first { $0.check == "repair" }?.found == "there was nothing to repair")
+    }
+
+    @Test func filesThatAreRootsAreGivenBack() async throws {
+        let fixture = try await copy()
+        for suffix in ["-wal", "-shm", ".lock"] {
+            #expect(chown(fixture.database + suffix, 0, 0) == 0 && chmod(fixture.database + suffix, 0o600) == 0)
+        }
+        #expect(try await memberReads(fixture).exit != .status(0))
+        #expect(try await fixture.doctor().levels("owner") == [.failed, .failed, .failed])
+        // Who may not give them back is told who may.
+        let tried = try await doctor(as: owner, group: group, fixture, ["--repair"])
+        #expect(tried.levels("repair") == [.failed], "\(tried.findings)")
+        let repaired = try await fixture.doctor("--repair")
+        #expect(repaired.levels("repair") == [.ok] && repaired.levels("owner") == [], "\(repaired.findings)")
+        #expect(try await memberReads(fixture).stdout == "30\n")
+    }
+
+    @Test func theOwnerRepairsToo() async throws {
+        let fixture = try await copy()
+        for suffix in ["-wal", "-shm"] { try TestFile.remove(fixture.database + suffix) }
+        let repaired = try await doctor(as: owner, group: group, fixture, ["--repair"])
+        #expect(repaired.levels("repair") == [.ok] && repaired.levels("readers") == [.ok], "\(repaired.findings)")
+        #expect(try await memberReads(fixture).stdout == "30\n")
+    }
+
+    @Test func rootIsNotLedElsewhereByALink() async throws {
+        let fixture = try await copy()
+        let elsewhere = fixture.folder.file("elsewhere")
+        try TestFile.write("root's", to: elsewhere)
+        try TestFile.remove(fixture.database + "-wal")
+        #expect(symlink(elsewhere, fixture.database + "-wal") == 0)
+        #expect(try await fixture.doctor("--repair").levels("repair") == [.failed])
+        // Nor when root only looks: SQLite would follow the link, and give what it leads to away.
+        for command in ["status", "history", "queue"] { _ = try await fixture.control(command) }
+        try TestFile.remove(fixture.database + "-wal")
+        #expect(link(elsewhere, fixture.database + "-wal") == 0)
+        #expect(try await fixture.doctor("--repair").levels("repair") == [.failed])
+        var status = stat()
+        #expect(stat(elsewhere, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test func whileTheDaemonRunsItsFilesAreLeftAlone() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 30))
+        try fixture.giveLastingToken()
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let report = try await fixture.doctor("--repair")
+        #expect(report.findings.first { $0.check == "repair" }?.found == "there was nothing to repair")
+        #expect(report.complaints.isEmpty, "\(report.complaints)")
+        #expect(try await fixture.status().copy.live == 30)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aMemberSeesTheCopyAndAStrangerIsToldHowToJoin() async throws {
+        let fixture = try await copy()
+        let asMember = try await doctor(as: member, group: group, fixture)
+        #expect(asMember.levels("caller") == [.ok] && asMember.levels("integrity") == [.ok], "\(asMember.findings)")
+        #expect(asMember.levels("items") == [.ok])
+        let asStranger = try await doctor(as: member, group: member, fixture)
+        #expect(asStranger.levels("caller") == [.warning], "\(asStranger.findings)")
+        #expect(asStranger.levels("database") == [.notChecked] && asStranger.levels("copy") == [.notChecked])
+        #expect(asStranger.levels("integrity") != [.ok] && asStranger.levels("schema") != [.ok])
+    }
+}
