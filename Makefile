@@ -116,7 +116,7 @@ check: lint build test demo
 bench: setup-bench setup-tour build
 	@BINARIES=$(RELEASE) ROWS="$(ROWS)" BENCH_SAVE="$(BENCH_SAVE)" python3 Tests/Benchmarks/bench.py
 
-# Each sanitizer needs a build of its own.
+# Each sanitizer needs a build of its own. Its memory does not fit into the unit's sandbox: no ServiceTests.
 SANITIZERS := $(if $(ONLY),$(ONLY),thread address)
 .PHONY: sanitize
 sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/Tests/Tour/tsan.supp'
@@ -127,7 +127,7 @@ sanitize: setup-build setup-test
 	@for sanitizer in $(SANITIZERS); do \
 	    echo "== $$sanitizer sanitizer"; \
 	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest --no-parallel \
-	        $(if $(FILTER),--filter "$(FILTER)"); \
+	        --skip ServiceTests $(if $(FILTER),--filter "$(FILTER)"); \
 	done
 
 # Each target for this long, on one core; docs/fuzzing.md says what is fuzzed and what to do with a finding.

@@ -85,6 +85,8 @@ final class MachineKeeper: Sendable {
         done
         # It forbids packages to start anything, in containers for builds.
         rm -f root/usr/sbin/policy-rc.d
+        # Nobody reads manuals there, and indexing them takes longer than all else.
+        rm -f root/var/lib/man-db/auto-update
         tr -d - </proc/sys/kernel/random/uuid >root/etc/machine-id
         for tree in $(find /sys/fs/cgroup -maxdepth 1 \\( -name systemd -o -name unified \\)) /sys/fs/cgroup; do
             [ -e "$tree/cgroup.procs" ] || continue

@@ -145,6 +145,13 @@ import Testing
         }
     }
 
+    /// What it finds about the file.
+    private func doctor(_ machine: Machine, _ more: String...) async throws -> [DoctorReport.Finding] {
+        let ran = try await machine.run(["prsnlctl", "doctor", "--json"] + more)
+        return try JSONOutput.decode(DoctorReport.self, from: Array(ran.stdout.utf8)).findings
+            .filter { $0.group == .file }
+    }
+
     @Test func whatRootTakesFromReadersWithAPlainSQLiteShellIsFoundAndGivenBack() async throws {
         try await withPeople { scene in
             let machine = scene.machine
@@ -156,10 +163,10 @@ import Testing
             let locked = try await machine.run("sqlite3", ServiceScene.database, Self.count, as: .named("member"))
             #expect(locked.exit != .status(0) && locked.stdout.isEmpty, "\(locked)")
 
-            let look = try await machine.run("prsnlctl", "doctor")
-            #expect(look.exit != .status(0) && look.stdout.contains("prsnlctl doctor --repair"), "\(look)")
-            let repair = try await machine.run("prsnlctl", "doctor", "--repair")
-            #expect(!repair.stdout.contains("prsnlctl doctor --repair"), "\(repair)")
+            let found = try await doctor(machine)
+            #expect(found.contains { $0.nextCommand == "sudo prsnlctl doctor --repair" }, "\(found)")
+            let left = try await doctor(machine, "--repair")
+            #expect(left.allSatisfy { $0.nextCommand != "sudo prsnlctl doctor --repair" }, "\(left)")
             try await expectReadable(machine, "repaired")
             try await expectUnwritable(machine, "repaired")
             try await scene.startComplete()
