@@ -202,7 +202,7 @@ extension CommandTable {
         }
         let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }
         lines += ["", command == nil ? "Options:" : "General options:"]
-        lines += Self.aligned(general.map { ($0.usage, $0.summary) })
+        lines += Self.aligned(general.map { ($0.usage, Self.plain($0.summary)) })
         lines += ["", "Exit codes:"] + Self.aligned(exitCodes.map { ("\($0.code.rawValue)", Self.plain($0.meaning)) })
         return lines.map { $0 + "\n" }.joined()
     }
