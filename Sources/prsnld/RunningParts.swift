@@ -21,8 +21,8 @@ struct RunningParts: Sendable {
         let configuration = loaded.configuration
         let server = try setup.server(configuration)
         let file = LoginFile(database: configuration.database)
-        let found = try setup.credentials(configuration, server: server)
-        for warning in found.warnings { log(.warning, .config, warning) }
+        // What cannot be used is said before anything is made.
+        _ = try setup.credentials(configuration, server: server)
         let folder = Folder.containing(configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
@@ -33,6 +33,8 @@ struct RunningParts: Sendable {
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.
             try file.cleanUp()
+            let found = try setup.credentials(configuration, server: server)
+            for warning in found.warnings { log(.warning, .config, warning) }
             let storage = LoginStorage(file, stored: found.login)
             let client = try PRSNLClient(
                 configuration: setup.clientConfiguration(
@@ -55,6 +57,11 @@ struct RunningParts: Sendable {
     /// After a kill or a power cut, looks in the background whether the file is sound.
     func checkAfterUncleanStop(log: LogHandler) async {
         guard store.wasStoppedUncleanly else { return }
+        await check(log: log)
+        await store.noteChecked()
+    }
+
+    private func check(log: LogHandler) async {
         do {
             let damage = try await IntegrityCheck().damage(path: store.path)
             guard !damage.isEmpty else {
@@ -77,9 +84,14 @@ struct RunningParts: Sendable {
 
     /// After this, nothing of the daemon touches the network or the file.
     func stop() async {
-        // The file first: if the server takes too long over the login, the process ends without that, and with the file sound.
-        await store.close()
-        await client.finishRenewal(atMost: Self.lastRenewal)
+        // The file first: if the server takes too long over the login, the process ends without that, and with the file
+        // sound. The lock last: whoever has it may write the login.
+        await store.closeFile()
+        await finishRenewal()
         client.shutdown()
+        await store.unlock()
     }
+
+    /// Waits for the last renewal of the login, and lets no other begin.
+    func finishRenewal() async { await client.finishRenewal(atMost: Self.lastRenewal) }
 }

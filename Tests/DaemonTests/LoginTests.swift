@@ -181,6 +181,22 @@ import Testing
         scene.expectCleanWire()
     }
 
+    @Test func aLoginThatIsPutIntoTheFileWhileTheOldOneIsRenewedIsNotWrittenOver() async throws {
+        let scene = try Scene()
+        try scene.logIn(lifetime: .zero)
+        let held = scene.server.script(.holdAnswer, on: .refresh)
+        let daemon = try await scene.fixture.startReady()
+        try await scene.server.waitForRequest(.refresh)
+        let new = try scene.logIn()
+        held.release()
+        try await scene.waitUntilLive(60)
+        #expect(try TestFile.text(scene.loginFile).contains(new.refresh))
+        daemon.signal(SIGHUP)
+        _ = try await daemon.waitForErrorLine(containing: "the stored login has changed")
+        try await scene.stop(daemon)
+        scene.expectCleanWire()
+    }
+
     // MARK: The disk
 
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
