@@ -77,7 +77,7 @@ extension RequestHandler {
             source: .daemon, server: login.server.text, account: account,
             copyAccount: AccountName(known: copy.accountID, copy.accountName), credentials: credentials,
             asked: hasAccounts, now: time.now())
-        report.error = failure.map(ErrorReport.init)
+        report.error = (failure ?? login.state.login?.saveFailure).map(ErrorReport.init)
         switch failure?.code {
         case .unauthorized?, .forbidden?, .needsLogin?, .loginExpired?: report.credentials.refused = true
         default: report.credentials.refused = account == nil ? report.credentials.refused : false

@@ -41,7 +41,12 @@ struct RunningParts: Sendable {
                     configuration, server: server, credentials: found.credentials,
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time,
-                savePair: { new, old throws(UserFacingError) in try storage.save(new, replacing: old) }, log: log)
+                savePair: { new, old throws(UserFacingError) in
+                    do throws(UserFacingError) { try storage.save(new, replacing: old) } catch {
+                        await record(error, in: store, at: time.now(), log)
+                        throw error
+                    }
+                }, log: log)
             let engine = SyncEngine(
                 store: store, client: client, serverURL: server.text, source: .kernel(log: log),
                 settings: setup.syncSettings(configuration), time: time, log: log)
@@ -51,6 +56,18 @@ struct RunningParts: Sendable {
         } catch {
             await store.close()
             throw error
+        }
+    }
+
+    /// For `prsnlctl errors`: the renewed login is used from memory, and lost with the process.
+    private static func record(
+        _ error: UserFacingError, in store: Store, at time: Timestamp, _ log: LogHandler
+    ) async {
+        do throws(UserFacingError) {
+            try await store.recordError(code: error.code, endpoint: "login", message: error.message, at: time)
+        } catch {
+            // The same full disk, most likely. The log has what it is about.
+            log(.debug, .store, "an error was not recorded: \(error.message)")
         }
     }
 

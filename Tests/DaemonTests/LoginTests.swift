@@ -222,6 +222,30 @@ import Testing
         scene.expectCleanWire()
     }
 
+    @Test func aPairThatIsNotStoredIsSaidToWhoeverAsks() async throws {
+        let scene = try Scene()
+        try scene.logIn()
+        let daemon = try await scene.fixture.startReady()
+        try await scene.waitUntilLive(60)
+        // In the place of the file that it is written to first.
+        mkdir(scene.loginFile + ".new", 0o700)
+        scene.clock.advance(by: .seconds(1_600))
+        _ = try await daemon.waitForErrorLine(containing: "could not be stored")
+        let ended = try await scene.fixture.control("whoami", "--json")
+        #expect(ended.exit == .status(1), "\(ended)")
+        let report = try scene.fixture.decode(WhoamiReport.self, ended)
+        #expect(report.sameAccount == true && report.credentials.refused == false)
+        #expect(report.error?.code == "login_not_stored")
+        let errors = try await scene.fixture.control("errors", "--json")
+        #expect(errors.stdout.contains("login_not_stored"), "\(errors)")
+        rmdir(scene.loginFile + ".new")
+        try await scene.stop(daemon)
+        let once = try await scene.fixture.run(["--once"])
+        #expect(once.exit == .status(0), "\(once.stderr)")
+        #expect(scene.server.requests(.refresh).count == 1)
+        scene.expectCleanWire()
+    }
+
     // MARK: Other credentials
 
     @Test func aLoginOfAnotherServerIsNotSent() async throws {
