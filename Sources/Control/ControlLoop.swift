@@ -171,6 +171,7 @@ struct ControlLoop {
             return send(.error(ErrorReport(Self.changeError)), to: number)
         }
         connection.refusals = 0
+        if request.asksServer { charge(connection, start.limits.serverRequestCost - 1) }
         HangPoint.control.block()
         let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
@@ -198,14 +199,14 @@ struct ControlLoop {
             + "configuration and reload it.")
 
     /// Root and the daemon's user are not held back: they could do worse.
-    private mutating func charge(_ connection: ControlConnection) {
+    private mutating func charge(_ connection: ControlConnection, _ count: Int = 1) {
         guard connection.standing == .member else { return }
         let now = Self.milliseconds()
         let limits = start.limits
         rates[
             connection.peer.user,
             default: RequestRate(burst: limits.burst, perSecond: limits.requestsPerSecond, now: now)
-        ].charge(at: now)
+        ].charge(count, at: now)
         pause(connection)
     }
 

@@ -13,4 +13,12 @@ extension ControlRequest {
         case .status, .history, .queue, .entry, .wait, .ping, .net, .whoami: false
         }
     }
+
+    /// Whether the daemon asks the server for each of them, though nothing is changed.
+    var asksServer: Bool {
+        switch self {
+        case .ping, .whoami: true
+        default: false
+        }
+    }
 }

@@ -19,6 +19,8 @@ public final class ControlServer: Sendable {
         /// Requests that a member of the group may make at once, and per second after these, over all connections.
         public var burst = 200
         public var requestsPerSecond = 50
+        /// As how many requests one counts that the daemon has to ask the server for: one per second then, and four at once.
+        public var serverRequestCost = 50
         /// Bytes of a request line.
         public var requestSize = 64 << 10
         /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32

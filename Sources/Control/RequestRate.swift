@@ -17,9 +17,9 @@ struct RequestRate: Sendable, Equatable {
         lastAt = now
     }
 
-    /// Takes one.
-    mutating func charge(at now: Int64) {
-        tokens = available(at: now) - Self.token
+    /// Takes some.
+    mutating func charge(_ count: Int = 1, at now: Int64) {
+        tokens = available(at: now) - Int64(count) * Self.token
         lastAt = max(lastAt, now)
     }
 

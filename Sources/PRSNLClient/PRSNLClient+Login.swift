@@ -33,6 +33,22 @@ extension PRSNLClient {
         }
     }
 
+    /// Another client of the same server, for a login that is no longer the one in use here. It stores nothing.
+    ///
+    /// - Parameter limit: of each request.
+    public func sibling(
+        _ credentials: Credentials, atMost limit: Duration
+    ) throws(UserFacingError) -> PRSNLClient {
+        var configuration = configuration
+        configuration.credentials = credentials
+        configuration.connectTimeout = min(configuration.connectTimeout, limit)
+        configuration.stallTimeout = min(configuration.stallTimeout, limit)
+        configuration.totalTimeout = min(configuration.totalTimeout, limit)
+        let sibling = try PRSNLClient(configuration: configuration, time: time, log: log)
+        if memory.withLock(\.isOffline) { sibling.setOffline(true) }
+        return sibling
+    }
+
     /// `POST /api/auth/logout`, with the login in use. The client goes on using it: `replaceCredentials` is the caller's.
     public func logout() async throws(APIError) {
         var call = Call("POST", "/api/auth/logout")

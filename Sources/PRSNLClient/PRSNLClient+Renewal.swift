@@ -118,6 +118,11 @@ extension PRSNLClient {
         return reject(pair)
     }
 
+    /// The server has just answered as the login's own account.
+    public func trustLogin() {
+        if let pair = memory.withLock({ $0.login?.pair }) { noteAccepted(pair) }
+    }
+
     /// The server has let somebody in with it, who would have been refused without.
     func noteAccepted(_ pair: TokenPair) {
         memory.withLock { memory in

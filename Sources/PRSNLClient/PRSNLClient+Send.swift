@@ -63,7 +63,7 @@ extension PRSNLClient {
         var triedFallback = false
         var triedRenewal = false
         var redirects = 0
-        let start = ContinuousClock.now
+        var start = ContinuousClock.now
         let limit =
             call.isProbe
             ? min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime) : configuration.totalTimeout
@@ -103,6 +103,8 @@ extension PRSNLClient {
                     guard let next = try await usablePair(for: call) else { break }
                     pair = next
                     authorization = Self.bearer(next)
+                    // The renewal had a limit of its own.
+                    start = .now
                     continue
                 }
             case 301, 302, 303, 307, 308:

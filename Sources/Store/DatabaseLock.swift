@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
-import PRSNLCore
+public import PRSNLCore
 
 /// One writer per database: a POSIX lock on `<database>.lock`, held as long as the object lives. The kernel drops it with
 /// the process, however that ends.
 ///
 /// On a file of its own, because a lock on the database would be lost with any descriptor of it that is closed.
-final class DatabaseLock {
+public final class DatabaseLock {
     private let file: Int32
 
     /// How long another process is waited for, where it is to be waited for at all: `prsnlctl` holds the lock for as long
@@ -37,7 +37,7 @@ final class DatabaseLock {
 
     /// - Throws: `database_locked`, naming the pid that holds it; `database_read_only`, `disk_full`,
     ///   `database_unreadable`.
-    init(database: String) throws(UserFacingError) {
+    public init(database: String) throws(UserFacingError) {
         let path = database + ".lock"
         file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, Self.mode)
         guard file >= 0 else {

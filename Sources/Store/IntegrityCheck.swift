@@ -14,6 +14,8 @@ public actor IntegrityCheck {
 
     /// What SQLite's `quick_check` finds; empty when all is well.
     public func damage(path: String) throws(UserFacingError) -> [String] {
-        try StoreReader(path: path).damage()
+        let reader = try StoreReader(path: path)
+        HangPoint.check.block()
+        return try reader.damage()
     }
 }

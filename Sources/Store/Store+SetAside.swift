@@ -24,10 +24,12 @@ extension Store {
     public func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
         defer { close() }
         CrashPoint.beforeSetAside.reach()
+        // As `closeFile` has it: what was not closed and not checked since is to be checked whoever opens it next.
+        let isClean = !wasStoppedUncleanly || isSound
         try write(durably: true) { connection throws(SQLiteFailure) in
-            try connection.execute("UPDATE copy SET stopped_cleanly = 1")
+            if isClean { try connection.execute("UPDATE copy SET stopped_cleanly = 1") }
         }
-        markedOpen = false
+        if isClean { markedOpen = false }
         try leaveLog()
         CrashPoint.afterLeavingLog.reach()
         try checkIdentity(ofLog: false)

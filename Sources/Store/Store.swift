@@ -23,7 +23,9 @@ public actor Store {
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
     public nonisolated let wasStoppedUncleanly: Bool
     /// Whether the file was checked since.
-    private var isSound = false
+    private(set) var isSound = false
+    /// Whether a check is to come or under way, which has the file open for as long.
+    public private(set) var awaitsCheck: Bool
     /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
     var rejectedSeen: Set<String>?
     /// Why nothing more is written: the file was found damaged.
@@ -75,6 +77,7 @@ public actor Store {
             connection = opened
             identity = try FileIdentity(path: path)
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
+            awaitsCheck = wasStoppedUncleanly
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try Statements(opened)
             coverage = try Self.readCoverage(opened)
@@ -152,6 +155,13 @@ public actor Store {
 
     /// Empties the WAL as far as readers allow, closes the file and releases the lock.
     public func close() {
+        guard connection != nil else { return }
+        closeFile()
+        unlock()
+    }
+
+    /// As `close`, without releasing the lock.
+    public func closeFile() {
         guard let connection else { return }
         do {
             // A damaged file is to be checked again at the next start.
@@ -165,7 +175,6 @@ public actor Store {
         letGoOfStatements()
         connection.checkpoint()
         letGoOfFile()
-        unlock()
     }
 
     /// Before anything that the connection can do only while nothing else uses it.
@@ -177,7 +186,8 @@ public actor Store {
     /// The lock stays.
     func letGoOfFile() { connection = nil }
 
-    func unlock() { lock = nil }
+    /// After `closeFile`.
+    public func unlock() { lock = nil }
 
     /// Gives back the memory that a long pull left in SQLite's cache.
     public func releaseMemory() {
@@ -188,6 +198,9 @@ public actor Store {
     public func noteSound() {
         isSound = true
     }
+
+    /// The check is over, whatever came of it.
+    public func noteChecked() { awaitsCheck = false }
 
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
     public func refuseWrites(_ error: UserFacingError) {

@@ -117,12 +117,18 @@ public final class StoreReader {
 extension CopySummary {
     fileprivate init(_ connection: Connection, path: String) throws(SQLiteFailure) {
         self.init()
+        schemaVersion = Int(try connection.integer("PRAGMA user_version"))
+        // After an upgrade the file is an earlier version's until the daemon has started once.
+        let outbox =
+            schemaVersion >= 2
+            ? """
+            waiting, unknown, parked,
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
+            """ : "0, 0, 0, NULL"
         let row = try connection.prepare(
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
-                waiting, unknown, parked,
-                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
-                account_subject, bound_at
+                \(outbox), \(schemaVersion >= 4 ? "account_subject" : "NULL"), \(schemaVersion >= 5 ? "bound_at" : "NULL")
             FROM copy
             """)
         if try row.step() {
@@ -154,7 +160,6 @@ extension CopySummary {
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
         databaseSize = Int64(FileIdentity.size(path: path))
-        schemaVersion = Int(try connection.integer("PRAGMA user_version"))
     }
 
     private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {

@@ -21,8 +21,8 @@ public final class Watchdog: Sendable {
 
     /// What it does to the world.
     public struct Effects: Sendable {
-        /// Tells systemd.
-        public var feed: @Sendable () -> Void
+        /// Tells systemd. False where that was not possible: it is tried again.
+        public var feed: @Sendable () -> Bool
         /// Has `alarm()` called at that time of CLOCK_MONOTONIC, instead of the time that was set before.
         public var setAlarm: @Sendable (Duration) -> Void
         /// Tells people which loops are hung.
@@ -31,7 +31,7 @@ public final class Watchdog: Sendable {
         public var recover: @Sendable () -> Void
 
         public init(
-            feed: @escaping @Sendable () -> Void, setAlarm: @escaping @Sendable (Duration) -> Void,
+            feed: @escaping @Sendable () -> Bool, setAlarm: @escaping @Sendable (Duration) -> Void,
             complain: @escaping @Sendable ([String]) -> Void, recover: @escaping @Sendable () -> Void
         ) {
             self.feed = feed
@@ -133,14 +133,18 @@ public final class Watchdog: Sendable {
         guard state.withLock({ $0.rules.answer(loop, round: round) }) else { return }
         let late = late
         let now = now()
-        let (feeds, isRecovery, next) = state.withLock { state in
-            if state.isStopped { return (false, false, now) }
+        let (feeds, isRecovery, lastFed) = state.withLock { state in
+            let lastFed = state.rules.lastFed
+            if state.isStopped { return (false, false, lastFed) }
             let settled = state.rules.settle(late: late, now)
-            return (settled.feeds, settled.isRecovery, state.rules.nextAlarm(now))
+            return (settled.feeds, settled.isRecovery, lastFed)
         }
         guard feeds else { return }
-        effects.feed()
-        effects.setAlarm(next)
+        let isFed = effects.feed()
+        effects.setAlarm(
+            state.withLock { state in
+                isFed ? state.rules.nextAlarm(now) : state.rules.lose(lastFed: lastFed, now)
+            })
         if isRecovery { effects.recover() }
     }
 }

@@ -62,6 +62,17 @@ struct WatchdogRules: Sendable, Equatable {
         return (true, complainedAt != nil)
     }
 
+    /// The meal did not get there.
+    ///
+    /// - Parameter lastFed: before it.
+    /// - Returns: when to try again, while there is time.
+    mutating func lose(lastFed: Duration, _ now: Duration) -> Duration {
+        self.lastFed = lastFed
+        // Nobody is waited for, and yet not every wake-up is to ask again.
+        waitsFor = []
+        return max(firstAlarm, now + interval / 20)
+    }
+
     /// The riding has had its time: no alarm before this.
     var firstAlarm: Duration { lastFed + interval * 4 / 5 }
 

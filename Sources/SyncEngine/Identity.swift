@@ -106,6 +106,7 @@ struct Identity: Sendable {
                     consequence: "Nothing of that account was written."),
                 verdict: isRenewed ? .retry(after: nil) : .needsPerson, endpoint: "GET /api/auth/me")
         }
+        if credentials == self.credentials { client.trustLogin() }
         // A copy that an earlier version has bound.
         guard binding.accountSubject == nil, let subject = unchangedSubject(since: credentials) else { return }
         var new = binding

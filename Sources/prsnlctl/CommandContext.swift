@@ -2,6 +2,7 @@ import Configuration
 import Control
 import Glibc
 import PRSNLCore
+import Store
 
 /// What every command needs: where the daemon and its file are, and how to print.
 struct CommandContext {
@@ -123,6 +124,18 @@ struct CommandContext {
     ///
     /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
     func askToChange(_ request: ControlRequest) throws(UserFacingError) -> ControlReply? {
+        var wasAsked = false
+        guard let reply = try answerToChange(request, wasAsked: &wasAsked) else { return nil }
+        if case .error(let report) = reply { throw explained(report.userFacing) }
+        return reply
+    }
+
+    /// The same, with the daemon's error as an answer.
+    ///
+    /// - Parameter wasAsked: whether the request was sent: then it may have been carried out, also where this throws.
+    func answerToChange(
+        _ request: ControlRequest, wasAsked: inout Bool
+    ) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
             if isFileGiven {
@@ -131,10 +144,10 @@ struct CommandContext {
                 guard case .status(let report) = reply else { throw reply.unexpected() }
                 guard Self.isSameFile(report.file.path, paths.database) else { return nil }
             }
+            wasAsked = true
             try client.send(request)
-            let reply: ControlReply
             do throws(UserFacingError) {
-                reply = try client.receive(timeout: .seconds(60))
+                return try client.receive(timeout: .seconds(60))
             } catch {
                 // It was asked: what it did, the next question tells.
                 throw error.code == .daemonNotRunning
@@ -144,14 +157,28 @@ struct CommandContext {
                         nextCommand: "prsnlctl account")
                     : error
             }
-            if case .error(let report) = reply { throw report.userFacing }
-            return reply
         } catch {
-            if error.code == .daemonNotRunning { return nil }
-            guard error.code == .controlRefused, geteuid() != 0 else { throw error }
-            throw UserFacingError(
-                error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
-                recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+            if error.code == .daemonNotRunning, !wasAsked { return nil }
+            throw explained(error)
+        }
+    }
+
+    /// Whoever is refused is told the command that would do it.
+    func explained(_ error: UserFacingError) -> UserFacingError {
+        guard error.code == .controlRefused, geteuid() != 0 else { return error }
+        return UserFacingError(
+            error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
+            recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+    }
+
+    /// What the copy says of itself, where it can be read: only to be told along with what was done.
+    func copyAtBest() -> CopySummary? {
+        guard access(paths.database, F_OK) == 0 else { return nil }
+        do throws(UserFacingError) {
+            return try StoreReader(path: paths.database).summary()
+        } catch {
+            say("warning: \(error.message)")
+            return nil
         }
     }
 

@@ -12,17 +12,18 @@ enum LoginCommand {
         Secrecy.begin()
         let plan = try LoginPlan(context, given: arguments.value("--server"))
         // Everything that could refuse the login is asked before the password: nobody types one in vain.
-        let place = try LoginPlace.find(context, plan)
+        try LoginPlace.check(context, plan)
         let client = try plan.client()
         let (email, password) = try credentials(arguments)
         let made = try request(client, plan, email: email, password: password)
         password.wipe()
         var report: LoginReport
-        do throws(UserFacingError) {
-            report = try place.store(made, context, plan)
+        do throws(LoginPlace.Failure) {
+            report = try LoginPlace.store(made, context, plan)
         } catch {
-            takeBack(made, plan, context)
-            throw error
+            // One that may be stored must stay good: it would be used.
+            if error.isCertain { takeBack(made, plan, context) }
+            throw error.error
         }
         if let path = plan.writesServerTo {
             FileOwner.returnToSelf()

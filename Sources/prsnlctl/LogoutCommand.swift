@@ -9,29 +9,38 @@ import Store
 enum LogoutCommand {
     static func run(_ context: CommandContext) throws(UserFacingError) -> ExitCode {
         Secrecy.begin()
-        let report: LogoutReport
-        if let reply = try context.askToChange(.logout) {
-            guard case .logout(let answer) = reply else { throw reply.unexpected() }
-            report = answer
-        } else {
-            report = try logOutHere(context)
-        }
+        let report = try report(context)
         try context.write(report)
         return report.exitCode
     }
 
-    private static func logOutHere(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
-        let database = context.paths.database
-        let file = LoginFile(database: database)
+    private static func report(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
+        // Nothing is made where nothing is.
+        if access(Folder.containing(context.paths.database), F_OK) != 0, errno == ENOENT {
+            guard let reply = try context.askToChange(.logout) else {
+                return LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+            }
+            guard case .logout(let report) = reply else { throw reply.unexpected() }
+            return report
+        }
+        switch try DaemonOrFile.find(.logout, context, consequence: "Nothing was changed.") {
+        case .daemon(.logout(let report)): return report
+        case .daemon(let reply): throw reply.unexpected()
+        case .file(let lock): return try logOutHere(context, lock)
+        }
+    }
+
+    private static func logOutHere(
+        _ context: CommandContext, _ lock: DatabaseLock
+    ) throws(UserFacingError) -> LogoutReport {
+        let file = LoginFile(database: context.paths.database)
         var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
-        guard access(Folder.containing(database), F_OK) == 0 || errno != ENOENT else { return report }
-        try FileOwner.become(ownerOfFolderOf: database, consequence: "Nothing was changed.")
-        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
         do throws(UserFacingError) {
             let login = try file.read()
             report.wasLoggedIn = login != nil
             report.server = login?.server
             try file.remove()
+            withExtendedLifetime(lock) {}
             if let login { tell(login, context, &report) }
         } catch {
             // One that cannot be read goes all the same: that is what was asked for.
@@ -41,8 +50,7 @@ enum LogoutCommand {
             report.serverTold = false
             report.error = ErrorReport(error)
         }
-        if access(database, F_OK) == 0 {
-            let copy = try StoreReader(path: database).summary()
+        if let copy = context.copyAtBest() {
             report.items = copy.live
             report.undelivered = copy.waiting + copy.parked
         }

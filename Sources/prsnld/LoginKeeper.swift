@@ -67,7 +67,7 @@ struct LoginKeeper: Sendable {
     func take(_ login: StoredLogin) throws(UserFacingError) {
         try login.check(isFor: server)
         try refuseBesideKeyFile()
-        try storage.replace(with: login) { _ in client.replaceCredentials(.login(login.pair)) }
+        try storage.replace(with: login) { client.replaceCredentials(.login(login.pair)) }
         source.value.withLock { $0 = .login }
         log(.notice, .config, "a new login is used from now on")
         engine.credentialsChanged()
@@ -81,23 +81,39 @@ struct LoginKeeper: Sendable {
             consequence: "Nothing was changed.")
     }
 
-    /// Tells the server, as far as it can be told, and forgets the login.
+    /// So long each of the requests may take that tell the server: the answer to the logout waits for them.
+    private static let tellingTime: Duration = .seconds(10)
+
+    /// Forgets the login, here first, so that it is that one and no newer one; then tells the server, as far as it can be
+    /// told. Also one that is stored and not used, because a key file stands above it.
     ///
     /// - Throws: `login_not_stored` where the file could not be removed: the login is still in use then.
     func logout() async throws(UserFacingError) -> Logout {
-        guard case .login = client.credentials else { return Logout(wasLoggedIn: false) }
-        var serverFailure: UserFacingError?
-        do throws(APIError) {
-            try await client.logout()
-        } catch {
-            // A login that is worth nothing need not be ended.
-            if error.kind != .loginExpired { serverFailure = error.userFacing }
+        let end = try storage.end { client.replaceCredentials(.none) }
+        if end.wasInUse {
+            source.value.withLock { if $0 == .login { $0 = .none } }
+            engine.credentialsChanged()
         }
-        try storage.replace(with: nil) { _ in client.replaceCredentials(.none) }
-        source.value.withLock { $0 = .none }
+        guard end.wasThere else { return Logout(wasLoggedIn: false) }
         log(.notice, .config, "logged out")
-        engine.credentialsChanged()
-        return Logout(wasLoggedIn: true, serverFailure: serverFailure)
+        return Logout(wasLoggedIn: true, serverFailure: await tell(end))
+    }
+
+    private func tell(_ end: LoginStorage.End) async -> UserFacingError? {
+        guard let login = end.login else { return end.failure }
+        do throws(UserFacingError) {
+            // The pair is not sent to another server.
+            try login.check(isFor: server)
+            let client = try client.sibling(.login(login.pair), atMost: Self.tellingTime)
+            defer { client.shutdown() }
+            do throws(APIError) { try await client.logout() } catch {
+                // A login that is worth nothing need not be ended.
+                return error.kind == .loginExpired ? nil : error.userFacing
+            }
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Looks again at key file and login. A login that was refused is tried once more: who reloads may have mended it.

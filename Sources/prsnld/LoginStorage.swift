@@ -27,21 +27,61 @@ final class LoginStorage: Sendable {
         try state.withLock { state throws(UserFacingError) in
             guard var login = state.live, login.pair == old || login.pair == new else { return }
             login.pair = new
+            // Somebody else has put another one into the file, or removed it: the next reload finds out.
+            guard holds(state.stored, orElse: login) else { return }
             state.live = login
             try file.write(login)
             state.stored = login
         }
     }
 
-    /// Stores another login, or none, and then lets `use` make it the one in use. Where it throws, nothing has changed.
+    /// Whether the file holds one of the two. One that cannot be read is worth nothing to anybody.
+    private func holds(_ stored: StoredLogin?, orElse other: StoredLogin) -> Bool {
+        do throws(UserFacingError) {
+            let found = try file.read()
+            return found == stored || found == other
+        } catch {
+            return true
+        }
+    }
+
+    /// Stores another login, and then lets `use` make it the one in use. Where it throws, nothing has changed.
     ///
     /// - Throws: `disk_full`, `login_not_stored`.
-    func replace(with login: StoredLogin?, use: (StoredLogin?) -> Void) throws(UserFacingError) {
+    func replace(with login: StoredLogin, use: () -> Void) throws(UserFacingError) {
         try state.withLock { state throws(UserFacingError) in
-            if let login { try file.write(login) } else { try file.remove() }
+            try file.write(login)
             state.live = login
             state.stored = login
-            use(login)
+            use()
+        }
+    }
+
+    /// What was removed.
+    struct End: Sendable {
+        /// The one in use, else the one that the file held.
+        var login: StoredLogin?
+        var wasInUse: Bool
+        /// Why the file's could not be read.
+        var failure: UserFacingError?
+        var wasThere: Bool { login != nil || failure != nil }
+    }
+
+    /// Removes the login, and then lets `use` make none the one in use, where one was.
+    ///
+    /// - Throws: `login_not_stored`; nothing has changed then.
+    func end(use: () -> Void) throws(UserFacingError) -> End {
+        try state.withLock { state throws(UserFacingError) in
+            var end = End(login: state.live, wasInUse: state.live != nil)
+            if !end.wasInUse {
+                // One that cannot be read goes all the same: that is what was asked for.
+                do throws(UserFacingError) { end.login = try file.read() } catch { end.failure = error }
+            }
+            try file.remove()
+            state.live = nil
+            state.stored = nil
+            if end.wasInUse { use() }
+            return end
         }
     }
 

@@ -14,6 +14,8 @@ struct NewCopy: Sendable {
     /// Sets the copy aside and answers. Where that fails, the copy is as it was, and the answer says why.
     func perform(_ parts: RunningParts, log: LogHandler) async {
         var report = report
+        // While the lock is held, which goes with the copy.
+        await parts.finishRenewal()
         do throws(UserFacingError) {
             let path = try await parts.store.setAside(as: report.setAsideName)
             report.setAside = path

@@ -27,21 +27,33 @@ extension RequestHandler {
     /// Answers when the pair is stored and in use.
     private func logIn(_ handover: LoginHandover) throws(UserFacingError) -> LoginReport {
         try login.take(StoredLogin(server: handover.server, pair: handover.pair))
-        let copy = try StoreReader(path: database).summary()
+        let copy = copyAtBest
         return LoginReport(
             source: .daemon, server: handover.server, account: handover.account,
-            copyAccount: AccountName(known: copy.accountID, copy.accountName), copyServer: copy.serverURL)
+            copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
+            copyServer: copy?.serverURL)
+    }
+
+    /// What has been done is done, whether the copy can be read or not.
+    private var copyAtBest: CopySummary? {
+        do throws(UserFacingError) {
+            return try StoreReader(path: database).summary()
+        } catch {
+            login.log(.warning, .store, error.description)
+            return nil
+        }
     }
 
     private func logOut() async throws(UserFacingError) -> LogoutReport {
         let outcome = try await login.logout()
-        let copy = try StoreReader(path: database).summary()
         var report = LogoutReport(
             source: .daemon, wasLoggedIn: outcome.wasLoggedIn, server: outcome.wasLoggedIn ? login.server.text : nil)
         if outcome.wasLoggedIn { report.serverTold = outcome.serverFailure == nil }
         report.error = outcome.serverFailure.map(ErrorReport.init)
-        report.items = copy.live
-        report.undelivered = copy.waiting + copy.parked
+        if let copy = copyAtBest {
+            report.items = copy.live
+            report.undelivered = copy.waiting + copy.parked
+        }
         return report
     }
 
@@ -65,7 +77,7 @@ extension RequestHandler {
             source: .daemon, server: login.server.text, account: account,
             copyAccount: AccountName(known: copy.accountID, copy.accountName), credentials: credentials,
             asked: hasAccounts, now: time.now())
-        report.error = failure.map(ErrorReport.init)
+        report.error = (failure ?? login.state.login?.saveFailure).map(ErrorReport.init)
         switch failure?.code {
         case .unauthorized?, .forbidden?, .needsLogin?, .loginExpired?: report.credentials.refused = true
         default: report.credentials.refused = account == nil ? report.credentials.refused : false
@@ -106,6 +118,13 @@ extension RequestHandler {
         guard !dryRun else {
             report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
             return conversation.send(.account(report))
+        }
+        // Its reader would keep the copy from being set aside.
+        guard await !store.awaitsCheck else {
+            throw UserFacingError(
+                .daemonBusy, "The copy was not closed properly the last time, and is being checked.",
+                consequence: "Nothing was changed.",
+                recoverySuggestion: "Give the command again when that is done; the log says when.")
         }
         guard !isEnding.exchange(true, ordering: .relaxed) else { return try refuseWhileEnding(.logout) }
         begin(NewCopy(report: report, conversation: conversation))

@@ -21,8 +21,8 @@ struct RunningParts: Sendable {
         let configuration = loaded.configuration
         let server = try setup.server(configuration)
         let file = LoginFile(database: configuration.database)
-        let found = try setup.credentials(configuration, server: server)
-        for warning in found.warnings { log(.warning, .config, warning) }
+        // What cannot be used is said before anything is made.
+        _ = try setup.credentials(configuration, server: server)
         let folder = Folder.containing(configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
@@ -33,13 +33,20 @@ struct RunningParts: Sendable {
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.
             try file.cleanUp()
+            let found = try setup.credentials(configuration, server: server)
+            for warning in found.warnings { log(.warning, .config, warning) }
             let storage = LoginStorage(file, stored: found.login)
             let client = try PRSNLClient(
                 configuration: setup.clientConfiguration(
                     configuration, server: server, credentials: found.credentials,
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time,
-                savePair: { new, old throws(UserFacingError) in try storage.save(new, replacing: old) }, log: log)
+                savePair: { new, old throws(UserFacingError) in
+                    do throws(UserFacingError) { try storage.save(new, replacing: old) } catch {
+                        await record(error, in: store, at: time.now(), log)
+                        throw error
+                    }
+                }, log: log)
             let engine = SyncEngine(
                 store: store, client: client, serverURL: server.text, source: .kernel(log: log),
                 settings: setup.syncSettings(configuration), time: time, log: log)
@@ -52,9 +59,26 @@ struct RunningParts: Sendable {
         }
     }
 
+    /// For `prsnlctl errors`: the renewed login is used from memory, and lost with the process.
+    private static func record(
+        _ error: UserFacingError, in store: Store, at time: Timestamp, _ log: LogHandler
+    ) async {
+        do throws(UserFacingError) {
+            try await store.recordError(code: error.code, endpoint: "login", message: error.message, at: time)
+        } catch {
+            // The same full disk, most likely. The log has what it is about.
+            log(.debug, .store, "an error was not recorded: \(error.message)")
+        }
+    }
+
     /// After a kill or a power cut, looks in the background whether the file is sound.
     func checkAfterUncleanStop(log: LogHandler) async {
         guard store.wasStoppedUncleanly else { return }
+        await check(log: log)
+        await store.noteChecked()
+    }
+
+    private func check(log: LogHandler) async {
         do {
             let damage = try await IntegrityCheck().damage(path: store.path)
             guard !damage.isEmpty else {
@@ -77,9 +101,14 @@ struct RunningParts: Sendable {
 
     /// After this, nothing of the daemon touches the network or the file.
     func stop() async {
-        // The file first: if the server takes too long over the login, the process ends without that, and with the file sound.
-        await store.close()
-        await client.finishRenewal(atMost: Self.lastRenewal)
+        // The file first: if the server takes too long over the login, the process ends without that, and with the file
+        // sound. The lock last: whoever has it may write the login.
+        await store.closeFile()
+        await finishRenewal()
         client.shutdown()
+        await store.unlock()
     }
+
+    /// Waits for the last renewal of the login, and lets no other begin.
+    func finishRenewal() async { await client.finishRenewal(atMost: Self.lastRenewal) }
 }

@@ -84,7 +84,10 @@ final class ServiceReporter: Sendable {
     }
 
     /// Sends the messages, and the line if it is another than before.
-    func send(_ messages: ServiceNotification.Message..., line: String? = nil) {
+    ///
+    /// - Returns: whether systemd has them.
+    @discardableResult
+    func send(_ messages: ServiceNotification.Message..., line: String? = nil) -> Bool {
         let line = state.withLock { state -> String? in
             let line = line ?? state.composed
             guard line != state.sent, !line.isEmpty else { return nil }
@@ -92,11 +95,12 @@ final class ServiceReporter: Sendable {
             return line
         }
         let all = messages + (line.map { [.status($0)] } ?? [])
-        guard !all.isEmpty else { return }
+        guard !all.isEmpty else { return true }
         do throws(UserFacingError) {
             // Only what happens once is worth waiting for a busy systemd.
             try notification.send(all, waits: messages.contains { $0 != .watchdog })
             state.withLock { $0.hasFailed = false }
+            return true
         } catch {
             let isFirst = state.withLock { state in
                 state.sent = ""
@@ -104,6 +108,7 @@ final class ServiceReporter: Sendable {
                 return !state.hasFailed
             }
             if isFirst { log(.warning, .daemon, error.message) }
+            return false
         }
     }
 }

@@ -72,14 +72,20 @@ final class Supervisor: Sendable {
 
     /// The file is open, and the control socket listens.
     func ready() {
-        reporter.send(.ready, line: "started")
+        sayReady(line: "started")
         watchdog?.start()
         for heartbeat in heartbeats { heartbeat.follow { [weak self] in self?.hear($0) } }
         if !heartbeats.isEmpty { reporter.touch() }
     }
 
     func reloading() { reporter.send(.reloading(since: Heartbeat.monotonic())) }
-    func reloaded() { reporter.send(.ready) }
+    func reloaded() { sayReady() }
+
+    /// To a service that runs already, as after `startingAgain`, READY=1 is no meal: systemd's clock would go on from the
+    /// last one, and ours begins anew.
+    private func sayReady(line: String? = nil) {
+        if watchdog == nil { reporter.send(.ready, line: line) } else { reporter.send(.ready, .watchdog, line: line) }
+    }
 
     /// The same process is about to run the program anew, which says READY=1 when it is there again.
     func startingAgain() {

@@ -87,4 +87,15 @@ import Testing
         #expect(rate.pause(at: 9_000) == 9_100)
         #expect(rate.pause(at: 8_000) == 8_100)
     }
+
+    @Test func whatCostsMoreTakesLongerToComeBack() {
+        var rate = RequestRate(burst: 200, perSecond: 50, now: 0)
+        for _ in 0..<4 {
+            #expect(rate.pause(at: 0) == nil)
+            rate.charge(50, at: 0)
+        }
+        #expect(rate.pause(at: 0) == 20)
+        rate.charge(50, at: 20)
+        #expect(rate.pause(at: 20) == 1_020)
+    }
 }

@@ -214,6 +214,38 @@ struct PeerTests {
         #expect(replies.allSatisfy { $0 == .status(Samples.full) })
     }
 
+    @Test(arguments: ["whoami", "ping"])
+    func whatTheServerIsAskedForCostsAMemberMore(command: String) async throws {
+        var limits = ControlServer.Limits()
+        // The next request of this user could be read in half an hour.
+        limits.serverRequestCost = 100_000
+        let (asked, continuation) = AsyncStream<ControlRequest>.makeStream()
+        let server = try start(limits) { request, conversation in
+            continuation.yield(request)
+            conversation.send(.status(Samples.full))
+        }
+        defer { server.stop() }
+        let path = path
+        let client = try await onThread {
+            try Self.member.becomeInThisThread()
+            let client = try RawClient(path)
+            client.send("{\"command\":\"\(command)\"}\n" + Self.status)
+            #expect(try client.reply() == .status(Samples.full))
+            return client
+        }
+        // Everybody else is answered meanwhile, and root is not held back.
+        let root = try RawClient(path)
+        for _ in 0..<20 {
+            root.send("{\"command\":\"\(command)\"}\n")
+            #expect(try root.reply() == .status(Samples.full))
+        }
+        continuation.finish()
+        let requests = await asked.reduce(into: [ControlRequest]()) { $0.append($1) }
+        #expect(requests.count == 21)
+        #expect(requests.allSatisfy { $0 != .status })
+        withExtendedLifetime(client) {}
+    }
+
     @Test func thePeerIsTheOneThatConnected() async throws {
         let (near, far) = (TemporaryDirectory(), Self.member)
         #expect(chmod(near.path, 0o711) == 0)

@@ -76,6 +76,29 @@ import Testing
         #expect(daemon.stderr.split(separator: ", pid \(daemon.processID): ").count == 3, "\(daemon.stderr)")
     }
 
+    @Test func whileTheCopyIsCheckedItStaysWhereItIs() async throws {
+        let scene = try scene()
+        let killed = try await scene.startWithCopy()
+        try await expectLoginAsOther(scene)
+        killed.signal(SIGKILL)
+        _ = try await killed.waitForExit()
+        let daemon = try await scene.fixture.startReady(
+            environment: [HangPoint.variable: HangPoint.check.rawValue])
+        try await eventually("the change to be known") { try await scene.account().change != nil }
+        let ended = try await scene.fixture.control("account", "--accept-new", "--json")
+        #expect(ended.exit == .status(1), "\(ended)")
+        #expect(try scene.fixture.decode(FailureReport.self, ended).error.code == "daemon_busy")
+        #expect(try scene.setAside.isEmpty)
+        #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
+        daemon.signal(SIGKILL)
+        _ = try await daemon.waitForExit()
+        // Checked by nobody yet, whoever opens it next.
+        let done = try await scene.fixture.control("account", "--accept-new", "--json")
+        #expect(done.exit == .status(0), "\(done)")
+        let aside = try #require(try scene.fixture.decode(AccountReport.self, done).setAside)
+        #expect(try Store(path: aside).wasStoppedUncleanly)
+    }
+
     @Test func withoutTheDaemonTheCommandDoesIt() async throws {
         let scene = try scene()
         try await scene.makeCopy()

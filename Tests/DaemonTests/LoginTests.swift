@@ -181,6 +181,22 @@ import Testing
         scene.expectCleanWire()
     }
 
+    @Test func aLoginThatIsPutIntoTheFileWhileTheOldOneIsRenewedIsNotWrittenOver() async throws {
+        let scene = try Scene()
+        try scene.logIn(lifetime: .zero)
+        let held = scene.server.script(.holdAnswer, on: .refresh)
+        let daemon = try await scene.fixture.startReady()
+        try await scene.server.waitForRequest(.refresh)
+        let new = try scene.logIn()
+        held.release()
+        try await scene.waitUntilLive(60)
+        #expect(try TestFile.text(scene.loginFile).contains(new.refresh))
+        daemon.signal(SIGHUP)
+        _ = try await daemon.waitForErrorLine(containing: "the stored login has changed")
+        try await scene.stop(daemon)
+        scene.expectCleanWire()
+    }
+
     // MARK: The disk
 
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
@@ -200,6 +216,30 @@ import Testing
         try await scene.waitUntilLive(61)
         try await scene.stop(daemon)
         #expect(!(try TestFile.text(scene.loginFile)).contains(old.refresh))
+        let once = try await scene.fixture.run(["--once"])
+        #expect(once.exit == .status(0), "\(once.stderr)")
+        #expect(scene.server.requests(.refresh).count == 1)
+        scene.expectCleanWire()
+    }
+
+    @Test func aPairThatIsNotStoredIsSaidToWhoeverAsks() async throws {
+        let scene = try Scene()
+        try scene.logIn()
+        let daemon = try await scene.fixture.startReady()
+        try await scene.waitUntilLive(60)
+        // In the place of the file that it is written to first.
+        mkdir(scene.loginFile + ".new", 0o700)
+        scene.clock.advance(by: .seconds(1_600))
+        _ = try await daemon.waitForErrorLine(containing: "could not be stored")
+        let ended = try await scene.fixture.control("whoami", "--json")
+        #expect(ended.exit == .status(1), "\(ended)")
+        let report = try scene.fixture.decode(WhoamiReport.self, ended)
+        #expect(report.sameAccount == true && report.credentials.refused == false)
+        #expect(report.error?.code == "login_not_stored")
+        let errors = try await scene.fixture.control("errors", "--json")
+        #expect(errors.stdout.contains("login_not_stored"), "\(errors)")
+        rmdir(scene.loginFile + ".new")
+        try await scene.stop(daemon)
         let once = try await scene.fixture.run(["--once"])
         #expect(once.exit == .status(0), "\(once.stderr)")
         #expect(scene.server.requests(.refresh).count == 1)

@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
@@ -87,6 +88,33 @@ import Testing
         #expect(code == .databaseReplaced)
         #expect(try TestFile.text(fixture.path) == "another file")
         await store.close()
+    }
+
+    @Test func theLockOutlivesTheFile() async throws {
+        let store = try fixture.open()
+        var lock = stat()
+        #expect(stat(fixture.path + ".lock", &lock) == 0)
+        let line = ":\(lock.st_ino) "
+        /// proc(5).
+        func isLocked() throws -> Bool { try TestFile.text("/proc/locks").contains(line) }
+        #expect(try isLocked())
+        await store.closeFile()
+        #expect(try isLocked())
+        #expect(try await errorCode { try await store.commit(Fixture.page([Fixture.item(1)])) } == .storeBug)
+        await store.unlock()
+        #expect(try !isLocked())
+    }
+
+    @Test(arguments: 1...Schema.version)
+    func whatAnEarlierVersionHasLeftIsReadBeforeTheDaemonHasBroughtItUpToDate(version: Int) throws {
+        try make(
+            Schema.migrations[..<version].joined(separator: "\n")
+                + "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);"
+                + "UPDATE copy SET server_url = 'https://a.example', account_id = 'a', live = 7;")
+        let summary = try StoreReader(path: fixture.path).summary()
+        #expect(summary.schemaVersion == version)
+        #expect(summary.serverURL == "https://a.example" && summary.accountID == "a" && summary.live == 7)
+        #expect(summary.accountSubject == nil && summary.boundAt == nil && summary.waiting == 0)
     }
 
     @Test func anUncleanStopIsNoticedAtTheNextStart() async throws {

@@ -127,6 +127,34 @@ import Testing
         #expect(scene.recoveries == 1)
     }
 
+    @Test func aMealThatIsLostIsSentAgainWhileThereIsTime() {
+        let scene = WatchdogScene()
+        // Two of the timer's, when nothing else wakes the daemon.
+        scene.lose(2)
+        scene.sleep(1_199)
+        #expect(scene.meals == [960 + 60 + 60])
+        #expect(scene.complaints.isEmpty)
+    }
+
+    @Test func aMealThatIsLostIsSentAgainWithTheNextWakeUpButNotWithEachOne() {
+        let scene = WatchdogScene()
+        scene.lose(2)
+        scene.sleep(500)
+        scene.watchdog.ride()
+        for _ in 0..<74 {
+            scene.sleep(1)
+            #expect(!scene.watchdog.ride())
+        }
+        scene.sleep(1)
+        #expect(scene.watchdog.ride())
+        #expect(scene.meals.isEmpty)
+        #expect(scene.alarmAt == 960)
+        scene.sleep(75)
+        scene.watchdog.ride()
+        #expect(scene.meals == [650])
+        #expect(scene.alarmAt == 650 + 960)
+    }
+
     @Test func withoutASystemdThatActsItComplainsOnceAnInterval() {
         let scene = WatchdogScene()
         scene.hang("the tasks")
@@ -152,6 +180,8 @@ private final class WatchdogScene: Sendable {
         var alarmAt: Duration?
         var alarms = 0
         var meals: [Duration] = []
+        /// How many of the next meals do not get there.
+        var lost = 0
         var complaints: [[String]] = []
         var recoveries = 0
         var hung: Set<String> = []
@@ -187,7 +217,16 @@ private final class WatchdogScene: Sendable {
             interval: .seconds(1_200), loops: names.map { name in Watchdog.Loop(name) { box.ask(name, $0) } },
             heartbeats: [heartbeat],
             effects: Watchdog.Effects(
-                feed: { box.value.withLock { $0.meals.append($0.now) } },
+                feed: {
+                    box.value.withLock { state in
+                        guard state.lost == 0 else {
+                            state.lost -= 1
+                            return false
+                        }
+                        state.meals.append(state.now)
+                        return true
+                    }
+                },
                 setAlarm: { time in box.value.withLock { $0.alarmAt = time } },
                 complain: { names in box.value.withLock { $0.complaints.append(names) } },
                 recover: { box.value.withLock { $0.recoveries += 1 } }),
@@ -208,6 +247,8 @@ private final class WatchdogScene: Sendable {
         }
         box.value.withLock { $0.now = end }
     }
+
+    func lose(_ count: Int) { box.value.withLock { $0.lost = count } }
 
     func hang(_ name: String) { box.value.withLock { _ = $0.hung.insert(name) } }
 

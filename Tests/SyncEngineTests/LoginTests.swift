@@ -98,6 +98,21 @@ import Testing
         try fixture.expectExact()
     }
 
+    @Test func aRenewedLoginThatOnlyReadsIsTrustedOnceTheServerNamesItsAccount() async throws {
+        let fixture = try fixture()
+        try await fixture.pull(credentials: login(fixture))
+        try await fixture.withEngine(credentials: login(fixture)) { engine, _ in
+            for life in 1...3 {
+                fixture.server.expireTokens()
+                fixture.server.addNew()
+                #expect(await engine.runOnce().problem?.code == .accountChanged)
+                #expect(await engine.runOnce().isComplete)
+                #expect(fixture.server.requests(.refresh).count == life)
+            }
+        }
+        try fixture.expectExact()
+    }
+
     @Test func aServerThatKeepsTakingTheLoginForAnothersIsNotAskedForNewOnesForEver() async throws {
         let fixture = try fixture()
         try await fixture.pull(credentials: login(fixture))
