@@ -11,11 +11,14 @@ public enum AccountChange {
     ///   - problem: what the last pull ended with, where it is one of `codes`.
     ///   - subject: whom the login is for, by its token's own word.
     ///   - server: the server that is asked now.
-    /// - Returns: what has changed, in words; `nil` where nothing has.
+    /// - Returns: what has changed, in words; `login_expired` where the login is the copy's account's, and the server takes it for
+    ///   somebody else's all the same; `nil` where nothing has.
     public static func found(
         copy: CopySummary, problem: UserFacingError?, subject: String?, server: String?
     ) -> UserFacingError? {
-        if let problem, codes.contains(problem.code) { return problem }
+        if let problem, codes.contains(problem.code) {
+            return problem.code == .accountChanged && isOf(copy, subject) ? loginExpired : problem
+        }
         if let bound = copy.serverURL, let server, bound != server {
             return UserFacingError(
                 .serverChanged, "The copy is of \(bound), and the daemon is to ask \(server).",
@@ -29,8 +32,20 @@ public enum AccountChange {
         return nil
     }
 
-    /// - Throws: `nothing_to_accept`.
+    /// Whether the token names the account that the copy is of.
+    public static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
+        guard let subject else { return false }
+        return [copy.accountSubject, copy.accountID, copy.accountName].contains(subject)
+    }
+
+    /// A new copy would be of whoever the server shows to a login that it does not take.
+    public static let loginExpired = UserFacingError(
+        .loginExpired, "The server does not take the login for the account's any more.",
+        consequence: "The copy is of the right account, and was not changed.")
+
+    /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
     public static func require(_ change: ErrorReport?) throws(UserFacingError) {
+        if change?.knownCode == .loginExpired { throw loginExpired }
         guard change == nil else { return }
         throw UserFacingError(
             .nothingToAccept, "The copy is of the account and the server that the daemon asks, as far as is known.",

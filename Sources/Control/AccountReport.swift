@@ -17,7 +17,8 @@ public struct AccountReport: Sendable, Equatable, Codable {
     public var waiting: Int
     public var parked: Int
     public var credentials: CredentialsReport
-    /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same.
+    /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
+    /// code `login_expired` the login has to be made anew instead, because the server takes it for somebody else's.
     @Nullable public var change: ErrorReport? = nil
     public var file: String
     /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
@@ -73,7 +74,9 @@ extension AccountReport: Report {
                     "Changed",
                     [
                         style.paint(style.safe(change.message), .red),
-                        "`prsnlctl account --accept-new` sets this copy aside and starts a new one",
+                        change.knownCode == .loginExpired
+                            ? "`prsnlctl login` logs in again"
+                            : "`prsnlctl account --accept-new` sets this copy aside and starts a new one",
                     ], style))
         }
         fields.append(field("File", [style.safe(file)], style))

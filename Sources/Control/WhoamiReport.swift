@@ -73,6 +73,8 @@ extension WhoamiReport: Report {
     private func copyText(_ account: AccountName, _ style: TextStyle) -> String {
         switch sameAccount {
         case true?: "of the same account"
+        case false? where error?.knownCode == .loginExpired:
+            "of \(account.text(style)), as the login says: `prsnlctl login` logs in again"
         case false?:
             "of \(account.text(style)), " + style.paint("another account", .red)
                 + ": nothing is pulled and nothing is sent. `prsnlctl account --accept-new` sets the copy aside"

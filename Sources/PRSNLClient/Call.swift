@@ -11,6 +11,10 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
+    /// Told what the answer was given to.
+    var witness: CredentialsWitness?
+    /// Not sent with anything else: these were proven to be the account's.
+    var onlyWith: Credentials?
     /// What its body holds and no error and no log line may show.
     var secrets: [String] = []
     /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,

@@ -112,15 +112,16 @@ extension PRSNLClient {
     /// The server answers as another account than the login's: it does not take the access token for one of its own, though
     /// it says so with a 200 and another user's items.
     ///
-    /// - Returns: whether the login is renewed before the next request.
-    public func distrustLogin() -> Bool {
-        guard let pair = memory.withLock({ $0.login?.pair }) else { return false }
+    /// - Parameter shown: what it was asked with.
+    /// - Returns: whether the next request is made with another login: a renewed one, or one that has replaced it.
+    public func distrust(_ shown: Credentials) -> Bool {
+        guard case .login(let pair) = shown else { return shown != credentials }
         return reject(pair)
     }
 
-    /// The server has just answered as the login's own account.
-    public func trustLogin() {
-        if let pair = memory.withLock({ $0.login?.pair }) { noteAccepted(pair) }
+    /// The server has named the account itself to somebody who showed these.
+    public func trust(_ shown: Credentials) {
+        if case .login(let pair) = shown { noteAccepted(pair) }
     }
 
     /// The server has let somebody in with it, who would have been refused without.
@@ -323,6 +324,10 @@ extension PRSNLClient {
 }
 
 extension APIError {
+    fileprivate static func changed(_ call: Call) -> APIError {
+        unsent(call, .cancelled, "not sent, because the login has changed since the account was proven")
+    }
+
     static func loginExpired(_ call: Call) -> APIError {
         APIError(
             kind: .loginExpired, endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
@@ -333,5 +338,12 @@ extension APIError {
         APIError(
             kind: .networkError(cause), endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
             isOfRenewal: true, detail: detail)
+    }
+}
+
+extension Call {
+    /// - Throws: where it may be sent with other credentials only. Nothing was sent then, or nothing that was let in.
+    func require(_ shown: Credentials) throws(APIError) {
+        if let onlyWith, onlyWith != shown { throw .changed(self) }
     }
 }

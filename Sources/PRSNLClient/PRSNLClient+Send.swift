@@ -34,14 +34,17 @@ extension PRSNLClient {
     ///
     /// - Parameters:
     ///   - idempotencyKey: sent though no server of today knows it; a later one may.
+    ///   - onlyWith: what was proven to be the account's; it is not sent with anything else.
     ///   - endpoint: for paths with an id in them, as in `Call`.
     func write(
         _ method: String, _ path: String, json: [UInt8]?, dialect: Dialect? = nil, idempotencyKey: String,
-        named endpoint: String? = nil
+        onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil, named endpoint: String? = nil
     ) async throws(APIError) -> (call: Call, answer: HTTPAnswer, requestID: String) {
         var call = Call(method, path, named: endpoint)
         call.dialect = dialect
         call.body = json
+        call.onlyWith = onlyWith
+        call.witness = witness
         call.headers.append("Idempotency-Key: \(idempotencyKey)")
         let (answer, requestID) = try await send(call)
         return (call, answer, requestID)
@@ -58,8 +61,9 @@ extension PRSNLClient {
         var url = server.base + call.path + (call.query.isEmpty ? "" : "?" + call.query)
         var pair = call.isAuthenticated ? try await usablePair(for: call) : nil
         if call.isAuthenticated { try refuseExpiredToken(call) }
-        var (authorization, fallback) = call.isAuthenticated ? authorization(call.dialect) : (nil, nil)
-        if let pair { authorization = Self.bearer(pair) }
+        var (authorization, fallback, shown) = call.isAuthenticated ? authorization(call.dialect) : (nil, nil, .none)
+        if let pair { (authorization, fallback, shown) = (Self.bearer(pair), nil, .login(pair)) }
+        try call.require(shown)
         var triedFallback = false
         var triedRenewal = false
         var redirects = 0
@@ -87,8 +91,11 @@ extension PRSNLClient {
                 if triedFallback { remember(keyIsBearer: true) }
                 // Reads are answered whatever the token.
                 if let pair, call.method != "GET" { noteAccepted(pair) }
+                call.witness?.note(shown)
                 return (answer, requestID)
-            case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }: return (answer, requestID)
+            case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }:
+                call.witness?.note(shown)
+                return (answer, requestID)
             case 401:
                 if let next = fallback {
                     authorization = next
@@ -105,6 +112,8 @@ extension PRSNLClient {
                     authorization = Self.bearer(next)
                     // The renewal had a limit of its own.
                     start = .now
+                    shown = .login(next)
+                    try call.require(shown)
                     continue
                 }
             case 301, 302, 303, 307, 308:
@@ -114,6 +123,8 @@ extension PRSNLClient {
                     redirects += 1
                     continue
                 }
+            // That it is not there is an answer too, and so is a refusal of the write itself.
+            case 400..<500: call.witness?.note(shown)
             default: break
             }
             throw error(call, answer, requestID)

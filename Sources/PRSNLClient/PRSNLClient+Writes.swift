@@ -9,11 +9,13 @@ extension PRSNLClient {
     ///   - item: as `WriteDraft.checked` returned it.
     ///   - key: sent as `Idempotency-Key`.
     /// - Throws: `decodingError` for a 2xx without a readable id.
-    public func create(_ item: NewItem, dialect: Dialect, key: String) async throws(APIError) -> CreatedItem {
+    public func create(
+        _ item: NewItem, dialect: Dialect, key: String, onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil
+    ) async throws(APIError) -> CreatedItem {
         let path = dialect == .express ? "/api/items" : "/api/capture"
         let json = WriteBody.create(item, dialect: dialect)
         let (call, answer, requestID) = try await write(
-            "POST", path, json: json, dialect: dialect, idempotencyKey: key)
+            "POST", path, json: json, dialect: dialect, idempotencyKey: key, onlyWith: onlyWith, witness: witness)
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             try CreatedItem.read(body, dialect: dialect, requestID: requestID)
         }
@@ -24,12 +26,13 @@ extension PRSNLClient {
     /// - Returns: the item as the server then has it; `nil` where a 204 or another object does not show it, though it was applied.
     /// - Throws: `decodingError` for a 2xx that is empty, no JSON, `{}` or about another item: nothing says that PRSNL answered.
     public func update(
-        _ id: String, _ edit: ItemEdit, dialect: Dialect, key: String
+        _ id: String, _ edit: ItemEdit, dialect: Dialect, key: String, onlyWith: Credentials? = nil,
+        witness: CredentialsWitness? = nil
     ) async throws(APIError) -> ItemDetail? {
         let method = dialect == .express ? "PUT" : "PATCH"
         let (call, answer, requestID) = try await write(
             method, Self.itemPath(id), json: WriteBody.update(edit), dialect: dialect, idempotencyKey: key,
-            named: "\(method) /api/items/{id}")
+            onlyWith: onlyWith, witness: witness, named: "\(method) /api/items/{id}")
         if answer.saysNothing { return nil }
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             let value = try Self.acknowledgement(body)
@@ -40,10 +43,12 @@ extension PRSNLClient {
     /// Deletes an item. An item that is not there is an error here too (`isItemNotFound`).
     ///
     /// - Throws: `decodingError` for a 200 that is empty, no JSON or `{}`: nothing says that PRSNL answered.
-    public func delete(_ id: String, dialect: Dialect, key: String) async throws(APIError) {
+    public func delete(
+        _ id: String, dialect: Dialect, key: String, onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil
+    ) async throws(APIError) {
         let (call, answer, requestID) = try await write(
             "DELETE", Self.itemPath(id), json: nil, dialect: dialect, idempotencyKey: key,
-            named: "DELETE /api/items/{id}")
+            onlyWith: onlyWith, witness: witness, named: "DELETE /api/items/{id}")
         if answer.saysNothing { return }
         try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in _ = try Self.acknowledgement(body)
         }
@@ -58,11 +63,12 @@ extension PRSNLClient {
 
     /// `POST /api/capture/check-duplicate`, dialect C: the item that the server has for a URL. The server normalises this
     /// URL but none of those that it compares it with, so `nil` does not prove that it has none.
-    public func existing(url: String) async throws(APIError) -> ExistingItem? {
+    public func existing(url: String, witness: CredentialsWitness? = nil) async throws(APIError) -> ExistingItem? {
         // A question, but a POST: neither libcurl nor we repeat it.
         var call = Call("POST", "/api/capture/check-duplicate")
         call.dialect = .cursor
         call.body = WriteBody.question(url: url)
+        call.witness = witness
         let (answer, requestID) = try await send(call)
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             try ExistingItem.read(try Self.object(body))
@@ -71,8 +77,9 @@ extension PRSNLClient {
 
     /// `GET /api/items/{id}`; `nil` for a 404 of the item itself, any other 404 is an error. Servers may show a deleted
     /// item for half an hour.
-    public func item(_ id: String) async throws(APIError) -> ItemDetail? {
-        let call = Call("GET", Self.itemPath(id), named: "GET /api/items/{id}")
+    public func item(_ id: String, witness: CredentialsWitness? = nil) async throws(APIError) -> ItemDetail? {
+        var call = Call("GET", Self.itemPath(id), named: "GET /api/items/{id}")
+        call.witness = witness
         do throws(APIError) {
             let (answer, requestID) = try await send(call)
             return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
@@ -85,7 +92,9 @@ extension PRSNLClient {
     }
 
     /// Whether `item` finds it.
-    public func itemExists(_ id: String) async throws(APIError) -> Bool { try await item(id) != nil }
+    public func itemExists(_ id: String, witness: CredentialsWitness? = nil) async throws(APIError) -> Bool {
+        try await item(id, witness: witness) != nil
+    }
 
     private static func itemPath(_ id: String) -> String { "/api/items/\(ServerURL.escaped(id))" }
 }

@@ -94,8 +94,11 @@ public final class PRSNLClient: Sendable {
     public var serverClockOffset: Duration? { memory.withLock(\.clockOffset) }
 
     /// Reads one page. The dialect of the envelope is in the answer; a request in dialect C's form is understood by all.
-    public func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage {
+    public func timeline(
+        _ request: TimelineRequest, witness: CredentialsWitness? = nil
+    ) async throws(APIError) -> TimelinePage {
         var call = Call("GET", "/api/timeline", query: request.query)
+        call.witness = witness
         if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
         var (answer, requestID) = try await send(call)
         if answer.status == 304 {
@@ -115,8 +118,9 @@ public final class PRSNLClient: Sendable {
     }
 
     /// `GET /api/auth/me`: the account that the server really sees.
-    public func account() async throws(APIError) -> Account {
-        let call = Call("GET", "/api/auth/me")
+    public func account(witness: CredentialsWitness? = nil) async throws(APIError) -> Account {
+        var call = Call("GET", "/api/auth/me")
+        call.witness = witness
         let (answer, requestID) = try await send(call)
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             let account = try Self.object(body)
@@ -181,22 +185,22 @@ public final class PRSNLClient: Sendable {
 
     // MARK: Credentials
 
-    /// The header line that goes with a request, and the one to try where that is answered 401.
+    /// The header line that goes with a request, the one to try where that is answered 401, and what both of them show.
     ///
     /// - Parameter known: the server's dialect, where the caller knows it.
-    func authorization(_ known: Dialect? = nil) -> (line: String?, fallback: String?) {
+    func authorization(_ known: Dialect? = nil) -> (line: String?, fallback: String?, shown: Credentials) {
         let (told, keyIsBearer, credentials) = memory.withLock { ($0.dialect, $0.keyIsBearer, $0.credentials) }
         let dialect = told ?? known
         switch credentials {
-        case .none: return (nil, nil)
-        case .loginToken(let token): return ("Authorization: Bearer \(token)", nil)
+        case .none: return (nil, nil, .none)
+        case .loginToken(let token): return ("Authorization: Bearer \(token)", nil, credentials)
         // Which of its tokens may be sent is `usablePair`'s to say.
-        case .login: return (nil, nil)
+        case .login: return (nil, nil, .none)
         case .apiKey(let key):
             let bearer = "Authorization: Bearer \(key)"
-            if keyIsBearer { return (bearer, nil) }
+            if keyIsBearer { return (bearer, nil, credentials) }
             // The cursor dialect takes a key for a bad token, and shows another user's items instead of saying so.
-            return ("X-API-Key: \(key)", dialect == .cursor ? nil : bearer)
+            return ("X-API-Key: \(key)", dialect == .cursor ? nil : bearer, credentials)
         }
     }
 

@@ -55,8 +55,9 @@ struct AbsenceCheck {
         let limit = time.now().advanced(by: .zero - Self.cacheTime)
         for id in try await store.missingCreations(deliveredBefore: limit, most: Self.batch) {
             requests.add()
-            guard try await !client.itemExists(id) else { continue }
-            try await identity.prove(counting: requests)
+            let witness = CredentialsWitness()
+            guard try await !client.itemExists(id, witness: witness) else { continue }
+            try await identity.prove([witness], counting: requests)
             try await store.forgetCreation(id)
         }
     }
@@ -64,9 +65,10 @@ struct AbsenceCheck {
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
         var gone: [String] = []
         let asOf = await store.deliveries
+        let witness = CredentialsWitness()
         for id in ids {
             requests.add()
-            if try await client.itemExists(id) {
+            if try await client.itemExists(id, witness: witness) {
                 try await store.noteFound(id, at: time.now())
             } else {
                 gone.append(id)
@@ -74,7 +76,7 @@ struct AbsenceCheck {
         }
         guard !gone.isEmpty else { return record }
         // After the answers, like every proof: they may have been given to somebody else's login.
-        try await identity.prove(counting: requests)
+        try await identity.prove([witness], counting: requests)
         return try await store.bury(gone, at: time.now(), record: record, asOf: asOf)
     }
 }

@@ -34,10 +34,11 @@ struct CursorPull {
             while true {
                 switch step {
                 case .request(let request):
-                    let (page, took, asOf) = try await fetch(request)
+                    let witness = CredentialsWitness()
+                    let (page, took, asOf) = try await fetch(request, witness)
                     var (change, next) = try plan.take(page)
                     change.asOf = asOf
-                    try await committer.add(change, fetchTook: took)
+                    try await committer.add(change, readWith: witness, fetchTook: took)
                     onPage(page.items.count, page.items.last?.createdAt)
                     step = next
                     if next != .finished {
@@ -48,8 +49,9 @@ struct CursorPull {
                         }
                     }
                 case .crowded(let instant):
-                    let change = try await explore(instant, readAt: readAt)
-                    try await committer.add(change, fetchTook: .zero)
+                    let witness = CredentialsWitness()
+                    let change = try await explore(instant, readAt: readAt, witness)
+                    try await committer.add(change, readWith: witness, fetchTook: .zero)
                     step = plan.stepOver(instant)
                 case .finished:
                     try await committer.flush()
@@ -68,7 +70,7 @@ struct CursorPull {
         case .accountChanged, .serverChanged, .unauthorized, .forbidden, .pagesIgnored, .pageDisordered:
             await committer.abandon()
         default:
-            if failure.endpoint == "database" || failure.verdict == .cancelled {
+            if failure.endpoint == "database" || failure.verdict == .cancelled || failure.isOfRenewal {
                 await committer.abandon()
             } else {
                 try await committer.flush()
@@ -77,13 +79,14 @@ struct CursorPull {
     }
 
     private func fetch(
-        _ request: CursorPlan.Request
+        _ request: CursorPlan.Request, _ witness: CredentialsWitness
     ) async throws(PullFailure) -> (page: TimelinePage, took: Duration, asOf: Int) {
         let start = time.uptime()
         let asOf = await store.deliveries
         requests.add()
         do {
-            let page = try await client.timeline(TimelineRequest(.before(request.before), limit: request.limit))
+            let page = try await client.timeline(
+                TimelineRequest(.before(request.before), limit: request.limit), witness: witness)
             try identity.check(page, is: .cursor)
             return (page, time.uptime() - start, asOf)
         } catch {
@@ -100,7 +103,9 @@ struct CursorPull {
 
     /// Which members of a crowded instant a server shows depends on the limit: other limits reach others, if few. What is
     /// reached is kept, and the instant is reported, because nobody can say whether it is all.
-    private func explore(_ instant: Timestamp, readAt: Timestamp) async throws(PullFailure) -> PageChange {
+    private func explore(
+        _ instant: Timestamp, readAt: Timestamp, _ witness: CredentialsWitness
+    ) async throws(PullFailure) -> PageChange {
         var found: [String: TimelineItem] = [:]
         var rejected: [RejectedItem] = []
         var fruitless = 0
@@ -108,7 +113,7 @@ struct CursorPull {
         let asOf = await store.deliveries
         var limit = CursorPlan.largestPage
         while limit > 0, fruitless < Self.fruitlessTries, tries < Self.mostTries {
-            let page = try await fetch(CursorPlan.Request(before: instant.next, limit: limit)).page
+            let page = try await fetch(CursorPlan.Request(before: instant.next, limit: limit), witness).page
             let before = found.count
             for item in page.items where item.createdAt == instant { found[item.id] = item }
             if tries == 0 { rejected = page.rejected }

@@ -44,10 +44,11 @@ struct Identity: Sendable {
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
             if credentials.isLogin {
-                let account = try await answer { () async throws(APIError) in try await client.account() }
+                let (account, shown) = try await whoAmI()
+                try refuse(account, shownTo: shown)
                 new.accountID = account.id
                 new.accountName = account.email ?? account.name
-                new.accountSubject = unchangedSubject(since: credentials)
+                new.accountSubject = shown.subject
             } else {
                 log(.warning, .pull, "no credentials: the server shows everybody's items, and the copy will hold them")
             }
@@ -73,12 +74,6 @@ struct Identity: Sendable {
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
     }
 
-    /// Whom the credentials name, where a request was made with them and with nothing else.
-    private func unchangedSubject(since before: Credentials) -> String? {
-        let subject = before.subject
-        return credentials.subject == subject ? subject : nil
-    }
-
     /// Dialect C takes an API key for a bad login and shows a test user's items.
     private func refuseKey(_ dialect: Dialect) throws(PullFailure) {
         guard dialect == .cursor, case .apiKey = credentials else { return }
@@ -89,29 +84,72 @@ struct Identity: Sendable {
     }
 
     /// Asks the server whom it takes us for, now, and compares with the account that the copy is bound to. A copy without
-    /// an account needs no proof.
-    func prove(counting requests: RequestCounter) async throws(PullFailure) {
+    /// an account needs no question.
+    ///
+    /// The proof is of what it was asked with, and of nothing else: a login that the server took for somebody else's may
+    /// have been renewed since, and the new one is good.
+    ///
+    /// - Parameter witnesses: of what is to be proven.
+    /// - Returns: What it was asked with; `nil` where nothing was asked.
+    /// - Throws: `PullFailure.renewed` where something was read with other credentials.
+    @discardableResult
+    func prove(
+        _ witnesses: [CredentialsWitness] = [], counting requests: RequestCounter
+    ) async throws(PullFailure) -> Credentials? {
+        let read = witnesses.flatMap(\.shown)
+        try requireOne(read)
         let binding = await store.binding
-        guard let expected = binding.accountID else { return }
-        let credentials = credentials
+        guard let expected = binding.accountID else {
+            // Everybody's items are not an account's, however it came to be logged in.
+            if binding.dialect == .cursor, read.contains(where: \.isLogin) { throw .renewed }
+            return nil
+        }
         requests.add()
-        let account = try await answer { () async throws(APIError) in try await client.account() }
+        let (account, shown) = try await whoAmI()
         guard account.id == expected else {
             // The server does not take the token for what it says; a renewed one it may.
-            let isRenewed = credentials == self.credentials && client.distrustLogin()
             throw PullFailure(
                 UserFacingError(
                     .accountChanged,
                     "The server answers as another account than the one this copy is of; the login has probably expired.",
                     consequence: "Nothing of that account was written."),
-                verdict: isRenewed ? .retry(after: nil) : .needsPerson, endpoint: "GET /api/auth/me")
+                verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson, endpoint: Self.accountEndpoint)
         }
-        if credentials == self.credentials { client.trustLogin() }
+        client.trust(shown)
+        try requireOne(read + [shown])
         // A copy that an earlier version has bound.
-        guard binding.accountSubject == nil, let subject = unchangedSubject(since: credentials) else { return }
+        guard binding.accountSubject == nil, let subject = shown.subject else { return shown }
         var new = binding
         new.accountSubject = subject
         try await bind(new)
+        return shown
+    }
+
+    /// - Throws: `PullFailure.renewed` where not all of it was shown the same.
+    func requireOne(_ shown: [Credentials]) throws(PullFailure) {
+        if let first = shown.first, shown.contains(where: { $0 != first }) { throw .renewed }
+    }
+
+    private static let accountEndpoint = "GET /api/auth/me"
+
+    /// Whom the server really sees, and what it was shown.
+    private func whoAmI() async throws(PullFailure) -> (account: Account, shown: Credentials) {
+        let witness = CredentialsWitness()
+        let account = try await answer { () async throws(APIError) in try await client.account(witness: witness) }
+        return (account, witness.shown.last ?? .none)
+    }
+
+    /// A copy is not bound to somebody whom the token does not name: the server shows a test user to one that it does not
+    /// take.
+    private func refuse(_ account: Account, shownTo shown: Credentials) throws(PullFailure) {
+        guard shown.isLogin else { throw .renewed }
+        guard let subject = shown.subject, account.isCertainlyNot(subject) else { return client.trust(shown) }
+        throw PullFailure(
+            UserFacingError(
+                .loginExpired,
+                "The server answers as another account than the login's; the login has probably expired.",
+                consequence: "Nothing was written."),
+            verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson, endpoint: Self.accountEndpoint)
     }
 
     /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a

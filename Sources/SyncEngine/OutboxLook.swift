@@ -10,6 +10,10 @@ struct OutboxLook: Sendable {
     let identity: Identity
     let time: TimeSource
     let dialect: Dialect
+    /// What was proven to be the account's before the entry's turn: the write goes with nothing else.
+    let proven: Credentials?
+    /// What was read since the last proof, and with what.
+    private let witness = CredentialsWitness()
 
     /// What a look concluded about a write whose outcome was not known.
     enum Conclusion: Sendable {
@@ -43,7 +47,9 @@ struct OutboxLook: Sendable {
     private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> Conclusion {
         let item: ItemDetail?
         do throws(PullFailure) {
-            item = try await ask { () async throws(APIError) in try await client.item(task.entry.itemID) }
+            item = try await ask { () async throws(APIError) in
+                try await client.item(task.entry.itemID, witness: witness)
+            }
         } catch {
             // The answer to the deletion itself will tell.
             if !error.concernsEverything, error.verdict != .cancelled { return .notApplied }
@@ -56,7 +62,9 @@ struct OutboxLook: Sendable {
     // MARK: Edits
 
     func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(PullFailure) -> Conclusion {
-        let item = try await ask { () async throws(APIError) in try await client.item(task.entry.itemID) }
+        let item = try await ask { () async throws(APIError) in
+            try await client.item(task.entry.itemID, witness: witness)
+        }
         try await prove()
         guard let item else { return .gone }
         let theirs = ItemEdit(item)
@@ -124,7 +132,9 @@ struct OutboxLook: Sendable {
 
     private func existing(_ url: String) async throws(PullFailure) -> ExistingItem? {
         guard dialect == .cursor else { return nil }
-        let existing = try await ask { () async throws(APIError) in try await client.existing(url: url) }
+        let existing = try await ask { () async throws(APIError) in
+            try await client.existing(url: url, witness: witness)
+        }
         try await prove()
         return existing
     }
@@ -140,7 +150,8 @@ struct OutboxLook: Sendable {
             existing.createdAt.map { $0 >= sent.advanced(by: offset - .seconds(60)) } ?? true
         }
         guard !(isOurs ?? false), item.title != nil || !item.tags.isEmpty || item.note != nil else { return delivery }
-        let there = try await ask { () async throws(APIError) in try await client.item(existing.id) }
+        let there = try await ask { () async throws(APIError) in try await client.item(existing.id, witness: witness) }
+        try await prove()
         guard let there else { return delivery }
         let edit = item.edit(over: ItemEdit(there))
         var base = ItemEdit(there).fields(of: edit)
@@ -162,9 +173,12 @@ struct OutboxLook: Sendable {
     /// What the server has just before a creation is sent.
     func evidence() async throws(PullFailure) -> SendEvidence {
         let page = try await ask { () async throws(APIError) in
-            try await client.timeline(TimelineRequest(firstPage, limit: Self.pageSize))
+            try await client.timeline(TimelineRequest(firstPage, limit: Self.pageSize), witness: witness)
         }
         try identity.check(page, is: dialect)
+        // The write goes with what was proven, and with nothing else: what is read for it must have been, too.
+        guard let proven, witness.shown == [proven] else { throw PullFailure.renewed }
+        witness.forget()
         // A server that does not say what time it is: its newest item does, roughly.
         let newest = page.items.first?.createdAt ?? .latest
         let serverTime = client.serverClockOffset.map { time.now().advanced(by: $0) } ?? min(time.now(), newest)
@@ -223,7 +237,7 @@ struct OutboxLook: Sendable {
                     verdict: .retry(after: nil))
             }
             let page = try await ask { [position] () async throws(APIError) in
-                try await client.timeline(TimelineRequest(position, limit: Self.pageSize))
+                try await client.timeline(TimelineRequest(position, limit: Self.pageSize), witness: witness)
             }
             try identity.check(page, is: dialect)
             for item in page.items where search.isCandidate(item) { found[item.id] = item }
@@ -249,7 +263,9 @@ struct OutboxLook: Sendable {
         var candidates: [CreationSearch.Candidate] = []
         for item in items.sorted(by: { $0.createdAt < $1.createdAt }) {
             var content = item.content
-            if content == nil, search.needsContent { content = try await client.item(item.id)?.content }
+            if content == nil, search.needsContent {
+                content = try await client.item(item.id, witness: witness)?.content
+            }
             candidates.append(CreationSearch.Candidate(item: item, content: content))
         }
         return candidates
@@ -258,7 +274,8 @@ struct OutboxLook: Sendable {
     // MARK: Asking
 
     private func prove() async throws(PullFailure) {
-        try await identity.prove(counting: RequestCounter())
+        defer { witness.forget() }
+        try await identity.prove([witness], counting: RequestCounter())
     }
 
     private func ask<Answer: Sendable>(

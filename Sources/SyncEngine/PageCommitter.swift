@@ -1,3 +1,4 @@
+import PRSNLClient
 import PRSNLCore
 import Store
 import Synchronization
@@ -22,6 +23,8 @@ final class PageCommitter {
     var foundNews: Bool { record.added + record.changed + record.suspects + record.deleted > 0 }
 
     private var group: [PageChange] = []
+    /// What the group's pages were read with.
+    private var witnesses: [CredentialsWitness] = []
     private var groupStarted: Duration = .zero
     private var hasCommitted = false
     private var commit: Task<PullRecord, any Error>?
@@ -38,10 +41,15 @@ final class PageCommitter {
         self.record = record
     }
 
-    /// - Parameter fetchTook: How long the page took to arrive, as an estimate for the next one.
-    func add(_ page: PageChange, fetchTook: Duration) async throws(PullFailure) {
+    /// - Parameters:
+    ///   - readWith: has seen what the page was read with.
+    ///   - fetchTook: How long the page took to arrive, as an estimate for the next one.
+    func add(
+        _ page: PageChange, readWith witness: CredentialsWitness, fetchTook: Duration
+    ) async throws(PullFailure) {
         if group.isEmpty { groupStarted = time.uptime() }
         group.append(page)
+        witnesses.append(witness)
         if commit != nil, commitIsDone.isSet || group.count + committing >= Self.largestGroup {
             try await finishCommit()
         }
@@ -63,6 +71,7 @@ final class PageCommitter {
     /// Waits for the commit under way and drops what is not committed: it may be somebody else's.
     func abandon() async {
         group = []
+        witnesses = []
         commit?.cancel()
         if let commit, case .success(let committed) = await commit.result { record = committed }
         commit = nil
@@ -86,7 +95,9 @@ final class PageCommitter {
 
     private func startCommit() {
         let pages = group
+        let witnesses = witnesses
         group = []
+        self.witnesses = []
         committing = pages.count
         hasCommitted = true
         commitIsDone.clear()
@@ -94,7 +105,7 @@ final class PageCommitter {
             defer { commitIsDone.set() }
             let novelty = try await store.novelty(of: pages)
             if novelty != .repeats {
-                try await identity.prove(counting: requests)
+                try await identity.prove(witnesses, counting: requests)
                 // A cancelled pull writes nothing more.
                 try Task.checkCancellation()
             }

@@ -14,6 +14,8 @@ struct PassPull {
     let requests: RequestCounter
     let size: PassPageSize
     let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
+    /// What the pages were read with. These dialects name no account, but pages of two of them do not make a list.
+    private let witness = CredentialsWitness()
 
     /// Passes in a row that may be spoilt by changes before the pull gives up for now.
     static let mostPasses = 5
@@ -31,17 +33,26 @@ struct PassPull {
         do {
             for _ in 0..<Self.mostPasses {
                 let start = time.now()
+                witness.forget()
                 try await store.beginPass()
                 let asOf = await store.deliveries
                 let total = try await onePassWithPagesThatFit(pace: pace)
                 try await committer.flush()
-                if let total { return (try await finish(startedAt: start, asOf: asOf), total) }
+                if let total {
+                    try identity.requireOne(witness.shown)
+                    return (try await finish(startedAt: start, asOf: asOf), total)
+                }
             }
         } catch {
             let failure = PullFailure(error)
             switch failure.error.code {
             case .serverChanged, .unauthorized, .forbidden, .pagesIgnored: await committer.abandon()
-            default: if failure.endpoint != "database" { try await committer.flush() }
+            default:
+                if failure.isOfRenewal {
+                    await committer.abandon()
+                } else if failure.endpoint != "database" {
+                    try await committer.flush()
+                }
             }
             throw failure
         }
@@ -120,7 +131,7 @@ struct PassPull {
         let page = fetched.page
         try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
         try await committer.add(
-            fetched.change, fetchTook: fetched.took)
+            fetched.change, readWith: witness, fetchTook: fetched.took)
         onPage(page.items.count, page.total)
     }
 
@@ -158,7 +169,7 @@ struct PassPull {
                     try await store.setHeadOpen(true)
                     isOpen = true
                 }
-                try await committer.add(change, fetchTook: page.took)
+                try await committer.add(change, readWith: witness, fetchTook: page.took)
                 onPage(page.page.items.count, page.page.total)
                 if isLast { break }
                 page = try await fetch(OverlappingPages.following(end, largest: largestPage))
@@ -216,7 +227,7 @@ struct PassPull {
         let asOf = await store.deliveries
         requests.add()
         let page = try await client.timeline(
-            TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
+            TimelineRequest(.page(number.number), limit: number.limit, etag: etag), witness: witness)
         if !page.notModified { try identity.check(page, is: dialect) }
         return Fetched(number: number, page: page, took: time.uptime() - start, asOf: asOf)
     }

@@ -20,6 +20,8 @@ struct PullFailure: Error, Sendable {
     var logText: String
     /// A proxy in front of the server says that it does not answer.
     var isGateway = false
+    /// The login has become another one since something was read: asked for once more, that is proven.
+    var isOfRenewal = false
     /// What was committed before it.
     var changes = Puller.Changes()
 
@@ -70,6 +72,16 @@ struct PullFailure: Error, Sendable {
             return false
         }
     }
+
+    static let renewed: PullFailure = {
+        var failure = PullFailure(
+            UserFacingError(
+                .timelineUnsettled, "The login was renewed or replaced while the server was read.",
+                consequence: "What was read with the one before was not written; it is asked for again."),
+            verdict: .retry(after: nil))
+        failure.isOfRenewal = true
+        return failure
+    }()
 
     static let cancelled = PullFailure(
         UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),

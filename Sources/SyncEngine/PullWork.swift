@@ -8,7 +8,27 @@ struct PullWork {
     let store: Store
     let time: TimeSource
 
+    /// A renewal in the middle of it costs what was not committed yet: that is read again, with the new login.
     func perform(
+        _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
+        manners: Puller.Manners
+    ) async throws(PullFailure) {
+        var renewals = 0
+        while true {
+            do throws(PullFailure) {
+                return try await performOnce(work, &memory, &changes, request: request, manners: manners)
+            } catch {
+                renewals = error.changes.isEmpty ? renewals + 1 : 0
+                guard error.isOfRenewal, renewals < Self.fruitlessRenewals else { throw error }
+                changes += error.changes
+            }
+        }
+    }
+
+    /// So many in a row that leave nothing committed between them end the pull.
+    private static let fruitlessRenewals = 3
+
+    private func performOnce(
         _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
         manners: Puller.Manners
     ) async throws(PullFailure) {

@@ -6,7 +6,9 @@ import Store
 // One entry: look, send, and say what became of it.
 extension Replayer {
     func handle(_ task: OutboxTask, _ dialect: Dialect, _ memory: inout Memory) async {
-        let look = OutboxLook(store: store, client: client, identity: identity, time: time, dialect: dialect)
+        let look = OutboxLook(
+            store: store, client: client, identity: identity, time: time, dialect: dialect,
+            proven: memory.proof?.credentials)
         do {
             if task.entry.state == .unknown {
                 try await settleUnknown(task, look, &memory)
@@ -42,6 +44,11 @@ extension Replayer {
     /// A look that failed. The entry stays where it is: the way to the server is what has to change, or its mind.
     private func note(_ failure: PullFailure, of task: OutboxTask, _ memory: inout Memory) async {
         guard failure.verdict != .cancelled else { return }
+        if failure.isOfRenewal {
+            // Its turn comes again at once, with another proof.
+            memory.proof = nil
+            return
+        }
         guard !failure.concernsEverything, failure.endpoint != "database" else {
             return pause(after: failure, &memory)
         }
@@ -193,7 +200,7 @@ extension Replayer {
         while !batch.isEmpty {
             let tasks = batch
             for task in tasks where task.entry.kind.isCreation { memory.pace.noteSent(at: time.uptime()) }
-            async let answers = answers(to: tasks, look.dialect)
+            async let answers = answers(to: tasks, look)
             batch = await takeUp(after: answered, look.dialect, &memory)
             answered = []
             let arrived = await answers
@@ -201,6 +208,7 @@ extension Replayer {
                 switch answer.result {
                 case .success(let delivery):
                     noteAnswer(&memory)
+                    memory.overtaken = 0
                     delivered(answer.task.entry.kind, &memory)
                     answered.append(
                         Settlement(
@@ -210,7 +218,7 @@ extension Replayer {
                     let unsent = tasks.dropFirst(arrived.count) + batch
                     memory.pace.noteUnsent(tasks.dropFirst(arrived.count).count { $0.entry.kind.isCreation })
                     if !answered.isEmpty { _ = await record(answered, &memory) }
-                    let failed = await settlement(answer.task, error, answer.attempt, look, &memory)
+                    let failed = await settlement(answer, error, look, &memory)
                     _ = await record([failed] + unsent.map(returned), &memory)
                     return
                 }
@@ -271,21 +279,25 @@ extension Replayer {
         var task: OutboxTask
         var attempt: OutboxAttempt
         var result: Result<Settlement.Delivery, APIError>
+        var witness: CredentialsWitness
     }
 
     /// Sends one after another, up to the first that fails.
-    private func answers(to tasks: [OutboxTask], _ dialect: Dialect) async -> [Answer] {
+    private func answers(to tasks: [OutboxTask], _ look: OutboxLook) async -> [Answer] {
         var answers: [Answer] = []
         for task in tasks where answers.isEmpty || !Task.isCancelled {
             var attempt = OutboxAttempt(.send, startedAt: time.now())
+            let witness = CredentialsWitness()
             do throws(APIError) {
-                let (delivery, requestID) = try await request(task, dialect)
+                let (delivery, requestID) = try await request(task, look, witness)
                 attempt.endedAt = time.now()
                 attempt.requestID = requestID
                 attempt.verdict = "delivered"
-                answers.append(Answer(task: task, attempt: attempt, result: .success(delivery)))
+                answers.append(
+                    Answer(task: task, attempt: attempt, result: .success(delivery), witness: witness))
             } catch {
-                answers.append(Answer(task: task, attempt: attempt, result: .failure(error)))
+                answers.append(
+                    Answer(task: task, attempt: attempt, result: .failure(error), witness: witness))
                 break
             }
         }
@@ -293,22 +305,28 @@ extension Replayer {
     }
 
     private func request(
-        _ task: OutboxTask, _ dialect: Dialect
+        _ task: OutboxTask, _ look: OutboxLook, _ witness: CredentialsWitness
     ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
+        let (dialect, proven) = (look.dialect, look.proven)
         let entry = task.entry
         var delivery = Settlement.Delivery()
         switch entry.payload {
         case .create(let item):
-            let created = try await client.create(item, dialect: dialect, key: entry.idempotencyKey)
+            let created = try await client.create(
+                item, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
             delivery.serverID = created.id
             delivery.item = created.item
             return (delivery, created.requestID)
         case .edit(let edit):
-            if let item = try await client.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey) {
+            if let item = try await client.update(
+                entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            {
                 delivery.fields = ItemEdit(item).fields(of: edit)
                 delivery.updatedAt = item.updatedAt
             }
-        case .delete: try await client.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)
+        case .delete:
+            try await client.delete(
+                entry.itemID, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
         }
         return (delivery, nil)
     }
@@ -316,10 +334,11 @@ extension Replayer {
     // MARK: After a failure
 
     private func settlement(
-        _ task: OutboxTask, _ error: APIError, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout Memory
+        _ answer: Answer, _ error: APIError, _ look: OutboxLook, _ memory: inout Memory
     ) async -> Settlement {
+        let task = answer.task
         let verdict = WriteVerdict(error, kind: task.entry.kind)
-        var attempt = attempt
+        var attempt = answer.attempt
         attempt.endedAt = time.now()
         attempt.verdict = verdict.name
         attempt.errorCode = error.code.rawValue
@@ -333,7 +352,9 @@ extension Replayer {
                 entry: task.entry.id, from: .sending, outcome: outcome, attempt: attempt, error: error, remark: remark)
         }
         switch verdict {
-        case .returned: return settle(.queued(at: now, isFailure: false))
+        case .returned:
+            if error.isOfRenewal, !Task.isCancelled { noteOvertaken(&memory) }
+            return settle(.queued(at: now, isFailure: false))
         case .waitForNetwork, .waitForLogin:
             pause(after: PullFailure(error), &memory)
             return settle(.queued(at: now, isFailure: false), facing)
@@ -355,16 +376,26 @@ extension Replayer {
             }
             return settle(.queued(at: now.advanced(by: wait), isFailure: true), facing)
         case .done, .alreadyThere, .park:
-            return await settleProven(task, facing, verdict, look, settle, &memory)
+            return await settleProven(answer, facing, verdict, look, settle, &memory)
         }
+    }
+
+    /// Once is a renewal, and the next proof is of the new login. A server that refuses writes with whatever login it proves
+    /// to know would be asked for ever.
+    private func noteOvertaken(_ memory: inout Memory) {
+        memory.overtaken += 1
+        guard memory.overtaken > Self.tolerated else { return }
+        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
+        pause(after: PullFailure(error, verdict: .needsPerson, endpoint: "the outbox"), &memory)
     }
 
     /// Verdicts that are final: believed once the account that they were given to is proven.
     private func settleProven(
-        _ task: OutboxTask, _ error: UserFacingError, _ verdict: WriteVerdict, _ look: OutboxLook,
+        _ answer: Answer, _ error: UserFacingError, _ verdict: WriteVerdict, _ look: OutboxLook,
         _ settle: (Settlement.Outcome, UserFacingError?, String?) -> Settlement, _ memory: inout Memory
     ) async -> Settlement {
         noteAnswer(&memory)
+        let task = answer.task
         do throws(PullFailure) {
             switch verdict {
             case .alreadyThere:
@@ -378,12 +409,12 @@ extension Replayer {
                     return settle(.delivered(delivery), nil, "was already there")
                 }
             case .done(let remark):
-                try await identity.prove(counting: RequestCounter())
+                try await identity.prove([answer.witness], counting: RequestCounter())
                 return settle(.delivered(Settlement.Delivery()), nil, remark)
             default: break
             }
             if error.code == .notFound {
-                try await identity.prove(counting: RequestCounter())
+                try await identity.prove([answer.witness], counting: RequestCounter())
                 return settle(
                     .parked(theirs: nil),
                     UserFacingError(

@@ -52,6 +52,8 @@ final class Replayer: Sendable {
         var pace = Pace()
         /// Requests in a row that were not answered.
         var unanswered = 0
+        /// Writes in a row that went back because the login had changed since its proof.
+        var overtaken = 0
         /// Writes in a row that the server failed at, by kind: a release that fails at every edit takes new items all the same.
         var failures: [OutboxEntry.Kind: Int] = [:]
         /// Until when (uptime) a kind is left alone for that.
@@ -287,13 +289,14 @@ final class Replayer: Sendable {
     /// The dialect, once the server has proven to be the one and the account that the copy is bound to.
     private func ready(_ memory: inout Memory) async throws(PullFailure) -> Dialect {
         let dialect = try await identity.establish(pageSize: settings().pageSize)
+        // For a copy of nobody's, whom nobody can prove; what is sent and read is held to it all the same.
         let credentials = client.credentials
         if let proof = memory.proof, proof.credentials == credentials, time.uptime() - proof.at < Self.proofLife {
             return dialect
         }
         let requests = RequestCounter()
-        try await identity.prove(counting: requests)
-        memory.proof = (credentials, time.uptime())
+        let proven = try await identity.prove(counting: requests)
+        memory.proof = (proven ?? credentials, time.uptime())
         // Where there is no account to be proven, nothing was asked.
         if requests.count > 0 { noteAnswer(&memory) }
         return dialect
@@ -306,7 +309,8 @@ final class Replayer: Sendable {
 
     /// Leaves the server alone for a while.
     func pause(after failure: PullFailure, _ memory: inout Memory) {
-        guard failure.verdict != .cancelled else { return }
+        // What was read with the login before is asked for again with the one that has replaced it, at once.
+        guard failure.verdict != .cancelled, !failure.isOfRenewal else { return }
         if failure.error.code == .offline {
             // The network's return starts everything again, and may have come already.
             memory.pausedUntil = max(memory.pausedUntil, time.uptime() + Self.afterOffline)

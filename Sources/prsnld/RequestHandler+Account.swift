@@ -77,6 +77,9 @@ extension RequestHandler {
             source: .daemon, server: login.server.text, account: account,
             copyAccount: AccountName(known: copy.accountID, copy.accountName), credentials: credentials,
             asked: hasAccounts, now: time.now())
+        if report.sameAccount == false, AccountChange.isOf(copy, client.credentials.subject) {
+            failure = AccountChange.loginExpired
+        }
         report.error = (failure ?? login.state.login?.saveFailure).map(ErrorReport.init)
         switch failure?.code {
         case .unauthorized?, .forbidden?, .needsLogin?, .loginExpired?: report.credentials.refused = true

@@ -160,14 +160,39 @@ import Testing
         #expect(code() == nil)
         #expect(code(subject: nil, server: nil) == nil)
         #expect(code(problem: UserFacingError(.connectFailed, "")) == nil)
-        #expect(code(problem: UserFacingError(.accountChanged, "")) == .accountChanged)
+        // The login is the copy's: it is the server that does not take it any more.
+        #expect(code(problem: UserFacingError(.accountChanged, "")) == .loginExpired)
+        #expect(code(problem: UserFacingError(.accountChanged, ""), subject: "bob") == .accountChanged)
+        #expect(code(problem: UserFacingError(.accountChanged, ""), subject: nil) == .accountChanged)
         #expect(code(problem: UserFacingError(.serverChanged, "")) == .serverChanged)
         #expect(code(subject: "bob") == .accountChanged)
         #expect(code(server: "https://new.example.org") == .serverChanged)
         copy.accountSubject = nil
         #expect(code(subject: "bob") == nil)
+        // Without the subject, which earlier versions did not keep, the id tells as well.
+        copy.accountID = "ada"
+        #expect(code(problem: UserFacingError(.accountChanged, "")) == .loginExpired)
         copy = Samples.fresh
         #expect(code(subject: "bob", server: "https://new.example.org") == nil)
+    }
+
+    @Test func aLoginThatTheServerDoesNotTakeIsNoReasonForANewCopy() {
+        var report = Samples.account
+        report.change = ErrorReport(AccountChange.loginExpired)
+        #expect(report.exitCode == .needsAttention)
+        let text = report.text(style)
+        #expect(text.contains("prsnlctl login") && !text.contains("--accept-new"), "\(text)")
+        do throws(UserFacingError) {
+            try AccountChange.require(report.change)
+            Issue.record("accepted")
+        } catch {
+            #expect(error.code == .loginExpired)
+        }
+        var who = Samples.whoami
+        who.error = report.change
+        #expect(who.exitCode == .needsAttention)
+        #expect(!who.text(style).contains("--accept-new"), "\(who.text(style))")
+        #expect(who.text(style).contains("`prsnlctl login` logs in"), "\(who.text(style))")
     }
 
     // MARK: The line that carries a secret

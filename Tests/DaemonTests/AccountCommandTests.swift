@@ -155,6 +155,33 @@ import Testing
         #expect(try await scene.fixture.control("account", "--dry-run").exit == .status(2))
     }
 
+    @Test func aLoginThatTheServerTakesForSomebodyElsesStartsNoNewCopy() async throws {
+        let scene = try scene()
+        let daemon = try await scene.startWithCopy()
+        let server = scene.server
+        server.script(.perform { server.reassignTokens(to: .testUser) }, on: .timeline, times: .max)
+        server.addNew(owner: DevAccount.testUser.id)
+        // The renewed one is taken for the test user's as well.
+        for _ in 1...2 { _ = try await scene.fixture.control("sync", "--wait") }
+        let who = try await scene.whoami()
+        #expect(who.sameAccount == false)
+        #expect(who.error?.code == "login_expired" && who.error?.nextCommand == "prsnlctl login")
+        for isRunning in [true, false] {
+            if !isRunning { _ = try await daemon.terminate() }
+            let account = try await scene.account()
+            #expect(account.source == (isRunning ? .daemon : .file))
+            #expect(account.change?.code == "login_expired")
+            for more in [[], ["--dry-run"]] {
+                let child = try scene.fixture.startControl(["account", "--accept-new", "--json"] + more)
+                #expect(try await child.waitForExit() == .status(1))
+                let report = try JSONOutput.decode(FailureReport.self, from: Array(child.stdout.utf8))
+                #expect(report.error.code == "login_expired")
+            }
+        }
+        #expect(try scene.setAside.isEmpty)
+        #expect(try StoreReader(path: scene.fixture.database).summary().accountName == "owner@prsnl.example")
+    }
+
     @Test(arguments: [true, false])
     func aProgramThatHasTheFileOpenKeepsEverythingAsItIs(isDaemonRunning: Bool) async throws {
         let scene = try scene()
