@@ -112,10 +112,13 @@ final class MachineKeeper: Sendable {
         cat "$folder/life" >/dev/null
         kill -KILL -1
         wait
-        # Nobody else may see these.
+        # Nobody else may see these. What was killed may take a moment to go.
         for tree in $trees; do
             echo $$ >"$tree/cgroup.procs"
-            find "$tree/$name" -depth -type d -exec rmdir {} +
+            tries=0
+            until find "$tree/$name" -depth -type d -exec rmdir {} + 2>/dev/null || [ $tries -eq 500 ]; do
+                tries=$((tries + 1))
+            done
         done
         """
 
