@@ -8,8 +8,12 @@ public enum DefaultPaths {
 
     /// The configuration files that are looked for, the one that wins first: a person's own stands above the machine's.
     public static func configurationFiles(_ environment: ProcessEnvironment) -> [String] {
-        let own = environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
-        return [own, systemConfiguration].compactMap(\.self)
+        [ownConfiguration(environment), systemConfiguration].compactMap(\.self)
+    }
+
+    /// A person's own; `nil` where there is no home directory.
+    public static func ownConfiguration(_ environment: ProcessEnvironment) -> String? {
+        environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
     }
 
     /// `nil` where there is no home directory either.
@@ -68,5 +72,12 @@ public enum DefaultPaths {
 
     /// What `prsnld@NAME.service` has. Not below the folders of `prsnld.service`, whose rights would then count for it too.
     static func database(ofInstance name: String) -> String { "/var/lib/prsnld-instances/\(name)/\(databaseName)" }
+    /// Whether a folder is the state directory of the machine's daemon or of an instance (StateDirectory= in the units).
+    public static func isMachines(_ folder: String) -> Bool {
+        let name = folder.split(separator: "/").last.map(String.init) ?? ""
+        return "\(folder)/\(databaseName)" == systemDatabase
+            || isInstance(name) && "\(folder)/\(databaseName)" == database(ofInstance: name)
+    }
+
     static func controlSocket(ofInstance name: String) -> String { "/run/prsnld-instances/\(name)/\(socketName)" }
 }

@@ -24,20 +24,24 @@ public struct LoadedConfiguration: Sendable, Equatable {
     /// - Parameters:
     ///   - file: the file of `--config`; `nil` looks for the usual ones.
     ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
+    ///   - ignoringMachines: of the usual files, look for the person's own alone.
     /// - Throws: `ConfigurationFailure` with every problem that there is.
     public static func load(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, ignoringMachines: Bool = false
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
-        let (loaded, problems) = examine(file: file, environment: environment, skippingUnreadable: skippingUnreadable)
+        let (loaded, problems) = examine(
+            file: file, environment: environment, skippingUnreadable: skippingUnreadable,
+            ignoringMachines: ignoringMachines)
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
         return loaded
     }
 
     /// The same without giving up: what could be read, and every problem that there is.
     public static func examine(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, ignoringMachines: Bool = false
     ) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {
         var loading = ConfigurationLoading(environment: environment)
+        if ignoringMachines { loading.usualFiles.removeAll { $0 == DefaultPaths.systemConfiguration } }
         loading.readFile(named: file, skippingUnreadable: skippingUnreadable)
         loading.readEnvironment()
         loading.fillIn()
@@ -48,11 +52,13 @@ public struct LoadedConfiguration: Sendable, Equatable {
 /// The steps of `LoadedConfiguration.load`, collecting problems on the way.
 private struct ConfigurationLoading {
     let environment: ProcessEnvironment
+    var usualFiles: [String]
     var result = LoadedConfiguration()
     var problems: [ConfigurationProblem] = []
 
     init(environment: ProcessEnvironment) {
         self.environment = environment
+        usualFiles = DefaultPaths.configurationFiles(environment)
         for key in ConfigurationKey.all {
             guard let value = key.defaultValue else { continue }
             take(key, value, from: .builtIn)
@@ -66,10 +72,7 @@ private struct ConfigurationLoading {
             if !read(path, mayBeMissing: false, skippingUnreadable: false) { result.file = nil }
             return
         }
-        for path in DefaultPaths.configurationFiles(environment)
-        where read(path, mayBeMissing: true, skippingUnreadable: skippingUnreadable) {
-            return
-        }
+        for path in usualFiles where read(path, mayBeMissing: true, skippingUnreadable: skippingUnreadable) { return }
     }
 
     /// Whether the file is there (even if wrong), so that no other is looked for.

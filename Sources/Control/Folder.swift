@@ -8,13 +8,22 @@ public enum Folder {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Makes the folder and those above it, for this user only, as the XDG base directory specification asks.
+    /// Makes the folder and those above it, for this user only, as the XDG base directory specification asks. Those above
+    /// that root makes are everybody's to go through: who the folder is for need not be root.
     ///
     /// - Returns: why it could not be made; `nil` when it is there.
     public static func make(_ path: String) -> String? {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return nil }
         guard errno == ENOENT, path != "/", path != "." else { return String(cString: strerror(errno)) }
-        if let reason = make(containing(path)) { return reason }
+        if let reason = makeAbove(containing(path)) { return reason }
         return mkdir(path, 0o700) == 0 || errno == EEXIST ? nil : String(cString: strerror(errno))
+    }
+
+    private static func makeAbove(_ path: String) -> String? {
+        if access(path, F_OK) == 0 { return nil }
+        if let reason = make(path) { return reason }
+        // Whatever the umask is.
+        guard geteuid() != 0 || chmod(path, 0o755) == 0 else { return String(cString: strerror(errno)) }
+        return nil
     }
 }

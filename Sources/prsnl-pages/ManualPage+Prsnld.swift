@@ -70,8 +70,8 @@ extension ManualPage {
             "End within two seconds, with everything committed or rolled back.")
         page.term(
             Roff.bold("SIGHUP"),
-            "Read the configuration and the credentials again (`systemctl reload prsnld`). The log says which of the "
-                + "changed keys wait for a restart.")
+            "Read the configuration, the key file and the login again (`systemctl reload prsnld`). The log says which of "
+                + "the changed keys wait for a restart; a credential of systemd's always does.")
 
         page.exitStatus(table)
 
@@ -82,6 +82,7 @@ extension ManualPage {
             "sudo systemctl start prsnld", "prsnlctl status")
         page.example(
             "A second account, beside the first:", "sudo cp /etc/prsnld/prsnld.conf /etc/prsnld/work.conf",
+            "sudo prsnlctl --instance work login --email ada@work.example.org",
             "sudo systemctl enable --now prsnld@work")
         page.example("Pull once and end, from cron:", "prsnld --once --config ~/prsnl.conf")
 

@@ -14,6 +14,8 @@ struct CommandContext {
     let environment: ProcessEnvironment
     /// Of `--config` or `--instance`.
     let configurationFile: String?
+    /// Whether the machine's configuration is none of this command's business: see `beginsOwnCopy`.
+    private let ignoresMachines: Bool
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
@@ -24,7 +26,7 @@ struct CommandContext {
             return
         }
         let file = try Self.configurationFile(arguments)
-        let loaded = try Self.load(file, environment)
+        let loaded = try Self.load(file, environment, ignoringMachines: Self.beginsOwnCopy(arguments, file: file))
         self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
@@ -35,7 +37,12 @@ struct CommandContext {
     ) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
-        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
+        // Where a person has a copy of their own, or begins one, the machine's is not it, whether theirs runs or not.
+        let isOwn =
+            Self.beginsOwnCopy(arguments, file: file)
+            || file == nil && geteuid() != 0 && loaded.file == DefaultPaths.ownConfiguration(environment)
+                && loaded.file != nil
+        var paths = ClientPaths(loaded) { !isOwn && access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
         self.init(paths, isFileGiven: database != nil && socket == nil, file: file, arguments, environment)
@@ -47,6 +54,7 @@ struct CommandContext {
     ) {
         self.environment = environment
         configurationFile = file
+        ignoresMachines = Self.beginsOwnCopy(arguments, file: file)
         self.paths = paths
         self.isFileGiven = isFileGiven
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
@@ -69,16 +77,23 @@ struct CommandContext {
         return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
+    /// Whether somebody who is not root says which server a copy of their own is to be of. Without --config or --instance it
+    /// is not the machine's copy that they mean, which only root gives a server and an account.
+    private static func beginsOwnCopy(_ arguments: ParsedArguments, file: String?) -> Bool {
+        arguments.command?.name == "login" && arguments.has("--server") && file == nil && geteuid() != 0
+    }
+
     /// All settings, for commands that do something in the daemon's place.
     func configuration() throws(UserFacingError) -> LoadedConfiguration {
-        try Self.load(configurationFile, environment)
+        try Self.load(configurationFile, environment, ignoringMachines: ignoresMachines)
     }
 
     private static func load(
-        _ file: String?, _ environment: ProcessEnvironment
+        _ file: String?, _ environment: ProcessEnvironment, ignoringMachines: Bool
     ) throws(UserFacingError) -> LoadedConfiguration {
         do throws(ConfigurationFailure) {
-            return try LoadedConfiguration.load(file: file, environment: environment, skippingUnreadable: true)
+            return try LoadedConfiguration.load(
+                file: file, environment: environment, skippingUnreadable: true, ignoringMachines: ignoringMachines)
         } catch {
             throw error.userFacing
         }

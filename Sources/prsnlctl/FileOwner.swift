@@ -1,3 +1,4 @@
+import Configuration
 import Control
 import Glibc
 import PRSNLCore
@@ -29,7 +30,7 @@ enum FileOwner {
         ownerOfFolderOf database: String, consequence: String = "Nobody was logged in."
     ) throws(UserFacingError) {
         let folder = Folder.containing(database)
-        if access(folder, F_OK) != 0, errno == ENOENT, let reason = Folder.make(folder) {
+        if access(folder, F_OK) != 0, errno == ENOENT, let reason = make(folder) {
             throw UserFacingError(
                 .notOwner, "The folder \(folder) for the login cannot be made: \(reason).", consequence: consequence,
                 recoverySuggestion: "Give the command as root.", nextCommand: CommandContext.sudo())
@@ -42,6 +43,17 @@ enum FileOwner {
                 recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo()
             )
         }
+    }
+
+    /// Root makes the folder of the machine's own daemon, or of an instance, as systemd would: for the daemon's user.
+    private static func make(_ folder: String) -> String? {
+        if let reason = Folder.make(folder) { return reason }
+        guard geteuid() == 0, DefaultPaths.isMachines(folder), let user = getpwnam("prsnld") else { return nil }
+        let (owner, group) = (user.pointee.pw_uid, user.pointee.pw_gid)
+        guard chown(folder, owner, group) == 0, chmod(folder, 0o750) == 0 else {
+            return String(cString: strerror(errno))
+        }
+        return nil
     }
 
     /// Root is root again.

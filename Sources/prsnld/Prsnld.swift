@@ -11,6 +11,8 @@ enum Prsnld {
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
         let signals = TerminationSignals()
         MemoryUse.forbidInspection()
+        // After `prsnlctl account --accept-new` it was started as /proc/self/exe, which would be its name.
+        _ = prsnl_set_thread_name("prsnld")
         MemoryUse.limitArenas()
         let time = MemoryUse.trimmingBeforeSleep(TaskLoop.install().time)
         let arguments = Array(CommandLine.arguments.dropFirst())

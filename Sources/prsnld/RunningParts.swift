@@ -26,7 +26,7 @@ struct RunningParts: Sendable {
         let folder = Folder.containing(configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
-                .databaseUnreadable, "The folder \(folder) for the database cannot be made: \(reason).")
+                .databaseReadOnly, "The folder \(folder) for the database cannot be made: \(reason).")
         }
         let store = try Store(path: configuration.database, waitsForLock: true, log: log)
         let time = setup.time

@@ -1,4 +1,5 @@
 import Control
+import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
@@ -184,6 +185,38 @@ import Testing
             DefaultPaths.configurationFiles(environment()) == [
                 folder.file(".config/prsnld/prsnld.conf"), "/etc/prsnld/prsnld.conf",
             ])
+    }
+
+    @Test func theMachinesFileCanBeLeftOutButNoOther() throws {
+        let place = folder.file("prsnld/prsnld.conf")
+        let variables = environment(["XDG_CONFIG_HOME": folder.path])
+        func load() throws -> String? {
+            try LoadedConfiguration.load(file: nil, environment: variables, ignoringMachines: true).file
+        }
+        #expect(try load() == nil)
+        #expect(Folder.make(folder.file("prsnld")) == nil)
+        try TestFile.write("", to: place)
+        #expect(try load() == place)
+        #expect(DefaultPaths.ownConfiguration(variables) == place)
+    }
+
+    @Test(.enabled(if: OtherUser.canBeMade, "needs root"))
+    func whatRootMakesAboveAFolderEverybodyGetsThrough() throws {
+        #expect(Folder.make(folder.file("a/b/c")) == nil)
+        let modes = ["a", "a/b", "a/b/c"].map { name in
+            var status = stat()
+            stat(folder.file(name), &status)
+            return status.st_mode & 0o777
+        }
+        #expect(modes == [0o755, 0o755, 0o700])
+    }
+
+    @Test(arguments: [
+        ("/var/lib/prsnld", true), ("/var/lib/prsnld-instances/work", true), ("/var/lib/prsnld-instances", false),
+        ("/var/lib/prsnld-instances/..", false), ("/home/ada/.local/state/prsnld", false), ("", false),
+    ])
+    func foldersOfTheUnitsAreKnown(folder: String, isMachines: Bool) {
+        #expect(DefaultPaths.isMachines(folder) == isMachines)
     }
 
     @Test func directoriesOfSystemdStandAboveThoseOfXDG() throws {

@@ -124,7 +124,7 @@ import Testing
                 Problem      Authentication required
                              Invalid or expired API key. Please check your settings.
                              The copy stays as it is.
-                             Check the key in api_key_file, then `systemctl reload prsnld`.
+                             Check the key in api_key_file, then `systemctl restart prsnld`.
                              `prsnld --check-config`
 
                 """))

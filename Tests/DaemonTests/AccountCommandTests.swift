@@ -69,6 +69,8 @@ import Testing
         // The same process, which says READY once more.
         try await waitForOthersCopy(scene)
         #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
+        // By which people look for it: pgrep -x prsnld.
+        #expect(try TestFile.text("/proc/\(daemon.processID)/comm") == "prsnld\n")
         #expect(try await scene.account().change == nil)
         #expect(scene.server.captures.isEmpty)
         #expect(try await daemon.terminate() == .status(0))

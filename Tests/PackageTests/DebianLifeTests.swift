@@ -21,7 +21,11 @@ struct DebianLifeTests {
             inside dpkg --install /current.deb
             say "$(inside getent passwd prsnld | cut -d: -f1,6,7)"
             say "$(inside stat -c '%A %U:%G' /var/lib/prsnld)"
+            say $(inside stat -c '%A %U:%G' /var/lib/prsnld-instances /etc/credstore /etc/prsnld)
             say "$(inside stat -c '%A %U:%G' /etc/prsnld/prsnld.conf)"
+            # dpkg knows nothing of it, and so never asks about it.
+            say "$(inside dpkg-query --show --showformat '${Conffiles}' prsnld)"
+            inside cmp /etc/prsnld/prsnld.conf /usr/share/prsnld/prsnld.conf
             there $wants/prsnld.service
             there $wants/prsnld@.service
             say "$(inside dpkg --audit)"
@@ -33,7 +37,8 @@ struct DebianLifeTests {
             """)
         #expect(
             said == [
-                "prsnld:/var/lib/prsnld:/usr/sbin/nologin", "drwxr-x--- prsnld:prsnld", "-rw-r--r-- root:root",
+                "prsnld:/var/lib/prsnld:/usr/sbin/nologin", "drwxr-x--- prsnld:prsnld",
+                "drwxr-xr-x root:root drwx------ root:root drwxr-xr-x root:root", "-rw-r--r-- root:root", "",
                 "/etc/systemd/system/multi-user.target.wants/prsnld.service is there",
                 "/etc/systemd/system/multi-user.target.wants/prsnld@.service is gone", "", "", "enabled",
             ])
@@ -51,11 +56,16 @@ struct DebianLifeTests {
             say "$(cat "$root/var/lib/prsnld/prsnl.sqlite")"
             say "$(cat "$root/etc/prsnld/prsnld.conf")"
             there $wants/prsnld.service
+            # One that was removed stays so, too.
+            rm "$root/etc/prsnld/prsnld.conf"
+            inside dpkg --install /newer.deb </dev/null
+            there /etc/prsnld/prsnld.conf
             """)
         #expect(
             said == [
                 "99.0 install ok installed", "a copy", "server_url = https://prsnl.example.org",
                 "/etc/systemd/system/multi-user.target.wants/prsnld.service is gone",
+                "/etc/prsnld/prsnld.conf is gone",
             ])
     }
 
@@ -63,11 +73,10 @@ struct DebianLifeTests {
         let said = try await inScratchRoot(
             """
             inside dpkg --install /current.deb
-            mkdir "$root/var/lib/prsnld-instances" "$root/var/lib/prsnld-instances/work"
+            mkdir "$root/var/lib/prsnld-instances/work"
             echo 'a copy' >"$root/var/lib/prsnld/prsnl.sqlite"
             echo 'another' >"$root/var/lib/prsnld-instances/work/prsnl.sqlite"
             echo '# mine' >"$root/etc/prsnld/work.conf"
-            mkdir -p "$root/etc/credstore"
             echo 'not-a-real-key' >"$root/etc/credstore/prsnld@work.api-key"
             ln -s /usr/lib/systemd/system/prsnld@.service "$root$wants/prsnld@work.service"
 

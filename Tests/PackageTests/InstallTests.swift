@@ -30,7 +30,7 @@ import Testing
             ("644", "share/fish/vendor_completions.d/prsnld.fish"),
             ("644", "share/fish/vendor_completions.d/prsnlctl.fish"),
             ("644", "share/man/man1/prsnlctl.1"), ("644", "share/man/man5/prsnld.conf.5"),
-            ("644", "share/man/man8/prsnld.8"), ("644", "share/prsnld/manifest"),
+            ("644", "share/man/man8/prsnld.8"), ("644", "share/prsnld/manifest"), ("644", "share/prsnld/prsnld.conf"),
             ("644", "share/zsh/site-functions/_prsnld"), ("644", "share/zsh/site-functions/_prsnlctl"),
         ]
         files += try await names("systemd", "*.service").map { ("644", "lib/systemd/system/\($0)") }

@@ -90,7 +90,6 @@ import Testing
         try await Tool.run("\(Tool.binaries())/prsnld", ["--check-config", "--config", file])
     }
 
-    /// It changes only when it must: dpkg asks people about each change of a file that they have edited.
     @Test func theInstalledConfigurationSetsNothingAndNamesKeysThatExist() throws {
         let lines = Tool.lines(try TestFile.text("\(Tool.repository)/systemd/prsnld.conf"))
         #expect(lines.allSatisfy { $0.hasPrefix("#") })

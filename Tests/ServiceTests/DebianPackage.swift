@@ -19,8 +19,12 @@ struct DebianPackage: Sendable {
     /// The same, as if it was newer.
     static let newer = Task { try await DebianPackage(version: "99.0.0") }
 
-    private init(version: String, here: String = #filePath) async throws {
-        let root = here.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
+    /// The root of the source tree.
+    static let repository = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
+        .joined(separator: "/")
+
+    private init(version: String) async throws {
+        let root = Self.repository
         let daemon = try BuiltProducts.executable("prsnld")
         let binaries = String(daemon[..<(daemon.lastIndex(of: "/") ?? daemon.endIndex)])
         folder = TemporaryDirectory("package")

@@ -51,6 +51,35 @@ import Testing
         }
     }
 
+    /// As README has it: the login before the first start, by root.
+    @Test func anotherAccountHasAnInstance() async throws {
+        try await ServiceScene.onInstalledMachine { machine in
+            let scene = try ServiceScene(machine)
+            defer { scene.server.stop() }
+            // Also where an administrator has tidied up.
+            try await machine.must("rmdir", "/var/lib/prsnld-instances")
+            try await machine.write("server_url = \(scene.server.url)\n", to: "/etc/prsnld/work.conf")
+            try await machine.must(
+                "prsnlctl", "--instance", "work", "login", "--email", DevAccount.owner.email, "--password-stdin",
+                input: DevAccount.owner.password + "\n")
+            try await machine.must("systemctl", "enable", "--now", "prsnld@work")
+            try await eventually("a complete copy") {
+                try await machine.property("StatusText", of: "prsnld@work").hasPrefix("online, 40 items, complete")
+            }
+            let listing = try await machine.must(
+                "stat", "--format=%a %U:%G", "/var/lib/prsnld-instances", "/var/lib/prsnld-instances/work",
+                "/var/lib/prsnld-instances/work/prsnl.sqlite", "/var/lib/prsnld-instances/work/prsnl.sqlite.login")
+            #expect(listing == "755 root:root\n750 prsnld:prsnld\n640 prsnld:prsnld\n600 prsnld:prsnld")
+
+            // It comes back with the package, too.
+            try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
+            #expect(try await machine.run("pgrep", "-x", "prsnld").exit == .status(1))
+            try await machine.install(try await DebianPackage.current.value)
+            #expect(try await machine.property("ActiveState", of: "prsnld@work") == "active")
+            #expect(try await machine.property("ActiveState") == "inactive")
+        }
+    }
+
     /// By a systemd of the person's own.
     @Test func aPersonRunsACopyForThemselves() async throws {
         try await ServiceScene.onInstalledMachine { machine in
@@ -60,26 +89,38 @@ import Testing
             let number = try await machine.must("id", "-u", "alone")
             try await machine.must("loginctl", "enable-linger", "alone")
             try await machine.must("systemctl", "start", "user@\(number).service")
-            func alone(_ command: String...) async throws -> Machine.Ran {
+            func alone(_ command: String..., input: String = "") async throws -> Machine.Ran {
                 try await machine.run(
                     command, as: .named("alone"),
-                    environment: ["HOME": "/home/alone", "XDG_RUNTIME_DIR": "/run/user/\(number)"])
+                    environment: ["HOME": "/home/alone", "XDG_RUNTIME_DIR": "/run/user/\(number)"], input: input)
             }
-            let folder = "/home/alone/.config/prsnld"
-            try await machine.write(
-                "server_url = \(scene.server.url)\napi_key_file = \(folder)/key\n", to: "\(folder)/prsnld.conf")
-            try await machine.write(
-                scene.server.issueToken(lifetime: .seconds(86_400)) + "\n", to: "\(folder)/key", mode: 0o600)
-            try await machine.must("chown", "--recursive", "alone:", "/home/alone/.config")
-            let start = try await alone("systemctl", "--user", "start", "prsnld")
+            // The machine's own copy is there, and another person's: it stays out of this, also where it can be reached.
+            try await scene.configure()
+            try await scene.startComplete()
+            try await machine.must("usermod", "--append", "--groups", "prsnld", "alone")
+            let before = try TestFile.text(machine.path(ServiceScene.configuration))
+            let own = try ServiceScene(machine, items: 25)
+            defer { own.server.stop() }
+            let login = try await alone(
+                "prsnlctl", "login", "--server", own.server.url, "--email", DevAccount.owner.email,
+                "--password-stdin", input: DevAccount.owner.password + "\n")
+            #expect(login.exit == .status(0), "\(login)")
+            #expect(login.stdout.contains("server_url was written to /home/alone/.config/prsnld/prsnld.conf"))
+            #expect(try TestFile.text(machine.path(ServiceScene.configuration)) == before)
+            #expect(!TestFile.exists(machine.path(ServiceScene.database + ".login")))
+            // Nor is it led there later, while their own is stopped.
+            let stopped = try await alone("prsnlctl", "note", "mine")
+            #expect(stopped.exit != .status(0) && stopped.stderr.contains("/home/alone/"), "\(stopped)")
+
+            let start = try await alone("systemctl", "--user", "enable", "--now", "prsnld")
             #expect(start.exit == .status(0), "\(start)")
             try await eventually("a complete copy") {
                 try await alone("systemctl", "--user", "show", "--value", "--property=StatusText", "prsnld").stdout
-                    .hasPrefix("online, 40 items, complete")
+                    .hasPrefix("online, 25 items, complete")
             }
             let status = try await alone("prsnlctl", "status", "--json")
             let report = try JSONOutput.decode(StatusReport.self, from: Array(status.stdout.utf8))
-            #expect(report.source == .daemon && report.copy.live == 40, "\(status)")
+            #expect(report.source == .daemon && report.copy.live == 25, "\(status)")
             let modes = try await machine.must(
                 "stat", "--format=%a %U", "/home/alone/.local/state/prsnld",
                 "/home/alone/.local/state/prsnld/prsnl.sqlite")

@@ -88,10 +88,20 @@ final class MachineKeeper: Sendable {
         # Nobody reads manuals there, and indexing them takes longer than all else.
         rm -f root/var/lib/man-db/auto-update
         tr -d - </proc/sys/kernel/random/uuid >root/etc/machine-id
-        for tree in $(find /sys/fs/cgroup -maxdepth 1 \\( -name systemd -o -name unified \\)) /sys/fs/cgroup; do
+        # Where nobody has mounted control groups, as in some containers: here, and for nobody else.
+        groups=/sys/fs/cgroup trees=
+        if [ ! -e $groups/cgroup.procs ] && [ ! -e $groups/systemd/cgroup.procs ] &&
+            [ ! -e $groups/unified/cgroup.procs ]; then
+            mount -t tmpfs -o mode=0755 groups $groups
+            mkdir $groups/systemd
+            mount -t cgroup -o none,name=systemd groups $groups/systemd ||
+                { umount $groups && mount -t cgroup2 groups $groups; }
+        fi
+        for tree in $groups/systemd $groups/unified $groups; do
             [ -e "$tree/cgroup.procs" ] || continue
             mkdir "$tree/$name"
             echo $$ >"$tree/$name/cgroup.procs"
+            trees="$trees $tree"
         done
         # What the machine hides is to be there for nobody in it.
         empty=
@@ -102,6 +112,14 @@ final class MachineKeeper: Sendable {
         cat "$folder/life" >/dev/null
         kill -KILL -1
         wait
+        # Nobody else may see these. What was killed may take a moment to go.
+        for tree in $trees; do
+            echo $$ >"$tree/cgroup.procs"
+            tries=0
+            until find "$tree/$name" -depth -type d -exec rmdir {} + 2>/dev/null || [ $tries -eq 500 ]; do
+                tries=$((tries + 1))
+            done
+        done
         """
 
     // MARK: Processes

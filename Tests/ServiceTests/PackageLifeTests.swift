@@ -52,6 +52,41 @@ import Testing
         }
     }
 
+    /// One from the sources stands beside the package's, in a place of which systemd knows nothing.
+    @Test func makeUninstallStopsWhatItRemovesAndNothingElse() async throws {
+        try await ServiceScene.run { scene in
+            let machine = scene.machine
+            try await scene.startComplete()
+            let process = try await machine.mainProcess()
+            try await machine.copy(
+                try ["prsnld", "prsnlctl", "prsnl-pages"].map { try BuiltProducts.executable($0) }, to: "/srv/built")
+            let sources = try await ChildProcess.run(
+                "/bin/cp", ["-r", "--"] + ["systemd", "docs", "README.md", "CHANGELOG.md"] + [machine.path("/srv")],
+                directory: DebianPackage.repository)
+            try #require(sources.exit == .status(0), "\(sources)")
+            let make = ["env", "PREFIX=/opt/p", "BINARIES=/srv/built", "/srv/systemd/install"]
+            let said = try await machine.must(make + ["install"])
+            let next = "systemctl enable --now /opt/p/lib/systemd/system/prsnld.service"
+            #expect(said.contains("systemd does not look for units in /opt/p") && said.contains(next), "\(said)")
+            // Nothing of it was ever loaded.
+            try await machine.must(make + ["uninstall"])
+            #expect(!TestFile.exists(machine.path("/opt/p")))
+            #expect(try await machine.mainProcess() == process)
+
+            // As it says, and then gone with the rest.
+            try await machine.must(make + ["install"])
+            try await machine.must("systemctl", "stop", ServiceScene.unit)
+            try await machine.must(next.split(separator: " ").map(String.init))
+            let path = try await machine.must("readlink", "/proc/\(try await machine.mainProcess())/exe")
+            #expect(path == "/opt/p/bin/prsnld")
+            try await machine.must(make + ["uninstall"])
+            #expect(try await machine.run("pgrep", "-x", "prsnld").exit == .status(1))
+            #expect(!TestFile.exists(machine.path("/opt/p")))
+            let links = try await machine.must("find", "/etc/systemd/system", "-lname", "/opt/*")
+            #expect(links.isEmpty, "\(links)")
+        }
+    }
+
     @Test func aRemovalKeepsWhatAPurgeTakesAway() async throws {
         try await ServiceScene.run { scene in
             let machine = scene.machine
@@ -64,9 +99,16 @@ import Testing
             #expect(count == "40")
             #expect(TestFile.exists(machine.path(ServiceScene.configuration)))
 
-            // Installed again and started, it goes on where it was.
-            try await machine.install(try await DebianPackage.current.value)
-            try await scene.startComplete()
+            // Installed again, it goes on where it was, as it would have without the removal; unless nobody wants it to.
+            let current = try await DebianPackage.current.value
+            try await machine.install(current)
+            #expect(try await machine.property("ActiveState") == "active")
+            try await scene.waitUntilComplete()
+            try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
+            try await machine.must("systemctl", "disable", ServiceScene.unit)
+            try await machine.install(current)
+            #expect(try await machine.property("ActiveState") == "inactive")
+            #expect(try await machine.run("systemctl", "is-enabled", ServiceScene.unit).stdout == "disabled\n")
 
             try await machine.must("apt-get", "-q", "-y", "purge", "prsnld")
             for path in ["/var/lib/prsnld", "/etc/prsnld", "/run/prsnld", "/usr/bin/prsnld", "/usr/bin/prsnlctl"] {

@@ -62,6 +62,23 @@ import Testing
         }
     }
 
+    /// docs/service.md, "Another place for the copy".
+    @Test func aCopyElsewhereIsRefusedUntilTheUnitIsTold() async throws {
+        try await ServiceScene.run("database = /srv/prsnld/prsnl.sqlite") { scene in
+            let machine = scene.machine
+            // Of the machine's programs, it needs none to run: kill is for a reload alone.
+            try await machine.must("rm", "/bin/kill")
+            try await machine.must("install", "-d", "-o", "prsnld", "-g", "prsnld", "-m", "750", "/srv/prsnld")
+            try await scene.override("Restart=no")
+            #expect(try await machine.run("systemctl", "start", ServiceScene.unit).exit != .status(0))
+            _ = try await machine.waitForJournal(containing: "Read-only file system")
+            _ = try await machine.waitForJournal(containing: "ReadWritePaths=")
+            try await scene.override("ReadWritePaths=/srv/prsnld")
+            try await scene.startComplete()
+            #expect(TestFile.exists(machine.path("/srv/prsnld/prsnl.sqlite")))
+        }
+    }
+
     /// A key that stands nowhere else, as a credential of systemd's.
     @Test func aKeyThatSystemdHandsOverIsUsedAndShownNowhere() async throws {
         try await ServiceScene.run("log_level = debug") { scene in
@@ -70,7 +87,9 @@ import Testing
             let signature = try #require(key.split(separator: ".").last.map(String.init))
             try await machine.must("rm", "/etc/prsnld/key")
             try await machine.must("sed", "-i", "/^api_key_file/d", ServiceScene.configuration)
-            try await machine.write(key + "\n", to: "/etc/credstore/prsnld.api-key", mode: 0o600)
+            // As README has it.
+            try await machine.write(key + "\n", to: "/srv/key", mode: 0o600)
+            try await machine.must("install", "-m", "600", "/srv/key", "/etc/credstore/prsnld.api-key")
             try await scene.startComplete()
             try await machine.must("prsnlctl", "sync", "--full", "--wait")
 
