@@ -8,8 +8,12 @@ public enum DefaultPaths {
 
     /// The configuration files that are looked for, the one that wins first: a person's own stands above the machine's.
     public static func configurationFiles(_ environment: ProcessEnvironment) -> [String] {
-        let own = environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
-        return [own, systemConfiguration].compactMap(\.self)
+        [ownConfiguration(environment), systemConfiguration].compactMap(\.self)
+    }
+
+    /// A person's own; `nil` where there is no home directory.
+    public static func ownConfiguration(_ environment: ProcessEnvironment) -> String? {
+        environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
     }
 
     /// `nil` where there is no home directory either.
@@ -53,7 +57,7 @@ public enum DefaultPaths {
     public static func configurationFile(ofInstance name: String) -> String { "/etc/prsnld/\(name).conf" }
 
     /// The instance that a configuration file is of: NAME for `/etc/prsnld/NAME.conf`.
-    static func instance(ofConfigurationFile path: String?) -> String? {
+    public static func instance(ofConfigurationFile path: String?) -> String? {
         let (folder, ending) = ("/etc/prsnld/", ".conf")
         guard let path, path != systemConfiguration, path.hasPrefix(folder), path.hasSuffix(ending) else { return nil }
         let name = String(path.dropFirst(folder.count).dropLast(ending.count))

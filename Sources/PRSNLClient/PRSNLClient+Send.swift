@@ -114,7 +114,9 @@ extension PRSNLClient {
                 }
             default: break
             }
-            throw error(call, answer, requestID)
+            var failure = error(call, answer, requestID)
+            failure.isOfLogin = pair != nil
+            throw failure
         }
     }
 

@@ -117,12 +117,16 @@ public final class StoreReader {
 extension CopySummary {
     fileprivate init(_ connection: Connection, path: String) throws(SQLiteFailure) {
         self.init()
+        // Of an older schema, until a daemon of this version has worked on it: nothing is known of the account's binding.
+        let version = try connection.integer("PRAGMA user_version")
+        let subject = version < 4 ? "NULL" : "account_subject"
+        let boundAt = version < 5 ? "NULL" : "bound_at"
         let row = try connection.prepare(
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
                 waiting, unknown, parked,
                 (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
-                account_subject, bound_at
+                \(subject), \(boundAt)
             FROM copy
             """)
         if try row.step() {
@@ -140,7 +144,7 @@ extension CopySummary {
             parked = row.int(11)
             oldestWaiting = row.timestamp(12)
             accountSubject = row.text(13)
-            boundAt = row.timestamp(14)
+            self.boundAt = row.timestamp(14)
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
@@ -154,7 +158,7 @@ extension CopySummary {
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
         databaseSize = Int64(FileIdentity.size(path: path))
-        schemaVersion = Int(try connection.integer("PRAGMA user_version"))
+        schemaVersion = Int(version)
     }
 
     private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {

@@ -71,6 +71,8 @@ final class RequestHandler: Sendable {
     private func status() throws(UserFacingError) -> StatusReport {
         var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
         facts.network = networkFacts
+        // Before the file is read, which makes a log that was removed anew.
+        if let replaced = store.replacement() { facts.problem = replaced }
         return StatusReport(
             summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
     }
