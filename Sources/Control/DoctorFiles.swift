@@ -114,12 +114,8 @@ public struct DoctorFiles: DoctorFacts, Equatable {
 
     /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
     private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
-        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
-            return [.ok(.file, "readers", "only the owner may read it")]
-        }
-        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
         let names = missing.joined(separator: " and ")
-        if isDaemonRunning {
+        if isDaemonRunning, !missing.isEmpty {
             return [
                 .failed(
                     .file, "readers", "\(names) were removed while the daemon works on the file",
@@ -127,6 +123,10 @@ public struct DoctorFiles: DoctorFacts, Equatable {
                     next: "sudo systemctl restart prsnld")
             ]
         }
+        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
+            return [.ok(.file, "readers", "only the owner may read it")]
+        }
+        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
         return [
             .warning(
                 .file, "readers", "\(names) are gone, without which members of the group cannot read the file",

@@ -77,6 +77,7 @@ public struct DoctorService: DoctorFacts, Equatable {
                     next: error.nextCommand)
             ]
         case .silent(let error):
+            if error.code == .databaseReplaced { return [.failed(.service, "daemon", error)] }
             return [.notChecked(.service, "daemon", error.message, error.recoverySuggestion)]
         case .hangs(let error):
             var restart = "sudo systemctl restart prsnld"

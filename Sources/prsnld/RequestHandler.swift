@@ -64,7 +64,16 @@ final class RequestHandler: Sendable {
             case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)
             }
         } catch {
-            conversation.send(.error(ErrorReport(error)))
+            conversation.send(.error(ErrorReport(explained(error))))
+        }
+    }
+
+    /// SQLite can make all sorts of a file whose log was removed: what happened says more.
+    private func explained(_ error: UserFacingError) -> UserFacingError {
+        switch error.code {
+        case .diskError, .databaseDamaged, .databaseUnreadable, .notADatabase, .noDatabase:
+            store.replacement() ?? error
+        default: error
         }
     }
 

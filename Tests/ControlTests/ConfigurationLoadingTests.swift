@@ -180,10 +180,20 @@ import Testing
         let loaded = try LoadedConfiguration.load(file: nil, environment: environment(["XDG_CONFIG_HOME": folder.path]))
         #expect(loaded.file == place)
         #expect(loaded.configuration.pageSize == 9)
+        #expect(loaded.isOwn)
+        // Whatever else runs on the machine.
+        #expect(ClientPaths(loaded) { $0.hasPrefix("/run/") || $0.hasPrefix("/var/") }.database.hasPrefix(folder.path))
         #expect(
             DefaultPaths.configurationFiles(environment()) == [
                 folder.file(".config/prsnld/prsnld.conf"), "/etc/prsnld/prsnld.conf",
             ])
+    }
+
+    @Test func aPersonsOwnCanBeMeantBeforeItIsThere() throws {
+        let loaded = try LoadedConfiguration.load(file: nil, environment: environment(), onlyOwn: true)
+        #expect(loaded.isOwn && loaded.file == nil)
+        let paths = ClientPaths(loaded) { _ in true }
+        #expect(paths.database == folder.file(".local/state/prsnld/prsnl.sqlite"))
     }
 
     @Test func directoriesOfSystemdStandAboveThoseOfXDG() throws {
