@@ -1,8 +1,8 @@
 /// Where prsnlctl finds the daemon and its file.
 ///
 /// The daemon of a machine has its directories from systemd, which prsnlctl knows nothing of. So where nothing is
-/// configured, it looks in both places: the person's own and the machine's. With the configuration of an instance
-/// (`/etc/prsnld/NAME.conf`), it is the instance's.
+/// configured, it looks in both places: the person's own and the machine's. With a configuration of the person's own, it is
+/// theirs, and with that of an instance (`/etc/prsnld/NAME.conf`), the instance's.
 public struct ClientPaths: Sendable, Equatable {
     public var controlSocket: String
     public var database: String
@@ -13,7 +13,8 @@ public struct ClientPaths: Sendable, Equatable {
         let instance = DefaultPaths.instance(ofConfigurationFile: loaded.file)
         func choose(_ own: String, _ key: String, _ system: String, _ ofInstance: (String) -> String) -> String {
             if loaded.origins[key] != nil { return own }
-            // Of an instance there is one only, whether it is there yet or not.
+            // Of a person's own and of an instance there is one only, whether it is there yet or not.
+            if loaded.isOwn { return own }
             if let instance { return ofInstance(instance) }
             let places = prefersSystem ? [system, own] : [own, system]
             return places.first(where: exists) ?? places[0]

@@ -57,7 +57,7 @@ public enum DefaultPaths {
     public static func configurationFile(ofInstance name: String) -> String { "/etc/prsnld/\(name).conf" }
 
     /// The instance that a configuration file is of: NAME for `/etc/prsnld/NAME.conf`.
-    static func instance(ofConfigurationFile path: String?) -> String? {
+    public static func instance(ofConfigurationFile path: String?) -> String? {
         let (folder, ending) = ("/etc/prsnld/", ".conf")
         guard let path, path != systemConfiguration, path.hasPrefix(folder), path.hasSuffix(ending) else { return nil }
         let name = String(path.dropFirst(folder.count).dropLast(ending.count))

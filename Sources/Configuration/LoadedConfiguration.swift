@@ -11,6 +11,8 @@ public struct LoadedConfiguration: Sendable, Equatable {
     public internal(set) var origins: [String: ConfigurationOrigin] = [:]
     /// A usual file that is there, and that this user may not read.
     public internal(set) var hiddenFile: String?
+    /// It is a person's own: the daemon that is meant is theirs, whether it runs or not.
+    public internal(set) var isOwn = false
     /// What is allowed but probably not meant.
     public internal(set) var warnings: [String] = []
 
@@ -24,25 +26,23 @@ public struct LoadedConfiguration: Sendable, Equatable {
     /// - Parameters:
     ///   - file: the file of `--config`; `nil` looks for the usual ones.
     ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
-    ///   - ignoringMachines: of the usual files, look for the person's own alone.
+    ///   - onlyOwn: of the usual ones, look for the person's own alone, also where it is not there yet.
     /// - Throws: `ConfigurationFailure` with every problem that there is.
     public static func load(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, ignoringMachines: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let (loaded, problems) = examine(
-            file: file, environment: environment, skippingUnreadable: skippingUnreadable,
-            ignoringMachines: ignoringMachines)
+            file: file, environment: environment, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn)
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
         return loaded
     }
 
     /// The same without giving up: what could be read, and every problem that there is.
     public static func examine(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, ignoringMachines: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false
     ) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {
         var loading = ConfigurationLoading(environment: environment)
-        if ignoringMachines { loading.usualFiles.removeAll { $0 == DefaultPaths.systemConfiguration } }
-        loading.readFile(named: file, skippingUnreadable: skippingUnreadable)
+        loading.readFile(named: file, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn)
         loading.readEnvironment()
         loading.fillIn()
         return (loading.result, loading.problems)
@@ -52,13 +52,11 @@ public struct LoadedConfiguration: Sendable, Equatable {
 /// The steps of `LoadedConfiguration.load`, collecting problems on the way.
 private struct ConfigurationLoading {
     let environment: ProcessEnvironment
-    var usualFiles: [String]
     var result = LoadedConfiguration()
     var problems: [ConfigurationProblem] = []
 
     init(environment: ProcessEnvironment) {
         self.environment = environment
-        usualFiles = DefaultPaths.configurationFiles(environment)
         for key in ConfigurationKey.all {
             guard let value = key.defaultValue else { continue }
             take(key, value, from: .builtIn)
@@ -66,13 +64,21 @@ private struct ConfigurationLoading {
         result.origins = [:]
     }
 
-    mutating func readFile(named file: String?, skippingUnreadable: Bool) {
+    mutating func readFile(named file: String?, skippingUnreadable: Bool, onlyOwn: Bool) {
+        defer {
+            result.isOwn = onlyOwn || result.file != nil && result.file == DefaultPaths.ownConfiguration(environment)
+        }
         if let file {
             let path = environment.absolute(file)
             if !read(path, mayBeMissing: false, skippingUnreadable: false) { result.file = nil }
             return
         }
-        for path in usualFiles where read(path, mayBeMissing: true, skippingUnreadable: skippingUnreadable) { return }
+        for path in DefaultPaths.configurationFiles(environment)
+        where (!onlyOwn || path != DefaultPaths.systemConfiguration)
+            && read(path, mayBeMissing: true, skippingUnreadable: skippingUnreadable)
+        {
+            return
+        }
     }
 
     /// Whether the file is there (even if wrong), so that no other is looked for.

@@ -64,7 +64,8 @@ public struct CredentialsReport: Sendable, Equatable, Codable {
         let place = path.map { ", in \(style.safe($0))" } ?? ""
         var lines: [String]
         switch kind {
-        case .none: return ["none: a server may show everybody's items, or none. `prsnlctl login` logs in"]
+        case .none:
+            return ["none: a server may show everybody's items, or none. \(style.command("prsnlctl login")) logs in"]
         case .apiKey: lines = ["an API key" + place]
         case .loginToken: lines = ["a login token" + place]
         case .login: lines = ["a login" + place]

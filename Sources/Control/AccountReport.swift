@@ -56,6 +56,8 @@ public struct AccountReport: Sendable, Equatable, Codable {
 }
 
 extension AccountReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { change?.fit(unit) }
+
     public func text(_ style: TextStyle) -> String {
         if let setAside { return setAsideText(setAside, style) }
         var fields: [[String]] = [
@@ -75,8 +77,8 @@ extension AccountReport: Report {
                     [
                         style.paint(style.safe(change.message), .red),
                         change.knownCode == .loginExpired
-                            ? "`prsnlctl login` logs in again"
-                            : "`prsnlctl account --accept-new` sets this copy aside and starts a new one",
+                            ? "\(style.command("prsnlctl login")) logs in again"
+                            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one",
                     ], style))
         }
         fields.append(field("File", [style.safe(file)], style))
@@ -113,7 +115,7 @@ extension AccountReport: Report {
         lines.append("It keeps \(kept); nothing of it is sent any more.")
         lines.append(
             dryRun
-                ? "Nothing was changed. `prsnlctl account --accept-new` does it."
+                ? "Nothing was changed. \(style.command("prsnlctl account --accept-new")) does it."
                 : source == .daemon
                     ? "The daemon starts again with an empty copy, and pulls."
                     : "There is an empty copy now; the daemon fills it when it runs.")

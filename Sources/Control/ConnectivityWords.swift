@@ -15,7 +15,7 @@ enum ConnectivityWords {
             "The server is asked again and again, at least once a minute, and at once when the network changes."
         case "portal":
             "Nothing is sent or pulled until it is the server that answers; it is asked at least once a minute."
-        case "unauthorized": "Nothing is sent or pulled until the server accepts the key."
+        case "unauthorized": "Nothing is sent or pulled until the server accepts the credentials."
         default: nil
         }
     }
@@ -25,7 +25,7 @@ enum ConnectivityWords {
         switch state {
         case "offline": "due when there is a network"
         case "unreachable", "portal": "due when the server is reachable"
-        case "unauthorized": "due when the server accepts the key"
+        case "unauthorized": "due when the server accepts the credentials"
         default: nil
         }
     }

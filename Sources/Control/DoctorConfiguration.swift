@@ -10,8 +10,6 @@ public struct DoctorConfiguration: DoctorFacts, Equatable {
     public var problems: [String] = []
     public var warnings: [String] = []
     public var serverURL: String?
-    /// A command that checks the same configuration.
-    public var checkCommand = "prsnld --check-config"
 
     public init() {}
 
@@ -19,7 +17,7 @@ public struct DoctorConfiguration: DoctorFacts, Equatable {
         var findings: [DoctorReport.Finding] = problems.map {
             .failed(
                 .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",
-                next: checkCommand)
+                next: "prsnld --check-config")
         }
         findings += warnings.map { .warning(.configuration, "configuration", $0) }
         if let hiddenFile {

@@ -19,14 +19,22 @@ public struct DoctorCopy: DoctorFacts, Equatable {
 
     public var findings: [DoctorReport.Finding] {
         guard let status else { return [.notChecked(.copy, "copy", reason)] }
-        return [account(status), dialect(status), completeness(status)] + deletions(status) + writes(status)
+        return [account(status), dialect(status), completeness(status)] + replaced(status) + deletions(status)
+            + writes(status)
             + lastError(status)
+    }
+
+    private func replaced(_ status: StatusReport) -> [DoctorReport.Finding] {
+        guard let problem = status.daemon?.problem, problem.knownCode == .databaseReplaced else { return [] }
+        return [.failed(.file, "database", problem)]
     }
 
     private func account(_ status: StatusReport) -> DoctorReport.Finding {
         // What only a person can mend, and what is about another line below.
         if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
         {
+            // Nothing of the server's.
+            if code == .databaseReplaced { return .notChecked(.server, "account", problem.message) }
             return .failed(.server, "account", problem)
         }
         if let connectivity = status.daemon?.connectivity, connectivity.state == "unauthorized" {

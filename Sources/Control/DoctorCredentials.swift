@@ -38,7 +38,8 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
     }
 
     public var findings: [DoctorReport.Finding] {
-        var findings = [judge(key, "key_file", Self.keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
+        let keyAdvice = "Nobody renews a token that was put there by hand: \(Self.removal(of: key)), and log in."
+        var findings = [judge(key, "key_file", keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
             \.self)
         if key.state == .none, login.state == .none {
             findings.append(
@@ -51,13 +52,16 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
             findings.append(
                 .warning(
                     .credentials, "login", "there are both an API key and a login; the daemon uses the key",
-                    "Take api_key_file out of the configuration, or log out.", next: "prsnlctl logout"))
+                    "Either \(Self.removal(of: key)), or log out.", next: "prsnlctl logout"))
         }
         return findings
     }
 
-    private static let keyAdvice =
-        "Nobody renews a token that was put there by hand: take api_key_file out of the configuration, and log in."
+    private static func removal(of key: File) -> String {
+        key.isFromSystemd
+            ? "remove the key from /etc/credstore and restart the daemon" : "take api_key_file out of the configuration"
+    }
+
     private static let loginAdvice = "Log in again before it ends, or start the daemon, which renews it."
 
     private func judge(_ file: File, _ check: String, _ advice: String) -> DoctorReport.Finding? {
@@ -91,6 +95,10 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
 
 extension DoctorCredentials.File {
     fileprivate var isThere: Bool {
-        if case .none = state { false } else { true }
+        switch state {
+        // Nobody knows what is behind a door that is closed to this user.
+        case .none, .hidden: false
+        case .broken, .sound: true
+        }
     }
 }

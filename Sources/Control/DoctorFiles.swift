@@ -16,14 +16,22 @@ public struct DoctorFiles: DoctorFacts, Equatable {
     /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
     public var beside: [String: Entry] = [:]
     public var isDaemonRunning = false
+
     /// What mends the files beside the database.
-    public var repairCommand = "sudo prsnlctl doctor --repair"
+    private static let repairCommand = "sudo prsnlctl doctor --repair"
 
     public static let suffixes = ["-wal", "-shm", ".lock"]
 
     public init(path: String) {
         self.path = path
     }
+
+    /// The database is there, and SQLite's files beside it are not.
+    public var lacksReaderFiles: Bool {
+        if case .there = database { !missing.isEmpty } else { false }
+    }
+
+    private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
 
     private var folderPath: String { Folder.containing(path) }
 
@@ -94,25 +102,20 @@ public struct DoctorFiles: DoctorFacts, Equatable {
             if whose != owner {
                 return .failed(
                     .file, "owner", "\(path)\(suffix) belongs to \(whose), not to \(owner): the daemon cannot open it",
-                    next: repairCommand)
+                    next: Self.repairCommand)
             }
             guard suffix != ".lock", mode & 0o040 != 0, own & 0o040 == 0 || whoseGroup != group else { return nil }
             return .warning(
                 .file, "mode",
                 "\(path)\(suffix) may not be read by the group \(group): its members cannot read the copy",
-                next: repairCommand)
+                next: Self.repairCommand)
         }
     }
 
     /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
     private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
-        let missing = ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing }
-        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
-            return [.ok(.file, "readers", "only the owner may read it")]
-        }
-        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
         let names = missing.joined(separator: " and ")
-        if isDaemonRunning {
+        if isDaemonRunning, !missing.isEmpty {
             return [
                 .failed(
                     .file, "readers", "\(names) were removed while the daemon works on the file",
@@ -120,11 +123,15 @@ public struct DoctorFiles: DoctorFacts, Equatable {
                     next: "sudo systemctl restart prsnld")
             ]
         }
+        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
+            return [.ok(.file, "readers", "only the owner may read it")]
+        }
+        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
         return [
             .warning(
                 .file, "readers", "\(names) are gone, without which members of the group cannot read the file",
                 "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
-                next: repairCommand)
+                next: Self.repairCommand)
         ]
     }
 

@@ -5,8 +5,10 @@ public struct DoctorService: DoctorFacts, Equatable {
     public enum Daemon: Sendable, Equatable {
         case answers(pid: Int32, version: String, since: Timestamp)
         case stopped(UserFacingError)
-        /// It is there, and does not answer this user, or not now.
+        /// It is there, and does not answer this user.
         case silent(UserFacingError)
+        /// It has not answered in time.
+        case hangs(UserFacingError)
     }
 
     /// What `systemctl show` says (systemd.service(5), org.freedesktop.systemd1(5)).
@@ -75,7 +77,21 @@ public struct DoctorService: DoctorFacts, Equatable {
                     next: error.nextCommand)
             ]
         case .silent(let error):
+            if error.code == .databaseReplaced { return [.failed(.service, "daemon", error)] }
             return [.notChecked(.service, "daemon", error.message, error.recoverySuggestion)]
+        case .hangs(let error):
+            var restart = "sudo systemctl restart prsnld"
+            if case .known(let name, let isUser, let properties) = unit {
+                guard properties["ActiveState"] != "activating" else {
+                    return [.notChecked(.service, "daemon", error.message, "It is starting: ask again in a moment.")]
+                }
+                restart = isUser ? "systemctl --user restart \(name)" : "sudo systemctl restart \(name)"
+            }
+            return [
+                .failed(
+                    .service, "daemon", "\(error.message) It hangs, or the machine is too busy for it.",
+                    "Ask again; if it stays so, restart it, and please report this with the log.", next: restart)
+            ]
         }
     }
 
@@ -129,6 +145,10 @@ public struct DoctorService: DoctorFacts, Equatable {
             }
             return .failed(
                 .service, "unit", "\(kind) \(name) has failed (\(result)); systemd does not start it again",
+                "Its log says why.", next: log)
+        case "activating" where properties["SubState"] == "auto-restart":
+            return .failed(
+                .service, "unit", "\(kind) \(name) ends as soon as it is started, and is started again (\(result))",
                 "Its log says why.", next: log)
         case "activating", "deactivating":
             return .warning(

@@ -1,6 +1,13 @@
 import PRSNLCore
 
 extension ErrorsReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) {
+        for index in errors.indices {
+            errors[index].recoverySuggestion = errors[index].recoverySuggestion.map(unit.fit(sentence:))
+            errors[index].nextCommand = errors[index].nextCommand.flatMap(unit.fit)
+        }
+    }
+
     public func text(_ style: TextStyle) -> String {
         if let cleared { return "forgot \(Figures.count(cleared, "error"))\n" }
         guard !errors.isEmpty else { return "No errors.\n" }

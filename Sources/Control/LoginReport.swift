@@ -38,16 +38,20 @@ public struct LoginReport: Sendable, Equatable, Codable {
         sameAccount = AccountName.isSame(account, copyAccount)
         if let copyServer, copyServer != server { sameAccount = false }
         if sameAccount == false {
-            nextCommand = "prsnlctl account --accept-new"
+            nextCommand = Self.acceptNew
         } else if source == .file {
             nextCommand = "systemctl start prsnld"
         }
     }
 
+    private static let acceptNew = "prsnlctl account --accept-new"
+
     public var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
 }
 
 extension LoginReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { nextCommand = nextCommand.flatMap(unit.fit) }
+
     public func text(_ style: TextStyle) -> String {
         var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
         if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
@@ -56,7 +60,7 @@ extension LoginReport: Report {
             lines.append(
                 style.paint("The copy on this machine is \(whose)", .yellow)
                     + ": nothing is pulled and nothing is sent until you decide.")
-            lines.append("`prsnlctl account --accept-new` sets it aside and starts one of this account.")
+            lines.append("\(style.command(Self.acceptNew)) sets it aside and starts one of this account.")
         } else if inUse {
             lines.append(
                 copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")

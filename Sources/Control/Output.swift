@@ -4,6 +4,12 @@ public import PRSNLCore
 public protocol Report: Encodable {
     /// Whole lines, each with its end.
     func text(_ style: TextStyle) -> String
+    /// With the commands of the daemon that it is about, where it names any.
+    mutating func fit(_ unit: ServiceUnit)
+}
+
+extension Report {
+    public mutating func fit(_ unit: ServiceUnit) {}
 }
 
 /// The form of a command's output.

@@ -1,6 +1,14 @@
 import PRSNLCore
 
 extension StatusReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) {
+        daemon?.problem?.fit(unit)
+        guard var error = lastError else { return }
+        error.recoverySuggestion = error.recoverySuggestion.map(unit.fit(sentence:))
+        error.nextCommand = error.nextCommand.flatMap(unit.fit)
+        lastError = error
+    }
+
     public func text(_ style: TextStyle) -> String {
         let fields: [[String]] = [
             field("Daemon", daemonText(style), style),
@@ -12,7 +20,7 @@ extension StatusReport: Report {
             field("Edits", ["and deletions \(asOf(copy.editsAsOf))"], style),
             field("Items", [itemsText], style),
             field("Missing", missing, style),
-            field("Unsettled", unsettled, style),
+            field("Unsettled", unsettled(style), style),
             field("Writes", writesText(style), style),
             field("Pull", pull.map { [$0.statusText] } ?? [], style),
             field("Problem", problemText(style), style),
@@ -75,7 +83,7 @@ extension StatusReport: Report {
         if outbox.parked > 0 {
             lines.append(
                 style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", for you to decide about:")
-            lines.append("`prsnlctl queue --state parked`")
+            lines.append(style.command("prsnlctl queue --state parked"))
         }
         return lines
     }
@@ -128,14 +136,14 @@ extension StatusReport: Report {
         return lines
     }
 
-    private var unsettled: [String] {
+    private func unsettled(_ style: TextStyle) -> [String] {
         var lines: [String] = []
         if copy.suspects > 0 {
             lines.append("\(Figures.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven")
         }
         if copy.deletionsHeld > 0 {
             lines.append("\(Figures.count(copy.deletionsHeld, "deletion")) held back, more than is believed at once")
-            lines.append("if they are meant: `prsnlctl sync --accept-deletions`")
+            lines.append("if they are meant: \(style.command("prsnlctl sync --accept-deletions"))")
         }
         return lines
     }

@@ -1,13 +1,17 @@
 import PRSNLCore
 
 extension SyncReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { problem?.fit(unit) }
+
     public func text(_ style: TextStyle) -> String {
         var lines: [String]
         switch outcome {
-        case .started: lines = ["The daemon pulls now. `prsnlctl status` shows how far it is."]
+        case .started: lines = ["The daemon pulls now. \(style.command("prsnlctl status")) shows how far it is."]
         case .complete: lines = ["\(style.paint("Complete", .green)): \(figures)."]
         case .incomplete:
-            lines = ["\(style.paint("Incomplete", .yellow)): \(figures). `prsnlctl status` names what is missing."]
+            lines = [
+                "\(style.paint("Incomplete", .yellow)): \(figures). \(style.command("prsnlctl status")) names what is missing."
+            ]
         case .failed: lines = ["\(style.paint("Failed", .red)): \(figures)."]
         }
         if let problem {

@@ -10,6 +10,9 @@ public struct TextStyle: Sendable, Equatable {
     /// Whether lines may be rewritten in place.
     public var isTerminal = false
 
+    /// The daemon whose commands the text names.
+    public var unit = ServiceUnit()
+
     public init() {}
 
     /// For a descriptor of this process.
@@ -44,6 +47,9 @@ public struct TextStyle: Sendable, Equatable {
     func paint(_ text: String, _ colour: Colour) -> String {
         hasColour ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
     }
+
+    /// A command that is written for the machine's own daemon, between backticks, as one of the daemon that is meant.
+    func command(_ command: String) -> String { "`\(safe(unit.fit(command) ?? command))`" }
 
     /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
     public func safe(_ text: String) -> String {

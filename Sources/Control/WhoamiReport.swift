@@ -47,6 +47,8 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
 }
 
 extension WhoamiReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+
     public func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Account", [accountText(style)], style),
@@ -77,7 +79,7 @@ extension WhoamiReport: Report {
             "of \(account.text(style)), as the login says: `prsnlctl login` logs in again"
         case false?:
             "of \(account.text(style)), " + style.paint("another account", .red)
-                + ": nothing is pulled and nothing is sent. `prsnlctl account --accept-new` sets the copy aside"
+                + ": nothing is pulled and nothing is sent. \(style.command("prsnlctl account --accept-new")) sets the copy aside"
         case nil: "of \(account.text(style))"
         }
     }

@@ -6,7 +6,7 @@ public enum Sending: String, Sendable, Codable {
     /// The server is reachable.
     case inTurn = "in_turn"
     case whenReachable = "when_reachable"
-    /// The server refuses the key.
+    /// The server refuses the credentials.
     case whenAuthorized = "when_authorized"
     case whenDaemonRuns = "when_daemon_runs"
 
@@ -14,7 +14,7 @@ public enum Sending: String, Sendable, Codable {
         switch self {
         case .inTurn: "will be sent in turn"
         case .whenReachable: "will be sent when the server is reachable"
-        case .whenAuthorized: "will be sent when the server accepts the key in api_key_file"
+        case .whenAuthorized: "will be sent when the server accepts the credentials: see `prsnlctl whoami`"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
     }

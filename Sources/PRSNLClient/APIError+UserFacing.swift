@@ -54,7 +54,12 @@ extension APIError: UserFacing {
     }
 
     public var userFacing: UserFacingError {
-        UserFacingError(code, message, consequence: consequence, cause: cause)
+        guard kind == .unauthorized, isOfLogin else {
+            return UserFacingError(code, message, consequence: consequence, cause: cause)
+        }
+        return UserFacingError(
+            code, "The server refuses the login.", consequence: consequence,
+            recoverySuggestion: "Log in again with `prsnlctl login`.", nextCommand: "prsnlctl login", cause: cause)
     }
 
     /// The contract's text.

@@ -59,6 +59,8 @@ public struct APIError: Error, Sendable, Equatable {
     public var isPRSNLError: Bool
     /// The request itself was not sent: it waits for a login to be renewed, and that failed in this way.
     public var isOfRenewal: Bool
+    /// What the server refuses is a login, and no key.
+    public var isOfLogin = false
     /// libcurl's own words, or the body's text, for logs and `cause`.
     public var detail: String?
 

@@ -127,7 +127,9 @@ extension PRSNLClient {
             case 400..<500: call.witness?.note(shown)
             default: break
             }
-            throw error(call, answer, requestID)
+            var failure = error(call, answer, requestID)
+            failure.isOfLogin = pair != nil
+            throw failure
         }
     }
 

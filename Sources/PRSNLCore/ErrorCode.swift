@@ -122,7 +122,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .loginNotStored: "Check the owner and mode of the folder that the database is in, and its disk."
         case .loginOtherServer: "Set server_url back, or log in to this server with `prsnlctl login`."
         case .loginNotPossible: "Check server_url, or use an API key: name its file with api_key_file."
-        case .unauthorized: "Check the key in api_key_file, then `systemctl restart prsnld`."
+        case .unauthorized:
+            "Look with `prsnlctl whoami` what the server is shown: log in again, or put a valid key there, then "
+                + "`systemctl restart prsnld`."
         case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
         case .needsLogin: "Log in with `prsnlctl login`; an API key in api_key_file must be removed first."
         case .loginExpired:

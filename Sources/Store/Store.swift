@@ -242,6 +242,18 @@ public actor Store {
         }
     }
 
+    /// Whether the file, or its log, is another one by now, so that nothing more is written: `database_replaced`. Does not
+    /// wait for the store.
+    public nonisolated func replacement() -> UserFacingError? {
+        do throws(UserFacingError) {
+            try identity.check(path: path)
+            try logIdentity.check(path: path + "-wal")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// - Throws: `database_replaced`.
     func checkIdentity(ofLog: Bool = true) throws(UserFacingError) {
         try identity.check(path: path)

@@ -146,7 +146,7 @@ extension CopySummary {
             parked = row.int(11)
             oldestWaiting = row.timestamp(12)
             accountSubject = row.text(13)
-            boundAt = row.timestamp(14)
+            self.boundAt = row.timestamp(14)
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }

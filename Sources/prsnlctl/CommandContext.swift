@@ -14,19 +14,22 @@ struct CommandContext {
     let environment: ProcessEnvironment
     /// Of `--config` or `--instance`.
     let configurationFile: String?
-    /// Whether the machine's configuration is none of this command's business: see `beginsOwnCopy`.
-    private let ignoresMachines: Bool
+    /// Only a configuration of the person's own counts.
+    let onlyOwn: Bool
+    /// The daemon that is meant.
+    let unit: ServiceUnit
 
     init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
             self.init(
                 ClientPaths(
                     controlSocket: environment.absolute(socket), database: environment.absolute(database)),
-                isFileGiven: false, file: try Self.configurationFile(arguments), arguments, environment)
+                isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
+                ServiceUnit(options: Self.options(arguments)), arguments, environment)
             return
         }
         let file = try Self.configurationFile(arguments)
-        let loaded = try Self.load(file, environment, ignoringMachines: Self.beginsOwnCopy(arguments, file: file))
+        let loaded = try Self.load(file, environment, onlyOwn: Self.isForThemselves(arguments))
         self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
@@ -37,30 +40,56 @@ struct CommandContext {
     ) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
-        // Where a person has a copy of their own, or begins one, the machine's is not it, whether theirs runs or not.
-        let isOwn =
-            Self.beginsOwnCopy(arguments, file: file)
-            || file == nil && geteuid() != 0 && loaded.file == DefaultPaths.ownConfiguration(environment)
-                && loaded.file != nil
-        var paths = ClientPaths(loaded) { !isOwn && access($0, F_OK) == 0 }
+        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
-        self.init(paths, isFileGiven: database != nil && socket == nil, file: file, arguments, environment)
+        self.init(
+            paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
+            ServiceUnit(Self.kind(loaded, given: file), options: Self.options(arguments)), arguments, environment)
     }
 
     private init(
-        _ paths: ClientPaths, isFileGiven: Bool, file: String?, _ arguments: ParsedArguments,
-        _ environment: ProcessEnvironment
+        _ paths: ClientPaths, isFileGiven: Bool, file: String?, onlyOwn: Bool, _ unit: ServiceUnit,
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment
     ) {
+        self.onlyOwn = onlyOwn
+        self.unit = unit
         self.environment = environment
         configurationFile = file
-        ignoresMachines = Self.beginsOwnCopy(arguments, file: file)
         self.paths = paths
         self.isFileGiven = isFileGiven
-        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        format =
-            arguments.has("--json")
-            ? .json : .text(TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables))
+        errorStyle = Self.style(STDERR_FILENO, unit, environment)
+        format = arguments.has("--json") ? .json : .text(Self.style(STDOUT_FILENO, unit, environment))
+    }
+
+    private static func style(_ descriptor: Int32, _ unit: ServiceUnit, _ environment: ProcessEnvironment) -> TextStyle
+    {
+        var style = TextStyle(descriptor: descriptor, environment: environment.variables)
+        style.unit = unit
+        return style
+    }
+
+    /// A person who names a server begins a copy of their own: the machine's is root's to configure, and the account of one
+    /// person is not to end in it.
+    private static func isForThemselves(_ arguments: ParsedArguments) -> Bool {
+        arguments.command?.name == "login" && arguments.value("--server") != nil && geteuid() != 0
+            && options(arguments).isEmpty
+    }
+
+    /// Those that say which daemon is meant, as they were given.
+    static func options(_ arguments: ParsedArguments) -> [String] {
+        ["--config", "--instance", "--socket", "--database"].flatMap { option in
+            arguments.value(option).map { [option, $0] } ?? []
+        }
+    }
+
+    /// Also by the name of a file that cannot be read.
+    private static func kind(_ loaded: LoadedConfiguration, given: String?) -> ServiceUnit.Kind {
+        if loaded.isOwn { return .user }
+        let file = loaded.file ?? given
+        if let name = DefaultPaths.instance(ofConfigurationFile: file) { return .system("prsnld@\(name)") }
+        guard let file, file != DefaultPaths.systemConfiguration else { return .system("prsnld") }
+        return .byHand(file)
     }
 
     /// The file of `--config`, or of the instance.
@@ -77,23 +106,17 @@ struct CommandContext {
         return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
-    /// Whether somebody who is not root says which server a copy of their own is to be of. Without --config or --instance it
-    /// is not the machine's copy that they mean, which only root gives a server and an account.
-    private static func beginsOwnCopy(_ arguments: ParsedArguments, file: String?) -> Bool {
-        arguments.command?.name == "login" && arguments.has("--server") && file == nil && geteuid() != 0
-    }
-
     /// All settings, for commands that do something in the daemon's place.
     func configuration() throws(UserFacingError) -> LoadedConfiguration {
-        try Self.load(configurationFile, environment, ignoringMachines: ignoresMachines)
+        try Self.load(configurationFile, environment, onlyOwn: onlyOwn)
     }
 
     private static func load(
-        _ file: String?, _ environment: ProcessEnvironment, ignoringMachines: Bool
+        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool
     ) throws(UserFacingError) -> LoadedConfiguration {
         do throws(ConfigurationFailure) {
             return try LoadedConfiguration.load(
-                file: file, environment: environment, skippingUnreadable: true, ignoringMachines: ignoringMachines)
+                file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn)
         } catch {
             throw error.userFacing
         }
@@ -105,6 +128,8 @@ struct CommandContext {
     var isText: Bool { if case .text = format { true } else { false } }
 
     func write(_ report: some Report) throws(UserFacingError) {
+        var report = report
+        report.fit(unit)
         guard StandardStream.output.write(try format.render(report)) else {
             throw UserFacingError(
                 .diskError, "The answer could not be written to stdout.",

@@ -23,6 +23,15 @@ struct LoginPlan {
                 "api_key_file names \(path)\(Self.place(loaded, "api_key_file")): the daemon would use that and no login.",
                 consequence: "Nobody was logged in.")
         }
+        if let key = CredentialStore.key(for: context.unit) {
+            throw UserFacingError(
+                .credentialsConflict,
+                "There is an API key in \(key.path), which systemd hands to the daemon at its start: it would use that and "
+                    + "no login.",
+                consequence: "Nobody was logged in.",
+                recoverySuggestion: "Remove the file, restart the daemon where it runs, then log in again.",
+                nextCommand: ShellText.command("sudo", ["rm", key.path]))
+        }
         guard let given else {
             guard let configured = configuration.serverURL else {
                 throw UserFacingError(
@@ -56,11 +65,12 @@ struct LoginPlan {
         loaded.origins[key].map { " (\($0))" } ?? ""
     }
 
-    /// The file that was read; where there is none, the machine's for root, and else the person's own.
+    /// The file that was read; where there is none, the machine's for root, and else the person's own, which is also what
+    /// a person gets who has none yet.
     private static func writableConfiguration(
         _ loaded: LoadedConfiguration, _ context: CommandContext
     ) throws(UserFacingError) -> String {
-        let own = geteuid() == 0 ? nil : DefaultPaths.configurationFiles(context.environment).first
+        let own = geteuid() == 0 ? nil : DefaultPaths.ownConfiguration(context.environment)
         let path = loaded.file ?? own ?? DefaultPaths.systemConfiguration
         // It is replaced in its folder, or made in the first one that is there.
         var folder = Folder.containing(path)

@@ -15,6 +15,7 @@ enum Prsnlctl {
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
         var socket: String?
+        var unit = ServiceUnit()
         do throws(UserFacingError) {
             let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
             isJSON = parsed.has("--json")
@@ -24,6 +25,7 @@ enum Prsnlctl {
             if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
             let context = try CommandContext(parsed, environment)
             socket = context.paths.controlSocket
+            unit = context.unit
             switch parsed.command?.name {
             case "status": return try StatusCommand.run(context)
             case "sync": return try SyncCommand.run(context, parsed)
@@ -46,12 +48,15 @@ enum Prsnlctl {
             default: throw UserFacingError(.usage, "a command is missing.")
             }
         } catch {
-            return report(error.explainedRefusal(socket: socket), isJSON: isJSON, environment)
+            return report(error.explainedRefusal(socket: socket), unit, isJSON: isJSON, environment)
         }
     }
 
-    private static func report(_ error: UserFacingError, isJSON: Bool, _ environment: ProcessEnvironment) -> ExitCode {
-        let report = FailureReport(error)
+    private static func report(
+        _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, _ environment: ProcessEnvironment
+    ) -> ExitCode {
+        var report = FailureReport(error)
+        report.error.fit(unit)
         if isJSON {
             do {
                 // On stdout: who asked for JSON reads one object from there, whatever happens.

@@ -10,11 +10,18 @@ struct StoredCredentials {
     /// Where it is a login.
     var login: StoredLogin?
 
-    /// `api_key_file` stands above a login, as in the daemon.
+    /// `api_key_file`, or the credential of systemd in its place, stands above a login, as in the daemon.
     init(_ context: CommandContext) throws(UserFacingError) {
         let configuration = try context.configuration().configuration
         if let path = configuration.apiKeyFile {
             report = Self.ofKeyFile(path)
+            return
+        }
+        if let key = CredentialStore.key(for: context.unit) {
+            report =
+                key.isEncrypted
+                ? CredentialsReport(kind: .apiKey, path: key.path)
+                : Self.ofKeyFile(key.path, credentialsDirectory: CredentialStore.folder)
             return
         }
         let file = LoginFile(database: context.paths.database)
@@ -30,9 +37,9 @@ struct StoredCredentials {
         }
     }
 
-    private static func ofKeyFile(_ path: String) -> CredentialsReport {
+    private static func ofKeyFile(_ path: String, credentialsDirectory: String? = nil) -> CredentialsReport {
         do throws(UserFacingError) {
-            switch try Credentials.parse(try KeyFile.read(path: path)) {
+            switch try Credentials.parse(try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)) {
             case .loginToken(let token):
                 return CredentialsReport(kind: .loginToken, path: path, expiresAt: AccessToken(token)?.expiresAt)
             case .none, .apiKey, .login: return CredentialsReport(kind: .apiKey, path: path)

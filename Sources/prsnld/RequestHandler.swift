@@ -64,13 +64,24 @@ final class RequestHandler: Sendable {
             case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)
             }
         } catch {
-            conversation.send(.error(ErrorReport(error)))
+            conversation.send(.error(ErrorReport(explained(error))))
+        }
+    }
+
+    /// SQLite can make all sorts of a file whose log was removed: what happened says more.
+    private func explained(_ error: UserFacingError) -> UserFacingError {
+        switch error.code {
+        case .diskError, .databaseDamaged, .databaseUnreadable, .notADatabase, .noDatabase:
+            store.replacement() ?? error
+        default: error
         }
     }
 
     private func status() throws(UserFacingError) -> StatusReport {
         var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
         facts.network = networkFacts
+        // Before the file is read, which makes a log that was removed anew.
+        if let replaced = store.replacement() { facts.problem = replaced }
         return StatusReport(
             summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
     }

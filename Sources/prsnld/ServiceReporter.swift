@@ -75,7 +75,7 @@ final class ServiceReporter: Sendable {
         status.queued = counts.waiting
         status.parked = counts.parked
         status.deletionsHeld = counts.deletionsHeld
-        status.problem = engine.problem?.code
+        status.problem = (parts.store.replacement() ?? engine.problem)?.code
         let text = status.text(now: parts.time.now())
         state.withLock { state in
             state.composed = text

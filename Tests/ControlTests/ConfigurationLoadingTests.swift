@@ -181,23 +181,20 @@ import Testing
         let loaded = try LoadedConfiguration.load(file: nil, environment: environment(["XDG_CONFIG_HOME": folder.path]))
         #expect(loaded.file == place)
         #expect(loaded.configuration.pageSize == 9)
+        #expect(loaded.isOwn)
+        // Whatever else runs on the machine.
+        #expect(ClientPaths(loaded) { $0.hasPrefix("/run/") || $0.hasPrefix("/var/") }.database.hasPrefix(folder.path))
         #expect(
             DefaultPaths.configurationFiles(environment()) == [
                 folder.file(".config/prsnld/prsnld.conf"), "/etc/prsnld/prsnld.conf",
             ])
     }
 
-    @Test func theMachinesFileCanBeLeftOutButNoOther() throws {
-        let place = folder.file("prsnld/prsnld.conf")
-        let variables = environment(["XDG_CONFIG_HOME": folder.path])
-        func load() throws -> String? {
-            try LoadedConfiguration.load(file: nil, environment: variables, ignoringMachines: true).file
-        }
-        #expect(try load() == nil)
-        #expect(Folder.make(folder.file("prsnld")) == nil)
-        try TestFile.write("", to: place)
-        #expect(try load() == place)
-        #expect(DefaultPaths.ownConfiguration(variables) == place)
+    @Test func aPersonsOwnCanBeMeantBeforeItIsThere() throws {
+        let loaded = try LoadedConfiguration.load(file: nil, environment: environment(), onlyOwn: true)
+        #expect(loaded.isOwn && loaded.file == nil)
+        let paths = ClientPaths(loaded) { _ in true }
+        #expect(paths.database == folder.file(".local/state/prsnld/prsnl.sqlite"))
     }
 
     @Test(.enabled(if: OtherUser.canBeMade, "needs root"))

@@ -83,6 +83,9 @@ import Testing
     @Test func aKeyAndALoginAreOneTooMany() {
         let facts = credentials(.sound(form: "an API key", expires: nil), login: .sound(form: "a login", expires: nil))
         #expect(facts.findings.map(\.level) == [.ok, .ok, .warning])
+        // Behind a closed door there need not be one.
+        let hidden = credentials(.hidden, login: .sound(form: "a login", expires: nil))
+        #expect(hidden.findings.map(\.level) == [.notChecked, .ok])
     }
 
     // MARK: Server

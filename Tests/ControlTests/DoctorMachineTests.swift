@@ -204,12 +204,22 @@ import Testing
     @Test(arguments: [
         (["ActiveState": "inactive"], Level.warning), (["ActiveState": "failed", "Result": "exit-code"], .failed),
         (["ActiveState": "failed", "Result": "start-limit-hit"], .failed),
-        (["ActiveState": "activating", "SubState": "auto-restart"], .warning),
+        (["ActiveState": "activating", "SubState": "auto-restart"], .failed),
+        (["ActiveState": "activating", "SubState": "start"], .warning),
         (["UnitFileState": "disabled"], .warning),
         (["LoadState": "not-found"], .notChecked), (["UnitFileState": "static"], .ok),
     ])
     func theUnitIsJudgedByItsState(properties: [String: String], level: Level) {
         #expect(levels(service(properties), "unit") == [level])
+    }
+
+    @Test func aDaemonThatDoesNotAnswerInTimeFailsUnlessItIsStarting() {
+        let hung = DoctorService.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
+        var facts = service(daemon: hung)
+        #expect(levels(facts, "daemon") == [.failed])
+        facts.unit = .known(name: "prsnld", isUser: true, properties: ["ActiveState": "active"])
+        #expect(facts.findings.first?.nextCommand == "systemctl --user restart prsnld")
+        #expect(levels(service(["ActiveState": "activating"], daemon: hung), "daemon") == [.notChecked])
     }
 
     @Test func commandsForAUserUnitAreItsUsers() {

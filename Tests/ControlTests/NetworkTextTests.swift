@@ -190,7 +190,7 @@ import Testing
         #expect(!online.contains("Nothing is sent"))
         #expect(queue(.daemon, Samples.connectivity).contains("due when the server is reachable\n"))
         let refused = StatusReport.Connectivity(state: "unauthorized", since: nil, reason: nil)
-        #expect(queue(.daemon, refused).contains("due when the server accepts the key\n"))
+        #expect(queue(.daemon, refused).contains("due when the server accepts the credentials\n"))
         #expect(queue(.file, nil).contains("due when the daemon runs\n"))
     }
 

@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: [
         (Sending.inTurn, "queued #12 (will be sent in turn)\n"),
         (.whenReachable, "queued #12 (will be sent when the server is reachable)\n"),
-        (.whenAuthorized, "queued #12 (will be sent when the server accepts the key in api_key_file)\n"),
+        (.whenAuthorized, "queued #12 (will be sent when the server accepts the credentials: see `prsnlctl whoami`)\n"),
         (.whenDaemonRuns, "queued #12 (will be sent when the daemon runs)\n"),
     ])
     func aQueuedWriteSaysWhenItWillBeSent(sending: Sending, text: String) {

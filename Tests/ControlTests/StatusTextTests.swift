@@ -124,7 +124,8 @@ import Testing
                 Problem      Authentication required
                              Invalid or expired API key. Please check your settings.
                              The copy stays as it is.
-                             Check the key in api_key_file, then `systemctl restart prsnld`.
+                             Look with `prsnlctl whoami` what the server is shown: log in again,
+                             or put a valid key there, then `systemctl restart prsnld`.
                              `prsnld --check-config`
 
                 """))

@@ -21,7 +21,7 @@ import Testing
         let report = try scene.fixture.decode(LoginReport.self, ended)
         #expect(report.sameAccount == false)
         #expect(report.copyAccount?.name == "owner@prsnl.example")
-        #expect(report.nextCommand == "prsnlctl account --accept-new")
+        #expect(report.nextCommand == "prsnlctl --config \(scene.fixture.configuration) account --accept-new")
     }
 
     /// What the file that was set aside must hold, by SQLite's own tool.

@@ -97,6 +97,6 @@ import Testing
         let ended = try await fixture.control("status")
         #expect(ended.exit == .status(1))
         #expect(ended.stderr.contains("There is no copy yet at \(fixture.database)"))
-        #expect(ended.stderr.contains("prsnld --once"))
+        #expect(ended.stderr.contains("  next: prsnld --config \(fixture.configuration) --once\n"))
     }
 }

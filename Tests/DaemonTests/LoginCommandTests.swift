@@ -233,7 +233,7 @@ import Testing
         try scene.configure(server: nil)
         let ended = try await scene.logIn()
         #expect(ended.exit == .status(1))
-        #expect(ended.stderr.contains("prsnlctl login --server https://"))
+        #expect(ended.stderr.contains("prsnlctl --config \(scene.fixture.configuration) login --server"))
         let insecure = try await scene.logIn(.owner, ["--server", "http://192.0.2.7"])
         #expect(insecure.exit == .status(1))
         #expect(insecure.stderr.contains("http"), "\(insecure.stderr)")

@@ -187,4 +187,13 @@ struct ErrorTableTests {
         #expect(error?.requestID.utf8.count == 36)
         #expect(error?.userFacing.cause?.contains("GET /api/auth/me, status 500") == true)
     }
+
+    @Test func aRefusedLoginIsNotCalledAKey() {
+        var error = APIError(
+            kind: .unauthorized, endpoint: "POST /api/capture", status: 401, requestID: "r", mayHaveReachedServer: true)
+        #expect(error.userFacing.message.contains("API key"))
+        error.isOfLogin = true
+        #expect(error.userFacing.message == "The server refuses the login.")
+        #expect(error.userFacing.nextCommand == "prsnlctl login" && error.userFacing.code == .unauthorized)
+    }
 }

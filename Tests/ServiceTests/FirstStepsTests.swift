@@ -80,6 +80,47 @@ import Testing
         }
     }
 
+    @Test func aKeyInTheCredentialStoreIsSeenWhileTheDaemonIsStopped() async throws {
+        try await ServiceScene.onInstalledMachine { machine in
+            let scene = try ServiceScene(machine)
+            defer { scene.server.stop() }
+            let key = "/etc/credstore/prsnld.api-key"
+            try await machine.write("not-a-real-key\n", to: key, mode: 0o600)
+            let refused = try await machine.run(login(scene), input: DevAccount.owner.password + "\n")
+            #expect(refused.exit == .status(1) && refused.stderr.contains(key), "\(refused)")
+            let whoami = try await machine.run("prsnlctl", "whoami", "--json")
+            let report = try JSONOutput.decode(WhoamiReport.self, from: Array(whoami.stdout.utf8))
+            #expect(report.credentials.kind == .apiKey && report.credentials.path == key, "\(whoami)")
+            let doctor = try await machine.run("prsnlctl", "doctor", "--json")
+            let findings = try JSONOutput.decode(DoctorReport.self, from: Array(doctor.stdout.utf8)).findings
+            #expect(findings.filter { $0.group == .credentials }.map(\.level) == [.ok], "\(findings)")
+            #expect(!(refused.stderr + whoami.stdout + doctor.stdout).contains("not-a-real-key"))
+        }
+    }
+
+    @Test func theDoctorInventsNoKeyAndCallsADaemonThatHangsAFailure() async throws {
+        try await ServiceScene.onInstalledMachine { machine in
+            let scene = try ServiceScene(machine)
+            defer { scene.server.stop() }
+            try await machine.must("useradd", "--no-create-home", "--groups", "prsnld", "member")
+            try await machine.must(login(scene), input: DevAccount.owner.password + "\n")
+            try await scene.startComplete()
+            func doctor(as user: Machine.User) async throws -> [DoctorReport.Finding] {
+                let ran = try await machine.run("prsnlctl", "doctor", "--json", as: user)
+                return try JSONOutput.decode(DoctorReport.self, from: Array(ran.stdout.utf8)).findings
+            }
+            // systemd has a folder for the credentials of the unit, which only root and the daemon may look into.
+            let seen = try await doctor(as: .named("member"))
+            #expect(seen.allSatisfy { $0.check != "key_file" }, "\(seen)")
+            #expect(seen.allSatisfy { $0.group != .credentials || $0.level == .notChecked }, "\(seen)")
+
+            try await machine.must("systemctl", "kill", "--signal=STOP", ServiceScene.unit)
+            let hung = try await doctor(as: .root).first { $0.check == "daemon" }
+            #expect(hung?.level == .failed && hung?.nextCommand == "sudo systemctl restart prsnld", "\(hung as Any)")
+            try await machine.must("systemctl", "kill", "--signal=CONT", ServiceScene.unit)
+        }
+    }
+
     /// By a systemd of the person's own.
     @Test func aPersonRunsACopyForThemselves() async throws {
         try await ServiceScene.onInstalledMachine { machine in
@@ -89,11 +130,12 @@ import Testing
             let number = try await machine.must("id", "-u", "alone")
             try await machine.must("loginctl", "enable-linger", "alone")
             try await machine.must("systemctl", "start", "user@\(number).service")
-            func alone(_ command: String..., input: String = "") async throws -> Machine.Ran {
+            func alone(_ command: [String], input: String = "") async throws -> Machine.Ran {
                 try await machine.run(
                     command, as: .named("alone"),
                     environment: ["HOME": "/home/alone", "XDG_RUNTIME_DIR": "/run/user/\(number)"], input: input)
             }
+            func alone(_ command: String...) async throws -> Machine.Ran { try await alone(command) }
             // The machine's own copy is there, and another person's: it stays out of this, also where it can be reached.
             try await scene.configure()
             try await scene.startComplete()
@@ -102,9 +144,12 @@ import Testing
             let own = try ServiceScene(machine, items: 25)
             defer { own.server.stop() }
             let login = try await alone(
-                "prsnlctl", "login", "--server", own.server.url, "--email", DevAccount.owner.email,
-                "--password-stdin", input: DevAccount.owner.password + "\n")
+                [
+                    "prsnlctl", "login", "--server", own.server.url, "--email", DevAccount.owner.email,
+                    "--password-stdin",
+                ], input: DevAccount.owner.password + "\n")
             #expect(login.exit == .status(0), "\(login)")
+            #expect(login.stdout.contains("systemctl --user start prsnld"))
             #expect(login.stdout.contains("server_url was written to /home/alone/.config/prsnld/prsnld.conf"))
             #expect(try TestFile.text(machine.path(ServiceScene.configuration)) == before)
             #expect(!TestFile.exists(machine.path(ServiceScene.database + ".login")))

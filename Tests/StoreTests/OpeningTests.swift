@@ -164,4 +164,21 @@ import Testing
         #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == true)
         await store.close()
     }
+
+    @Test func aCopyOfAnOlderSchemaCanBeReadBeforeAnybodyWorksOnIt() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        await store.close()
+        try make(
+            """
+            ALTER TABLE copy DROP COLUMN account_subject; ALTER TABLE copy DROP COLUMN bound_at;
+            PRAGMA user_version = 3
+            """)
+        let copy = try StoreReader(path: fixture.path).summary()
+        #expect(copy.live == 1 && copy.schemaVersion == 3 && copy.accountSubject == nil && copy.boundAt == nil)
+        // The columns that were taken away come back with the next start.
+        let again = try fixture.open()
+        await again.close()
+        #expect(try StoreReader(path: fixture.path).summary().schemaVersion == Schema.version)
+    }
 }

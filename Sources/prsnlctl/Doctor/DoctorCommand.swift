@@ -19,7 +19,7 @@ enum DoctorCommand {
         let context = CommandContext(arguments, environment, loaded, file: file)
         let scene = DoctorScene(arguments, environment, loaded, problems, context)
         let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)
-        let report = DoctorReport(findings, now: scene.now)
+        let report = DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
         try context.write(report)
         return report.exitCode
     }
@@ -31,7 +31,6 @@ enum DoctorCommand {
         facts.problems = scene.problems.map(\.description)
         facts.warnings = scene.loaded.hiddenFile == nil ? scene.loaded.warnings : []
         facts.serverURL = scene.loaded.configuration.serverURL?.text
-        facts.checkCommand = scene.checkCommand
         return facts
     }
 

@@ -8,7 +8,8 @@ import Store
 struct DoctorScene: Sendable {
     let loaded: LoadedConfiguration
     let problems: [ConfigurationProblem]
-    let checkCommand: String
+    /// The daemon that is meant.
+    let unit: ServiceUnit
     let socket: String
     let database: String
     let daemon: DoctorService.Daemon
@@ -21,6 +22,8 @@ struct DoctorScene: Sendable {
     /// From the daemon, else from the file; `nil` with the reason where neither told.
     let status: StatusReport?
     let statusReason: String
+    /// What the daemon uses, by its own word; `nil` where it was not asked.
+    let credentials: CredentialsReport?
     let now: Timestamp
 
     /// A daemon that takes longer is one that hangs.
@@ -32,29 +35,37 @@ struct DoctorScene: Sendable {
     ) {
         self.loaded = loaded
         self.problems = problems
-        let file = context.configurationFile.map { ["--config", $0] } ?? []
-        checkCommand = ShellText.command("prsnld", file + ["--check-config"])
         socket = context.paths.controlSocket
         now = TimeSource.system.now()
+        // Before anybody opens the database, the daemon for its answer above all: that makes `-wal` and `-shm` anew.
+        let before = Self.look(context.paths.database)
         let answer = Self.ask(context)
         daemon = answer.daemon
+        var unit = context.unit
+        if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
+        self.unit = unit
         // The daemon knows best on which file it works.
         let path = answer.status?.file.path ?? context.paths.database
         database = path
         // First, so that what is looked at is what it has left.
         repair = arguments.has("--repair") ? Self.repair(path) : nil
+        credentials = answer.credentials
         let isRunning = if case .stopped = daemon { false } else { true }
-        let repairCommand = Self.repairCommand(arguments)
-        files = BoundedCheck.run(within: Self.patience) {
-            var files = GatherFiles.files(path, isDaemonRunning: isRunning)
-            files.repairCommand = repairCommand
-            return files
-        }
+        let isSameFile = CommandContext.isSameFile(path, context.paths.database)
+        // What lacks was taken from under the daemon, whatever is there by now.
+        let wasTaken = isRunning && before?.lacksReaderFiles == true
+        var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
+        files?.isDaemonRunning = isRunning
+        self.files = files
         let process = answer.status?.daemon?.pid
         readers = BoundedCheck.run(within: Self.patience) { GatherFiles.readers(path, daemon: process) } ?? []
         let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
         status = read.0
         statusReason = read.1
+    }
+
+    private static func look(_ path: String) -> DoctorFiles? {
+        BoundedCheck.run(within: patience) { GatherFiles.files(path) }
     }
 
     /// The status from the file, or why there is none.
@@ -79,14 +90,6 @@ struct DoctorScene: Sendable {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
     }
 
-    /// For the same file.
-    private static func repairCommand(_ arguments: ParsedArguments) -> String {
-        let options = ["--config", "--instance", "--socket", "--database"].flatMap { option in
-            arguments.value(option).map { [option, $0] } ?? []
-        }
-        return ShellText.command("sudo", ["prsnlctl"] + options + ["doctor", "--repair"])
-    }
-
     private static func repair(_ database: String) -> DoctorReport.Finding {
         do throws(UserFacingError) {
             return .repaired(try ReaderFilesRepair.run(database))
@@ -95,22 +98,42 @@ struct DoctorScene: Sendable {
         }
     }
 
-    private static func ask(_ context: CommandContext) -> (daemon: DoctorService.Daemon, status: StatusReport?) {
+    private typealias Answer = (
+        daemon: DoctorService.Daemon, status: StatusReport?, credentials: CredentialsReport?
+    )
+
+    private static func ask(_ context: CommandContext) -> Answer {
         do throws(UserFacingError) {
             var client = try ControlClient(path: context.paths.controlSocket, timeout: patience)
             try client.send(.status)
             let reply = try client.receive(timeout: patience)
             guard case .status(let report) = reply, let facts = report.daemon else {
-                return (.silent(reply.unexpected()), nil)
+                return (.silent(reply.unexpected()), nil, nil)
             }
             if context.isFileGiven, !CommandContext.isSameFile(report.file.path, context.paths.database) {
                 let other = UserFacingError(
                     .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
-                return (.stopped(other), nil)
+                return (.stopped(other), nil, nil)
             }
-            return (.answers(pid: facts.pid, version: facts.version, since: facts.since), report)
+            let daemon = DoctorService.Daemon.answers(pid: facts.pid, version: facts.version, since: facts.since)
+            return (daemon, report, credentials(&client))
         } catch {
-            return (error.code == .daemonNotRunning ? .stopped(error) : .silent(error), nil)
+            switch error.code {
+            case .daemonNotRunning: return (.stopped(error), nil, nil)
+            case .daemonBusy: return (.hangs(error), nil, nil)
+            default: return (.silent(error), nil, nil)
+            }
+        }
+    }
+
+    /// Without a question to the server. A daemon of an earlier version does not know this one.
+    private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
+        do throws(UserFacingError) {
+            try client.send(.account(acceptNew: false, dryRun: true))
+            guard case .account(let report) = try client.receive(timeout: patience) else { return nil }
+            return report.credentials
+        } catch {
+            return nil
         }
     }
 }

@@ -21,26 +21,36 @@ enum GatherCredentials {
 
     private static func key(_ scene: DoctorScene) -> DoctorCredentials.File {
         var file = DoctorCredentials.File()
-        var credentials: String?
         if let path = scene.loaded.configuration.apiKeyFile {
             file.path = path
-        } else {
-            // Where systemd puts what LoadCredential= names (systemd.exec(5)).
-            let folder = "/run/credentials/\(SystemdUnit.name(scene)).service"
-            let path = "\(folder)/api-key"
-            let look = FileLook.status(path)
-            guard look.status != nil || look.errno == EACCES else { return file }
-            file.path = path
-            file.isFromSystemd = true
-            credentials = folder
-            if look.status == nil {
-                file.state = .hidden
-                return file
-            }
+            file.owner = FileLook.status(path).status.map { UserDatabase.user($0.st_uid) }
+            file.state = state(path, nil)
+            return file
         }
-        guard let path = file.path else { return file }
-        file.owner = FileLook.status(path).status.map { UserDatabase.user($0.st_uid) }
-        file.state = state(path, credentials)
+        file.isFromSystemd = true
+        // What the daemon says that it uses.
+        if let used = scene.credentials, used.kind == .apiKey || used.kind == .loginToken {
+            file.path = used.path
+            let form = used.kind == .apiKey ? "an API key" : "a login token"
+            file.state = .sound(form: form, expires: used.expiresAt)
+            return file
+        }
+        guard case .system(let name) = scene.unit.kind else { return file }
+        // What systemd hands to it, or would at the next start (LoadCredential= in systemd.exec(5)).
+        let handed = "/run/credentials/\(name).service/\(DefaultPaths.credentialName)"
+        let look = FileLook.status(handed)
+        let key = look.status == nil ? CredentialStore.key(for: scene.unit) : nil
+        if let key, key.isEncrypted {
+            file.path = key.path
+            file.state = .sound(form: "an API key, encrypted,", expires: nil)
+        } else if let path = key?.path ?? look.status.map({ _ in handed }) {
+            file.path = path
+            file.state = state(path, Folder.containing(path))
+        } else if look.errno == EACCES, scene.credentials == nil {
+            // The folder is there with and without a key.
+            file.path = handed
+            file.state = .hidden
+        }
         return file
     }
 

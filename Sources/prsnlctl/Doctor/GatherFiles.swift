@@ -8,12 +8,11 @@ enum GatherFiles {
     /// Longer than a file of some gigabytes takes that is in the page cache.
     static let integrityLimit: Duration = .seconds(30)
 
-    static func files(_ database: String, isDaemonRunning: Bool) -> DoctorFiles {
+    static func files(_ database: String) -> DoctorFiles {
         var facts = DoctorFiles(path: database)
         facts.folder = FileLook.entry(Folder.containing(database))
         facts.database = FileLook.entry(database)
         for suffix in DoctorFiles.suffixes { facts.beside[suffix] = FileLook.entry(database + suffix) }
-        facts.isDaemonRunning = isDaemonRunning
         return facts
     }
 

@@ -13,38 +13,30 @@ enum SystemdUnit {
     /// sd_booted(3).
     static var isRunning: Bool { access("/run/systemd/system", F_OK) == 0 }
 
-    /// The unit that goes by the configuration: `prsnld`, or `prsnld@NAME` for /etc/prsnld/NAME.conf.
-    static func name(_ scene: DoctorScene) -> String {
-        let folder = Folder.containing(DefaultPaths.systemConfiguration) + "/"
-        guard let file = scene.loaded.file, file.hasPrefix(folder), file.hasSuffix(".conf") else { return "prsnld" }
-        let instance = file.dropFirst(folder.count).dropLast(".conf".count)
-        return instance == "prsnld" || instance.contains("/") ? "prsnld" : "prsnld@\(instance)"
-    }
-
     static func look(_ scene: DoctorScene) -> DoctorService.Unit {
         guard isRunning else { return .notKnown("systemd does not run here") }
         if let process = scene.processID {
-            guard let (name, isUser) = unit(of: process) else {
-                return .notKnown("the daemon was not started by systemd")
+            switch kind(of: process) {
+            case .system(let name)?: return show(name, isUser: false)
+            case .user?: return show("prsnld", isUser: true)
+            case .byHand?, nil: return .notKnown("the daemon was not started by systemd")
             }
-            return show(name, isUser: isUser)
         }
-        let system = show(name(scene), isUser: false)
-        guard case .known(_, _, let properties) = system, properties["LoadState"] == "not-found", geteuid() != 0 else {
-            return system
+        switch scene.unit.kind {
+        case .system(let name): return show(name, isUser: false)
+        case .user: return show("prsnld", isUser: true)
+        case .byHand(let file): return .notKnown("which unit starts prsnld with \(file) is not known")
         }
-        let own = show("prsnld", isUser: true)
-        if case .known(_, _, let properties) = own, properties["LoadState"] != "not-found" { return own }
-        return system
     }
 
     /// By the control group (cgroups(7)), whose last part systemd names like the unit.
-    private static func unit(of process: Int32) -> (name: String, isUser: Bool)? {
+    static func kind(of process: Int32) -> ServiceUnit.Kind? {
         guard let groups = SmallText.read("/proc/\(process)/cgroup") else { return nil }
         for line in groups.split(separator: "\n") {
             let parts = line.split(separator: "/")
             guard let last = parts.last, last.hasPrefix("prsnld"), last.hasSuffix(".service") else { continue }
-            return (String(last.dropLast(".service".count)), parts.contains { $0.hasPrefix("user@") })
+            if parts.contains(where: { $0.hasPrefix("user@") }) { return .user }
+            return .system(String(last.dropLast(".service".count)))
         }
         return nil
     }

@@ -1,0 +1,90 @@
+/// The daemon that a command is about, as systemd and prsnlctl know it. Errors and reports name the commands of the machine's
+/// own daemon, because they do not know which one was meant; `fit` makes them those of this one.
+public struct ServiceUnit: Sendable, Equatable {
+    public enum Kind: Sendable, Equatable {
+        /// A unit of the machine's: `prsnld`, or `prsnld@NAME`.
+        case system(String)
+        /// `prsnld` of the person's own systemd.
+        case user
+        /// With a configuration of which no unit is known; its path.
+        case byHand(String)
+    }
+
+    public var kind: Kind
+    /// Options of prsnlctl that lead to this daemon: `--instance work`. Empty where it finds the daemon without them.
+    public var options: [String]
+
+    public init(_ kind: Kind = .system("prsnld"), options: [String] = []) {
+        self.kind = kind
+        self.options = options
+    }
+
+    /// What `prsnld` needs on its command line to be this one.
+    private var configuration: [String] {
+        switch kind {
+        case .byHand(let path): ["--config", path]
+        case .system(let name) where name.hasPrefix("prsnld@"):
+            ["--config", "/etc/prsnld/\(name.dropFirst("prsnld@".count)).conf"]
+        case .system, .user: []
+        }
+    }
+
+    /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
+    /// that say already which daemon they mean among them.
+    public func fit(_ command: String) -> String? {
+        var words = command.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        let isRoot = words.first == "sudo"
+        if isRoot { words.removeFirst() }
+        switch words.first {
+        case "systemctl": return fit(systemctl: words, isRoot: isRoot, command)
+        case "journalctl" where words.starts(with: ["journalctl", "-u", "prsnld"]):
+            switch kind {
+            case .system(let name): return (["journalctl", "-u", name] + words.dropFirst(3)).joined(separator: " ")
+            case .user: return (["journalctl", "--user"] + words.dropFirst()).joined(separator: " ")
+            case .byHand: return nil
+            }
+        case "prsnlctl":
+            let isFitted = words.contains { ["--config", "--instance", "--socket", "--database"].contains($0) }
+            // The person's own is nothing to root, who has another home directory.
+            let needsRoot = isRoot && (kind != .user || isFitted)
+            let more = isFitted || options.isEmpty ? [] : [ShellText.command(options[0], Array(options.dropFirst()))]
+            return ((needsRoot ? ["sudo"] : []) + ["prsnlctl"] + more + words.dropFirst()).joined(separator: " ")
+        case "prsnld" where !configuration.isEmpty && !words.contains("--config"):
+            let more = ShellText.command("prsnld", configuration)
+            return ((isRoot ? ["sudo"] : []) + [more] + words.dropFirst()).joined(separator: " ")
+        default: return command
+        }
+    }
+
+    private func fit(systemctl words: [String], isRoot: Bool, _ command: String) -> String? {
+        guard words.count == 3, words[2] == "prsnld" else { return command }
+        switch kind {
+        case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
+        case .user: return "systemctl --user \(words[1]) prsnld"
+        case .byHand: return words[1] == "start" ? ShellText.command("prsnld", configuration) : nil
+        }
+    }
+
+    /// The same for the commands in a sentence, which stand between backticks. One that this daemon has none for stays.
+    public func fit(sentence: String) -> String {
+        sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            .map { index, part in index % 2 == 1 ? fit(String(part)) ?? String(part) : String(part) }
+            .joined(separator: "`")
+    }
+}
+
+extension ErrorReport {
+    public mutating func fit(_ unit: ServiceUnit) {
+        recoverySuggestion = unit.fit(sentence: recoverySuggestion)
+        nextCommand = nextCommand.flatMap(unit.fit)
+    }
+}
+
+extension DoctorReport.Finding {
+    public func fitted(to unit: ServiceUnit) -> Self {
+        var finding = self
+        finding.advice = advice.map(unit.fit(sentence:))
+        finding.nextCommand = nextCommand.flatMap(unit.fit)
+        return finding
+    }
+}

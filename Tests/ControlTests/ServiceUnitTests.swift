@@ -1,0 +1,63 @@
+import PRSNLCore
+import Testing
+
+@testable import Control
+
+/// Commands are those of the daemon that was meant.
+@Suite struct ServiceUnitTests {
+    private static let machine = ServiceUnit()
+    private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
+    private static let own = ServiceUnit(.user)
+    private static let other = ServiceUnit(.byHand("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
+
+    @Test(
+        arguments: [
+            (machine, "systemctl start prsnld", "systemctl start prsnld"),
+            (machine, "sudo prsnlctl login", "sudo prsnlctl login"),
+            (instance, "systemctl start prsnld", "systemctl start prsnld@work"),
+            (instance, "sudo systemctl restart prsnld", "sudo systemctl restart prsnld@work"),
+            (instance, "prsnlctl account --accept-new", "prsnlctl --instance work account --accept-new"),
+            (instance, "sudo prsnlctl login", "sudo prsnlctl --instance work login"),
+            (instance, "sudo prsnlctl --instance work login", "sudo prsnlctl --instance work login"),
+            (instance, "prsnld --check-config", "prsnld --config /etc/prsnld/work.conf --check-config"),
+            (instance, "journalctl -u prsnld", "journalctl -u prsnld@work"),
+            (instance, "chmod 600 /etc/prsnld/key", "chmod 600 /etc/prsnld/key"),
+            (own, "systemctl start prsnld", "systemctl --user start prsnld"),
+            (own, "sudo systemctl restart prsnld", "systemctl --user restart prsnld"),
+            (own, "sudo prsnlctl login", "prsnlctl login"),
+            (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
+            (other, "systemctl restart prsnld", nil),
+            (other, "prsnlctl login", "prsnlctl --config '/srv/a b.conf' login"),
+        ] as [(ServiceUnit, String, String?)])
+    func aCommandIsFittedToItsDaemon(unit: ServiceUnit, command: String, fitted: String?) {
+        #expect(unit.fit(command) == fitted)
+        // What is fitted already stays as it is.
+        if let fitted { #expect(unit.fit(fitted) == fitted) }
+    }
+
+    @Test func commandsInSentencesAreFittedToo() {
+        #expect(
+            Self.own.fit(sentence: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.")
+                == "Start it with `systemctl --user start prsnld`, or run `prsnld` in a terminal.")
+        #expect(Self.other.fit(sentence: "then `systemctl reload prsnld`.") == "then `systemctl reload prsnld`.")
+    }
+
+    @Test func reportsNameTheCommandsOfTheirDaemon() {
+        var login = Samples.firstLogin
+        login.fit(Self.own)
+        #expect(login.nextCommand == "systemctl --user start prsnld")
+        var style = TextStyle()
+        style.unit = Self.instance
+        #expect(Samples.otherLogin.text(style).contains("`prsnlctl --instance work account --accept-new`"))
+        // A line may be wrapped within a command.
+        let words = Samples.account.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("`prsnlctl --instance work account --accept-new`"))
+        #expect(
+            Samples.whoami.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                .contains("`prsnlctl --instance work account --accept-new`"))
+        var failure = ErrorReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
+        failure.fit(Self.instance)
+        #expect(failure.nextCommand == "systemctl start prsnld@work")
+        #expect(failure.recoverySuggestion.contains("`systemctl start prsnld@work`"))
+    }
+}
