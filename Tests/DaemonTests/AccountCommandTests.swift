@@ -167,7 +167,8 @@ import Testing
         for _ in 1...2 { _ = try await scene.fixture.control("sync", "--wait") }
         let who = try await scene.whoami()
         #expect(who.sameAccount == false)
-        #expect(who.error?.code == "login_expired" && who.error?.nextCommand == "prsnlctl login")
+        #expect(who.error?.code == "login_expired")
+        #expect(who.error?.nextCommand == "prsnlctl --config \(scene.fixture.configuration) login")
         for isRunning in [true, false] {
             if !isRunning { _ = try await daemon.terminate() }
             let account = try await scene.account()
