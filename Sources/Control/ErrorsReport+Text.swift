@@ -14,7 +14,7 @@ extension ErrorsReport: Report {
         return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")
     }
 
-    private func lines(of error: Recurring, _ style: TextStyle) -> [String] {
+    private func lines(of error: RecurringErrorReport, _ style: TextStyle) -> [String] {
         let times = error.count == 1 ? "once" : "\(Figures.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
         var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]

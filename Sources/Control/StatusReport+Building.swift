@@ -18,7 +18,7 @@ extension StatusReport {
             oldestWaiting: summary.oldestWaiting)
         daemon = facts.map(Daemon.init)
         pull = facts?.pull
-        lastError = summary.lastError.map(LastError.init)
+        lastError = summary.lastError.map(RecurringErrorReport.init)
     }
 
     private static func attention(_ summary: CopySummary, problem: UserFacingError?) -> [Attention] {
@@ -60,21 +60,6 @@ extension StatusReport.Copy {
         // The file's time is only written when something else is; the engine's counts from the last look.
         newAsOf = engineTime ?? summary.newAsOf
         editsAsOf = summary.editsAsOf
-    }
-}
-
-extension StatusReport.LastError {
-    fileprivate init(_ error: CopySummary.RecurringError) {
-        code = error.code
-        endpoint = error.endpoint
-        message = error.message
-        first = error.first
-        last = error.last
-        count = error.count
-        isOver = error.isOver
-        let known = ErrorCode(rawValue: error.code)
-        recoverySuggestion = known?.recoverySuggestion
-        nextCommand = known?.nextCommand
     }
 }
 

@@ -128,25 +128,6 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    public struct LastError: Sendable, Equatable, Codable {
-        public var code: String
-        public var endpoint: String
-        public var message: String
-        public var first: Timestamp
-        public var last: Timestamp
-        public var count: Int
-        public var isOver: Bool
-        @Nullable public var recoverySuggestion: String? = nil
-        @Nullable public var nextCommand: String? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case code, endpoint, message, first, last, count
-            case isOver = "is_over"
-            case recoverySuggestion = "recovery_suggestion"
-            case nextCommand = "next_command"
-        }
-    }
-
     public struct File: Sendable, Equatable, Codable {
         public var path: String
         /// Bytes.
@@ -170,7 +151,7 @@ public struct StatusReport: Sendable, Equatable, Codable {
     public var copy: Copy
     @Nullable public var outbox: Outbox? = nil
     @Nullable public var pull: PullProgress? = nil
-    @Nullable public var lastError: LastError? = nil
+    @Nullable public var lastError: RecurringErrorReport? = nil
     public var file: File
 
     enum CodingKeys: String, CodingKey {
