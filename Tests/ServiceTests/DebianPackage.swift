@@ -2,12 +2,11 @@ import Control
 import Glibc
 import TestSupport
 
-/// The Debian package, made of the binaries that are tested.
+/// The Debian package, made of the binaries that are tested. It stays in the build folder, until the next run makes it anew.
 struct DebianPackage: Sendable {
     let path: String
     /// What a debug build needs and no package has: the toolchain's runtime.
     let libraries: [String]
-    private let folder: TemporaryDirectory
 
     /// Folders in which the binaries look for the runtime, and which the machine is not to have: its own sandbox would
     /// forbid the daemon to load anything from there.
@@ -27,11 +26,11 @@ struct DebianPackage: Sendable {
         let root = Self.repository
         let daemon = try BuiltProducts.executable("prsnld")
         let binaries = String(daemon[..<(daemon.lastIndex(of: "/") ?? daemon.endIndex)])
-        folder = TemporaryDirectory("package")
+        let folder = "\(binaries)/service-tests-\(version)"
         let made = try await ChildProcess.run(
             "\(root)/systemd/debian/build",
             environment: [
-                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder.path, "BINARIES": binaries, "OUT": folder.path,
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder, "BINARIES": binaries, "OUT": folder,
                 "VERSION": version, "COMPRESSION": "none",
             ], directory: root)
         guard made.exit == .status(0), let path = made.stdout.split(separator: "\n").last else {
