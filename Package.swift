@@ -29,18 +29,22 @@ let package = Package(
         ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
         .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control",
-                "Supervision", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "SyncEngine", "Configuration",
+                "Control", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "prsnlctl",
-            dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "CLinux"],
+            dependencies: [
+                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "CLinux",
+            ],
             swiftSettings: strict),
 
         .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),

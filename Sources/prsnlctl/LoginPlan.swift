@@ -1,3 +1,4 @@
+import ClientSetup
 import Configuration
 import Control
 import Glibc
@@ -94,15 +95,9 @@ struct LoginPlan {
     static func client(
         _ server: String, _ configuration: DaemonConfiguration, _ credentials: Credentials
     ) throws(UserFacingError) -> PRSNLClient {
-        var settings = ClientConfiguration(serverURL: server, credentials: credentials)
-        settings.proxy = configuration.proxy
-        settings.allowInsecureHTTP = configuration.allowInsecureHTTP
-        settings.caFile = configuration.caFile
-        settings.connectTimeout = configuration.connectTimeout
-        settings.stallTimeout = configuration.stallTimeout
-        settings.totalTimeout = configuration.requestTimeout
-        settings.maximumAnswerSize = configuration.maximumAnswerSize
-        settings.userAgent = "prsnlctl/\(ProductVersion.current)"
-        return try PRSNLClient(configuration: settings)
+        try PRSNLClient(
+            configuration: ClientConfiguration(
+                configuration, server: server, credentials: credentials,
+                userAgent: "prsnlctl/\(ProductVersion.current)"))
     }
 }

@@ -1,3 +1,4 @@
+import ClientSetup
 import Configuration
 import Control
 import NetMonitor
@@ -37,8 +38,8 @@ struct RunningParts: Sendable {
             for warning in found.warnings { log(.warning, .config, warning) }
             let storage = LoginStorage(file, stored: found.login)
             let client = try PRSNLClient(
-                configuration: setup.clientConfiguration(
-                    configuration, server: server, credentials: found.credentials,
+                configuration: ClientConfiguration(
+                    configuration, server: server.text, credentials: found.credentials,
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time,
                 savePair: { new, old throws(UserFacingError) in

@@ -25,21 +25,6 @@ struct Setup {
         return server
     }
 
-    func clientConfiguration(
-        _ configuration: DaemonConfiguration, server: ServerURL, credentials: Credentials, userAgent: String
-    ) -> ClientConfiguration {
-        var client = ClientConfiguration(serverURL: server.text, credentials: credentials)
-        client.proxy = configuration.proxy
-        client.allowInsecureHTTP = configuration.allowInsecureHTTP
-        client.caFile = configuration.caFile
-        client.connectTimeout = configuration.connectTimeout
-        client.stallTimeout = configuration.stallTimeout
-        client.totalTimeout = configuration.requestTimeout
-        client.maximumAnswerSize = configuration.maximumAnswerSize
-        client.userAgent = userAgent
-        return client
-    }
-
     func syncSettings(_ configuration: DaemonConfiguration) -> SyncSettings {
         var settings = SyncSettings()
         settings.pollInterval = configuration.pollInterval

@@ -167,22 +167,11 @@ extension ChildProcess {
         }
         if let directory { prsnl_spawn_chdir(&actions, directory) }
 
-        // The child starts as from a shell, whatever signals the test runner blocks or ignores.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
         let environmentLines = environment.map { $0.map { "\($0.key)=\($0.value)" } } ?? currentEnvironment()
         var processID = pid_t()
         let code = withCStrings([path] + arguments) { argv in
             withCStrings(environmentLines) { envp in
-                posix_spawn(&processID, path, &actions, &attributes, argv, envp)
+                withSpawnAttributes { posix_spawn(&processID, path, &actions, &$0, argv, envp) }
             }
         }
         guard code == 0 else { throw Failure(description: "start \(path): \(String(cString: strerror(code)))") }

@@ -139,23 +139,15 @@ public final class TerminalProcess: Sendable {
         }
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
         prsnl_spawn_chdir(&actions, directory)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | prsnl_spawn_setsid())
         var arguments = ([path] + arguments).map { strdup($0) }
         var variables = environment.map { strdup("\($0.key)=\($0.value)") }
         defer { (arguments + variables).forEach { free($0) } }
         arguments.append(nil)
         variables.append(nil)
         var processID = pid_t()
-        let code = posix_spawn(&processID, path, &actions, &attributes, arguments, variables)
+        let code = withSpawnAttributes(flags: prsnl_spawn_setsid()) { attributes in
+            posix_spawn(&processID, path, &actions, &attributes, arguments, variables)
+        }
         guard code == 0 else {
             throw ChildProcess.Failure(description: "start \(path): \(String(cString: strerror(code)))")
         }

@@ -1,3 +1,4 @@
+import ClientSetup
 import Configuration
 import Control
 import PRSNLClient
@@ -58,15 +59,11 @@ enum GatherServer {
     private static func askFromHere(
         _ configuration: DaemonConfiguration, _ url: String, _ facts: inout DoctorServer
     ) throws(UserFacingError) {
-        var settings = ClientConfiguration(serverURL: url, credentials: .none)
-        settings.proxy = configuration.proxy
-        settings.allowInsecureHTTP = configuration.allowInsecureHTTP
-        settings.caFile = configuration.caFile
-        settings.connectTimeout = min(configuration.connectTimeout, .seconds(10))
-        settings.stallTimeout = min(configuration.stallTimeout, .seconds(10))
-        settings.totalTimeout = min(configuration.requestTimeout, .seconds(20))
-        settings.maximumAnswerSize = configuration.maximumAnswerSize
-        settings.userAgent = "prsnlctl/\(ProductVersion.current)"
+        var settings = ClientConfiguration(
+            configuration, server: url, credentials: .none, userAgent: "prsnlctl/\(ProductVersion.current)")
+        settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
+        settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
+        settings.totalTimeout = min(settings.totalTimeout, .seconds(20))
         let client = try PRSNLClient(configuration: settings)
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
