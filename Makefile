@@ -46,7 +46,7 @@ help:
 	@echo '                  SERVER=https://… API_KEY_FILE=… for a real server'
 	@echo 'make demo         the same as a scripted tour that checks itself, under a minute'
 	@echo 'make build        release binaries in $(RELEASE)'
-	@echo 'make test         every test; FILTER=… for some'
+	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
 	@echo 'make check        what CI runs: format lint, build, tests, demo'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
@@ -101,6 +101,7 @@ format: setup-build
 # The tests start the binaries of the same debug build, which `swift build --build-tests` makes too. One at a time: each
 # keeps real servers, clients and processes busy, and hundreds at once starve each other's deadlines on a small machine.
 .PHONY: test
+test: export PRSNL_TEST_TARGETS := $(TARGETS)
 test: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
 	@status=0; \

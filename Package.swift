@@ -121,3 +121,9 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
 }
+
+// `make test TARGETS=StoreTests` builds and runs these test targets alone.
+if let chosen = Context.environment["PRSNL_TEST_TARGETS"], !chosen.isEmpty {
+    let names = chosen.split(whereSeparator: { $0 == " " || $0 == "," }).map(String.init)
+    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}

@@ -6,7 +6,7 @@ enum Schema {
     static let applicationID: UInt32 = 0x5052_534E
 
     /// Migration N takes a file of `user_version` N - 1 to N.
-    static let migrations = [migration1, migration2, migration3, migration4, migration5]
+    static let migrations = [migration1, migration2, migration3, migration4, migration5, migration6]
     static var version: Int { migrations.count }
 
     /// Columns of `item` that the server fills, in the order of the public view.
