@@ -42,12 +42,26 @@ struct ConfigurationFile {
         entries.append(Entry(line: line, key: key, value: content[content.index(after: equals)...].trimmed))
     }
 
-    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one.
+    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one; between the
+    /// quotation marks of a value it begins none.
     private static func withoutComment(_ line: String) -> String {
-        var previousIsSpace = true
+        var previous: Character = " "
+        var isBeforeValue = false
+        var isValueFound = false
+        var mark: Character?
         for index in line.indices {
-            if line[index] == "#", previousIsSpace { return line[..<index].trimmed }
-            previousIsSpace = line[index].isWhitespace
+            let character = line[index]
+            if mark != nil {
+                if character == mark { mark = nil }
+            } else if character == "#", previous.isWhitespace {
+                return line[..<index].trimmed
+            } else if isBeforeValue, !character.isWhitespace {
+                isBeforeValue = false
+                if Quotation.marks.contains(character) { mark = character }
+            } else if character == "=", !isValueFound {
+                (isBeforeValue, isValueFound) = (true, true)
+            }
+            previous = character
         }
         return line[...].trimmed
     }
@@ -109,5 +123,21 @@ enum SmallFile {
         let descriptor = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard descriptor >= 0 else { throw Failure(errno: errno, reason: String(cString: strerror(errno))) }
         return descriptor
+    }
+}
+
+/// Quotation marks around a value, which people write as they would in a shell.
+enum Quotation {
+    static let marks: [Character] = ["\"", "'"]
+
+    /// What stands between two equal marks; a value without any as it is.
+    static func strip(_ text: String) throws(Rejection) -> String {
+        guard let first = text.first, let last = text.last, marks.contains(first) || marks.contains(last) else {
+            return text
+        }
+        guard text.count > 1, first == last, !text.dropFirst().dropLast().contains(first) else {
+            throw Rejection("has a quotation mark that does not stand around the whole value with another one")
+        }
+        return String(text.dropFirst().dropLast())
     }
 }

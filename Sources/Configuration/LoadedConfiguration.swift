@@ -150,12 +150,9 @@ private struct ConfigurationLoading {
     }
 
     private mutating func take(_ key: ConfigurationKey, _ text: String, from origin: ConfigurationOrigin) {
-        guard !text.isEmpty else {
-            problems.append(
-                ConfigurationProblem(origin: origin, key: key.name, reason: "has no value", allowed: key.allowed))
-            return
-        }
         do throws(Rejection) {
+            let text = try Quotation.strip(text)
+            guard !text.isEmpty else { throw Rejection("has no value") }
             try key.apply(text, &result.configuration)
             result.origins[key.name] = origin
         } catch {

@@ -34,7 +34,7 @@ public struct LoginFile: Sendable {
     private static let maximumSize = 64 << 10
     private static let version = "1"
 
-    public init(database: String) { path = database + ".login" }
+    public init(database: String) { path = RealPath.of(database) + ".login" }
 
     /// Whether something is there, readable or not.
     public var exists: Bool { access(path, F_OK) == 0 }

@@ -53,6 +53,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case notADatabase = "not_a_database"
     case databaseDamaged = "database_damaged"
     case databaseReplaced = "database_replaced"
+    case databaseLinked = "database_linked"
     case databaseReadOnly = "database_read_only"
     case databaseUnreadable = "database_unreadable"
     case noDatabase = "no_database"
@@ -160,6 +161,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
             "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
                 + "away and start again."
         case .databaseReplaced: "Restart the daemon, so that it opens the file that is there now."
+        case .databaseLinked:
+            "Remove the other name; `find DIR -xdev -samefile FILE` lists them. A backup is made with `.backup`."
         case .databaseReadOnly:
             "Check the owner and mode of the file and its folder. The units may write nowhere but in their own folders: "
                 + "another takes ReadWritePaths= in `systemctl edit prsnld` (docs/service.md)."

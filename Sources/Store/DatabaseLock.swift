@@ -29,7 +29,7 @@ public final class DatabaseLock {
 
     /// The process that holds the lock now; `nil` where none does.
     private static func otherHolder(database: String) throws(UserFacingError) -> Int32? {
-        let file = prsnl_open(database + ".lock", O_RDWR | O_CLOEXEC, 0)
+        let file = prsnl_open(path(of: database), O_RDWR | O_CLOEXEC, 0)
         guard file >= 0 else { return nil }
         defer { close(file) }
         return holder(file)
@@ -38,7 +38,7 @@ public final class DatabaseLock {
     /// - Throws: `database_locked`, naming the pid that holds it; `database_read_only`, `disk_full`,
     ///   `database_unreadable`.
     public init(database: String) throws(UserFacingError) {
-        let path = database + ".lock"
+        let path = Self.path(of: database)
         file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, Self.mode)
         guard file >= 0 else {
             let code: ErrorCode =
@@ -69,6 +69,9 @@ public final class DatabaseLock {
                     ?? "Another process already works on \(database).")
         }
     }
+
+    /// Beside the database itself: a link to it must lead to the same lock.
+    private static func path(of database: String) -> String { RealPath.of(database) + ".lock" }
 
     /// The owner's alone, unlike the copy: whoever may read a file may lock it for reading (fcntl(2)), and so keep the
     /// daemon from starting.

@@ -9,6 +9,7 @@ public enum ReaderFiles {
     ///
     /// - Throws: `no_database`; `database_locked` where a daemon works on the file, which has them; else as `Store` does.
     public static func restore(path: String) throws(UserFacingError) {
+        let path = RealPath.of(path)
         guard let header = try DatabaseHeader.read(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
@@ -32,7 +33,7 @@ public enum ReaderFiles {
     /// Only while this process has no connection to the file: closing any descriptor of it drops SQLite's locks
     /// (https://sqlite.org/howtocorrupt.html, 2.2).
     public static func readers(path: String) -> [Int32] {
-        let file = prsnl_open(path + "-shm", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+        let file = prsnl_open(RealPath.of(path) + "-shm", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard file >= 0 else { return [] }
         defer { close(file) }
         var processes: Set<Int32> = []

@@ -7,6 +7,7 @@ public import PRSNLCore
 ///
 /// An actor on a thread of its own, because SQLite blocks; a transaction never spans an `await`.
 public actor Store {
+    /// Of the file itself, also where it was named by a link.
     public nonisolated let path: String
     private nonisolated let executor: SerialThreadExecutor
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -16,8 +17,9 @@ public actor Store {
     private(set) var connection: Connection?
     private var lock: DatabaseLock?
     private let identity: FileIdentity
-    /// Of the write-ahead log, which stays the same file for as long as the database is open.
+    /// Of the write-ahead log and of its index, which stay the same files for as long as the database is open.
     private let logIdentity: FileIdentity
+    private let indexIdentity: FileIdentity
     /// True from the first write on until `close`: the file says that it was not closed yet.
     var markedOpen = false
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
@@ -55,6 +57,7 @@ public actor Store {
     public init(
         path: String, waitsForLock: Bool = false, log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
+        let path = RealPath.of(path)
         self.path = path
         self.log = log
         executor = SerialThreadExecutor(name: "store")
@@ -86,6 +89,7 @@ public actor Store {
             meanwhile = try WritesMeanwhile(opened)
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
             logIdentity = try FileIdentity(path: path + "-wal")
+            indexIdentity = try FileIdentity(path: path + "-shm")
         } catch let error as SQLiteFailure {
             executor.stop()
             throw error.userFacing(path: path)
@@ -247,7 +251,7 @@ public actor Store {
     public nonisolated func replacement() -> UserFacingError? {
         do throws(UserFacingError) {
             try identity.check(path: path)
-            try logIdentity.check(path: path + "-wal")
+            try checkLog()
             return nil
         } catch {
             return error
@@ -259,13 +263,19 @@ public actor Store {
         try identity.check(path: path)
         guard ofLog else { return }
         do {
-            try logIdentity.check(path: path + "-wal")
+            try checkLog()
         } catch {
-            // What was committed last is in a file without a name by now, which would be gone with this process: the
-            // database itself can still have it.
+            // What was committed last is in a file without a name by now, which would be gone with this process, or in
+            // none that readers know of: the database itself can still have it.
             connection?.checkpoint()
             throw error
         }
+    }
+
+    /// Readers find the newest pages by `-shm`: beside another one, or none, they would see the copy as it was.
+    private nonisolated func checkLog() throws(UserFacingError) {
+        try logIdentity.check(path: path + "-wal")
+        try indexIdentity.check(path: path + "-shm")
     }
 
     private func open() throws(UserFacingError) -> Connection {
@@ -319,11 +329,18 @@ struct FileIdentity {
     /// False where there is nothing.
     ///
     /// - Throws: `not_a_database` for a folder, a pipe and the like, which must not be opened: a pipe would wait for ever.
+    ///   `database_linked` for a file of two names: under the other one its log and its lock would not be found
+    ///   (https://sqlite.org/howtocorrupt.html, 2.5).
     static func isRegularFile(path: String) throws(UserFacingError) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { return false }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw UserFacingError(.notADatabase, "\(path) is not a file.")
+        }
+        guard status.st_nlink <= 1 else {
+            throw UserFacingError(
+                .databaseLinked, "The database \(path) has \(status.st_nlink) names (hard links).",
+                consequence: "It was not opened: its log and its lock are found by its name.")
         }
         return true
     }

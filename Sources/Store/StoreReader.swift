@@ -10,6 +10,8 @@ public final class StoreReader {
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
     public init(path: String, leavingNoTrace: Bool = false) throws(UserFacingError) {
+        // SQLite, too, looks for the log beside the file itself.
+        let path = RealPath.of(path)
         self.path = path
         guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")

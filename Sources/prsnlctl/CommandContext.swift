@@ -23,7 +23,7 @@ struct CommandContext {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
             self.init(
                 ClientPaths(
-                    controlSocket: environment.absolute(socket), database: environment.absolute(database)),
+                    controlSocket: environment.absolute(socket), database: RealPath.of(environment.absolute(database))),
                 isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
                 ServiceUnit(options: Self.options(arguments)), arguments, environment)
             return
@@ -35,14 +35,19 @@ struct CommandContext {
     }
 
     /// With a configuration that was read before, as far as that went.
+    ///
+    /// - Parameter followingLinks: false where root is to change what is beside the database: a link could lead anywhere.
     init(
-        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?,
+        followingLinks: Bool = true
     ) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
         var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
+        // As the daemon does: it works in the folder of the file itself.
+        if followingLinks { paths.database = RealPath.of(paths.database) }
         self.init(
             paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
             ServiceUnit(Self.kind(loaded, given: file), options: Self.options(arguments)), arguments, environment)

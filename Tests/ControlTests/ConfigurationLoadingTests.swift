@@ -105,6 +105,25 @@ import Testing
         #expect(loaded.origins["page_size"] == .environment("PRSNL_PAGE_SIZE"))
     }
 
+    @Test func quotationMarksAroundAValueDoNotBelongToIt() throws {
+        let loaded = try load(
+            """
+            server_url = "http://127.0.0.1:1" # here
+            database = '/srv/a #b/adas copy.sqlite'
+            """, ["PRSNL_CONTROL_SOCKET": "\"/run/a.sock\""])
+        #expect(loaded.configuration.serverURL?.text == "http://127.0.0.1:1")
+        #expect(loaded.configuration.database == "/srv/a #b/adas copy.sqlite")
+        #expect(loaded.configuration.controlSocket == "/run/a.sock")
+        #expect(try load("database = /srv/ada's/copy.sqlite").configuration.database == "/srv/ada's/copy.sqlite")
+    }
+
+    @Test(arguments: [#""/srv/a"#, #"/srv/a""#, #"'/srv/a""#, #""/srv/"a""#, #"""#, "\"a\" \"b\"", #"'a' b'"#])
+    func anUnmatchedQuotationMarkIsAnError(value: String) throws {
+        let found = try problems("database = \(value)")
+        #expect(found.count == 1)
+        #expect(found.first?.reason.contains("quotation mark") == true)
+    }
+
     @Test func allProblemsAreReportedWithPlaceReasonAndWhatIsAllowed() throws {
         let found = try problems(
             """

@@ -78,6 +78,24 @@ import Testing
         #expect(try await fixture.status().copy.live == 250)
     }
 
+    @Test func aSecondNameOfTheDatabaseLeadsToTheSameLock() async throws {
+        let fixture = try DaemonFixture()
+        let daemon = try await fixture.startReady()
+        let link = fixture.folder.file("link.sqlite")
+        #expect(symlink(fixture.database, link) == 0)
+        let second = try await fixture.run(["--once"], environment: ["PRSNL_DATABASE": link])
+        #expect(second.exit == .status(1))
+        #expect(second.stderr.contains("database_locked") || second.stderr.contains("already works on"))
+        // prsnlctl finds the daemon by the file, whatever its name.
+        let noted = try await fixture.control("note", "by another name", environment: ["PRSNL_DATABASE": link])
+        #expect(noted.exit == .status(0), "\(noted.stderr)")
+        #expect(try await daemon.terminate() == .status(0))
+        let offline = try await fixture.control("note", "while it is stopped", environment: ["PRSNL_DATABASE": link])
+        #expect(offline.exit == .status(0), "\(offline.stderr)")
+        #expect(!TestFile.exists(link + ".lock"))
+        #expect(try await fixture.status().file.path == fixture.database)
+    }
+
     @Test func withoutAKeyThereIsAWarning() async throws {
         let fixture = try DaemonFixture()
         try TestFile.write(

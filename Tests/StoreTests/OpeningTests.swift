@@ -90,6 +90,64 @@ import Testing
         await store.close()
     }
 
+    @Test func aSymbolicLinkLeadsToTheLockAndTheLogOfTheFileItself() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        let folder = TemporaryDirectory("link")
+        let link = folder.file("other-name.sqlite")
+        #expect(symlink(fixture.path, link) == 0)
+        #expect(try StoreReader(path: link, leavingNoTrace: true).summary().live == 1)
+        await store.close()
+        let again = try Store(path: link)
+        #expect(again.path == fixture.path)
+        #expect(!TestFile.exists(link + ".lock"))
+        try await again.commit(Fixture.page([Fixture.item(2)]))
+        await again.close()
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "2")
+    }
+
+    @Test func aLinkToAFileThatIsNotThereYetIsFollowedToItsPlace() async throws {
+        let link = fixture.directory.file("link.sqlite")
+        #expect(symlink("prsnl.sqlite", link) == 0)
+        let store = try Store(path: link)
+        #expect(store.path == fixture.path)
+        #expect(TestFile.exists(fixture.path + ".lock") && !TestFile.exists(link + ".lock"))
+        await store.close()
+    }
+
+    @Test func aFileWithTwoNamesIsRefusedUnderBoth() async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        await store.close()
+        let other = fixture.directory.file("other.sqlite")
+        #expect(link(fixture.path, other) == 0)
+        try expectRefused(.databaseLinked)
+        #expect(try errorCode { _ = try Store(path: other) } == .databaseLinked)
+        #expect(!TestFile.exists(other + ".lock"))
+        try TestFile.remove(other)
+        let again = try fixture.open()
+        await again.close()
+    }
+
+    @Test(arguments: ["-wal", "-shm"])
+    func aLogThatIsRemovedUnderTheWriterRefusesWritesAndLosesNothing(suffix: String) async throws {
+        let store = try fixture.open()
+        try await store.commit(Fixture.page([Fixture.item(1)]))
+        try TestFile.remove(fixture.path + suffix)
+        #expect(store.replacement()?.code == .databaseReplaced)
+        // A reader makes the index again, and then knows nothing of what the writer goes on to write.
+        if suffix == "-shm" { #expect(try fixture.query("SELECT count(*) FROM timeline") == "1") }
+        let code = try await errorCode { try await store.commit(Fixture.page([Fixture.item(2)])) }
+        #expect(code == .databaseReplaced)
+        await store.close()
+        let again = try fixture.open()
+        try await again.commit(Fixture.page([Fixture.item(2)]))
+        await again.close()
+        #expect(
+            try fixture.query("SELECT group_concat(id) FROM (SELECT id FROM timeline ORDER BY id)") == "item-1,item-2")
+        #expect(try StoreReader(path: fixture.path).damage().isEmpty)
+    }
+
     @Test func theLockOutlivesTheFile() async throws {
         let store = try fixture.open()
         var lock = stat()

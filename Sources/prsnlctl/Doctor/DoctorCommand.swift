@@ -16,7 +16,7 @@ enum DoctorCommand {
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
-        let context = CommandContext(arguments, environment, loaded, file: file)
+        let context = CommandContext(arguments, environment, loaded, file: file, followingLinks: false)
         let scene = DoctorScene(arguments, environment, loaded, problems, context)
         let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)
         let report = DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
