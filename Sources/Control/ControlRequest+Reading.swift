@@ -33,7 +33,7 @@ extension ControlRequest {
         var numbers: [String: Int64] = [:]
         var filter: OutboxFilter = .open
         var entries: [Int64]?
-        var drafts: [WriteDraft] = []
+        var writes: [WriteRequest] = []
         /// Of a login.
         var texts: [String: String] = [:]
 
@@ -63,20 +63,20 @@ extension ControlRequest {
                 var found: [Int64] = []
                 try reader.array { reader in found.append(try Self.number("entries", &reader)) }
                 entries = found
-            case "writes": try readDrafts(&reader)
+            case "writes": try readWrites(&reader)
             case let name where LoginHandover.memberNames.contains(name): texts[name] = try reader.string()
             default: try reader.skip()
             }
         }
 
-        private mutating func readDrafts(_ reader: inout JSONReader) throws {
+        private mutating func readWrites(_ reader: inout JSONReader) throws {
             guard try reader.enterArray() else { return }
             repeat {
-                guard drafts.count < mostWrites else { throw Refusal(reason: "writes has more than \(mostWrites)") }
+                guard writes.count < mostWrites else { throw Refusal(reason: "writes has more than \(mostWrites)") }
                 do {
-                    drafts.append(try DraftMembers.draft(&reader))
+                    writes.append(try DraftMembers.write(&reader))
                 } catch let failure as DraftFailure {
-                    throw Refusal(reason: "writes[\(drafts.count)]: \(failure.reason)")
+                    throw Refusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
             } while try reader.nextElement()
         }
@@ -107,8 +107,8 @@ extension ControlRequest {
             case "sync":
                 return .sync(full: has("full"), wait: has("wait"), acceptDeletions: has("accept_deletions"))
             case "write":
-                guard !drafts.isEmpty else { throw Refusal(reason: "writes must have 1 to \(mostWrites) objects") }
-                return .write(drafts, isBrief: has("brief"))
+                guard !writes.isEmpty else { throw Refusal(reason: "writes must have 1 to \(mostWrites) objects") }
+                return .write(writes, isBrief: has("brief"))
             case "queue":
                 let limit = numbers["limit"].map { Int(clamping: $0) } ?? usuallyListed
                 return .queue(filter, limit: min(limit, mostListed))

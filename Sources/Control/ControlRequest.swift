@@ -7,7 +7,7 @@ public enum ControlRequest: Sendable, Equatable {
     case sync(full: Bool, wait: Bool, acceptDeletions: Bool)
     case history
     /// Answered when all of it is on disk. `isBrief`: with numbers alone, for many.
-    case write([WriteDraft], isBrief: Bool)
+    case write([WriteRequest], isBrief: Bool)
     case queue(OutboxFilter, limit: Int)
     case entry(Int64)
     /// `nil`: all that wait.
@@ -57,7 +57,7 @@ extension ControlRequest {
             Self.line("account", "\"accept_new\":\(acceptNew)", "\"dry_run\":\(dryRun)")
         case .sync(let full, let wait, let acceptDeletions):
             Self.line("sync", "\"full\":\(full)", "\"wait\":\(wait)", "\"accept_deletions\":\(acceptDeletions)")
-        case .write(let drafts, let isBrief): Self.writeLine(drafts, isBrief: isBrief)
+        case .write(let writes, let isBrief): Self.writeLine(writes, isBrief: isBrief)
         case .queue(let filter, let limit): Self.line("queue", "\"filter\":\"\(filter.name)\"", "\"limit\":\(limit)")
         case .entry(let entry): Self.line("entry", "\"entry\":\(entry)")
         case .retry(let entries, let parked, let dryRun):
@@ -80,13 +80,13 @@ extension ControlRequest {
         return Array("{\(all.joined(separator: ","))}".utf8)
     }
 
-    private static func writeLine(_ drafts: [WriteDraft], isBrief: Bool) -> [UInt8] {
+    private static func writeLine(_ writes: [WriteRequest], isBrief: Bool) -> [UInt8] {
         var bytes = writePrefix
-        bytes.reserveCapacity(drafts.count * 128)
+        bytes.reserveCapacity(writes.count * 192)
         bytes.append(contentsOf: ",\"brief\":\(isBrief),\"writes\":[".utf8)
-        for (index, draft) in drafts.enumerated() {
+        for (index, write) in writes.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            draft.appendJSON(to: &bytes)
+            write.appendJSON(to: &bytes)
         }
         bytes.append(contentsOf: "]}".utf8)
         return bytes

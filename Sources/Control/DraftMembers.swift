@@ -23,6 +23,7 @@ struct DraftMembers {
     }
 
     private var action: String?
+    private var key: String?
     private var item: String?
     private var url: String?
     private var title: String?
@@ -34,14 +35,14 @@ struct DraftMembers {
     private var seen: [String] = []
 
     /// Reads one object, which names its `action`.
-    static func draft(_ reader: inout JSONReader) throws -> WriteDraft {
+    static func write(_ reader: inout JSONReader) throws -> WriteRequest {
         let members = try DraftMembers(&reader)
         guard let name = members.action else { throw DraftFailure(reason: "action is missing") }
         guard let action = Action(rawValue: name) else {
             throw DraftFailure(reason: "action must be create, edit or delete")
         }
-        try members.check(against: ["action"] + action.members)
-        return try members.draft(action)
+        try members.check(against: ["action", "key"] + action.members)
+        return WriteRequest(try members.draft(action), key: try members.requestKey())
     }
 
     /// Reads one object that is a new item.
@@ -61,6 +62,7 @@ struct DraftMembers {
             seen.append(name)
             switch name {
             case "action": action = try Self.text(name, &reader)
+            case "key": key = try Self.text(name, &reader)
             case "item": item = try Self.text(name, &reader)
             case "url": url = try Self.text(name, &reader)
             case "title": title = try Self.text(name, &reader)
@@ -88,6 +90,16 @@ struct DraftMembers {
         guard let item else { throw DraftFailure(reason: "item is missing") }
         return action == .delete
             ? .delete(item: item) : .edit(item: item, ItemEdit(title: title, summary: summary, tags: tags))
+    }
+
+    private func requestKey() throws -> RequestKey? {
+        guard let key else { return nil }
+        guard let key = RequestKey(key) else {
+            let length = RequestKey.length
+            throw DraftFailure(
+                reason: "key must be \(length.lowerBound) to \(length.upperBound) ASCII letters, digits, - and _")
+        }
+        return key
     }
 
     private var newItem: NewItem {
@@ -155,10 +167,10 @@ struct DraftMembers {
     }
 }
 
-extension WriteDraft {
-    /// Appends the object that `DraftMembers.draft` reads.
+extension WriteRequest {
+    /// Appends the object that `DraftMembers.write` reads.
     func appendJSON(to bytes: inout [UInt8]) {
-        switch self {
+        switch draft {
         case .create(let item):
             append("{\"action\":\"create\"", to: &bytes)
             append("url", item.url, to: &bytes)
@@ -177,6 +189,7 @@ extension WriteDraft {
             append("{\"action\":\"delete\"", to: &bytes)
             append("item", item, to: &bytes)
         }
+        append("key", key?.text, to: &bytes)
         bytes.append(UInt8(ascii: "}"))
     }
 

@@ -28,8 +28,8 @@ public struct OutboxOperations: Sendable {
     /// `nil` for a request that is not the outbox's, or not one that a store can answer (`wait`).
     public func answer(_ request: ControlRequest) async throws(UserFacingError) -> ControlReply? {
         switch request {
-        case .write(let drafts, let isBrief):
-            let acceptances = try await store.accept(drafts, now: now())
+        case .write(let writes, let isBrief):
+            let acceptances = try await store.accept(writes, now: now())
             return isBrief
                 ? .tally(WriteTally(acceptances, source: source, sending: sending()))
                 : .write(WriteReport(acceptances, source: source, sending: sending()))

@@ -70,13 +70,6 @@ public struct WriteReport: Sendable, Equatable, Codable {
         writes = acceptances.map(Write.init)
     }
 
-    /// What was found in the file after a daemon that never answered.
-    public init(found entries: [OutboxEntry]) {
-        source = .file
-        sending = .whenDaemonRuns
-        writes = entries.map(Write.init)
-    }
-
     /// The entries whose end is still to come.
     public var waiting: [Int64] {
         writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
@@ -120,19 +113,6 @@ extension WriteReport.Write {
             outcome = .refused
             self.error = ErrorReport(error)
         }
-    }
-}
-
-extension WriteReport.Write {
-    fileprivate init(_ found: OutboxEntry) {
-        outcome = .accepted
-        entry = found.id
-        state = found.state.rawValue
-        kind = found.kind.rawValue
-        itemID = found.itemID
-        behind = found.behind
-        remark = found.remark
-        error = found.error
     }
 }
 

@@ -56,18 +56,18 @@ struct OutboxWriter {
     /// - Parameter dueAt: `nil` puts it behind the entry of its item that comes first.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
-        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double
+        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double, requestKey: RequestKey? = nil
     ) throws(SQLiteFailure) -> Int64 {
         let row = try connection.cached(
             """
             INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
-                reachable_at, idempotency_key, fingerprint)
-            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?)
+                reachable_at, idempotency_key, fingerprint, request_key)
+            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?)
             RETURNING id
             """
         ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
             .bind(base?.json).bind(now).bind(dueAt)
-            .bind(reachable).bind(payload.fingerprint)
+            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text)
         defer { row.reset() }
         guard try row.step() else { throw stale("a new entry") }
         deltas.waiting += 1

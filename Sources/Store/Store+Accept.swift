@@ -1,22 +1,29 @@
 public import PRSNLCore
 
 extension Store {
-    /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction.
+    /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction. One whose key the
+    /// outbox knows is not accepted again: its entry is the answer, as it stands now.
     ///
     /// - Throws: Where nothing was accepted at all: `disk_full`, `disk_error`, `database_replaced`, `database_busy`, ….
     public func accept(
-        _ drafts: [WriteDraft], now: Timestamp
+        _ requests: [WriteRequest], now: Timestamp
     ) throws(UserFacingError) -> [Acceptance] {
         let dialect = binding.dialect
         let reachable = reachable
         let results = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
             var results: [Acceptance] = []
-            results.reserveCapacity(drafts.count)
-            for draft in drafts {
+            results.reserveCapacity(requests.count)
+            for request in requests {
                 do {
-                    let draft = try draft.checked(dialect: dialect)
-                    results.append(.accepted(try writer.accept(draft, reachable: reachable)))
+                    // First of all: what was accepted once is not judged again by what has changed since.
+                    if let known = try writer.accepted(request) {
+                        results.append(.accepted(known))
+                        continue
+                    }
+                    let draft = try request.draft.checked(dialect: dialect)
+                    results.append(
+                        .accepted(try writer.accept(draft, key: request.key, reachable: reachable)))
                 } catch let failure as SQLiteFailure {
                     throw failure
                 } catch let error as UserFacingError {
@@ -34,25 +41,33 @@ extension Store {
         try checkIdentity()
         return results
     }
+
+    /// Accepts writes that are never asked for again.
+    public func accept(_ drafts: [WriteDraft], now: Timestamp) throws(UserFacingError) -> [Acceptance] {
+        try accept(drafts.map { WriteRequest($0) }, now: now)
+    }
 }
 
 extension OutboxWriter {
     /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written; `SQLiteFailure`.
-    mutating func accept(_ draft: WriteDraft, reachable: Double) throws -> AcceptedWrite {
+    mutating func accept(_ draft: WriteDraft, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
         switch draft {
-        case .create(let item): return try create(item, reachable: reachable)
+        case .create(let item): return try create(item, key: key, reachable: reachable)
         case .edit(let prefix, let edit):
-            return try self.edit(try ItemPrefix(connection: connection).resolve(prefix), edit, reachable: reachable)
+            let item = try ItemPrefix(connection: connection).resolve(prefix)
+            return try self.edit(item, edit, key: key, reachable: reachable)
         case .delete(let prefix):
-            return try delete(try ItemPrefix(connection: connection).resolve(prefix), reachable: reachable)
+            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key, reachable: reachable)
         }
     }
 
-    private mutating func create(_ item: NewItem, reachable: Double) throws(SQLiteFailure) -> AcceptedWrite {
+    private mutating func create(
+        _ item: NewItem, key: RequestKey?, reachable: Double
+    ) throws(SQLiteFailure) -> AcceptedWrite {
         let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
         let id = LocalID.make(at: now)
         let entry = try insert(
-            kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable)
+            kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable, requestKey: key)
         try insertLocalItem(id, entry: entry, item)
         return AcceptedWrite(
             entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
@@ -60,7 +75,9 @@ extension OutboxWriter {
 
     // MARK: Edits
 
-    private mutating func edit(_ item: String, _ edit: ItemEdit, reachable: Double) throws -> AcceptedWrite {
+    private mutating func edit(
+        _ item: String, _ edit: ItemEdit, key: RequestKey?, reachable: Double
+    ) throws -> AcceptedWrite {
         let open = try open(item)
         if let deletion = open.first(where: { $0.kind == .delete }) {
             throw UserFacingError(
@@ -74,7 +91,7 @@ extension OutboxWriter {
         {
             made.title = edit.title ?? made.title
             made.tags = edit.tags ?? made.tags
-            return try replace(creation, item: item, by: made, reachable: reachable)
+            return try replace(creation, item: item, by: made, key: key, reachable: reachable)
         }
         let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
         var merged = edit
@@ -94,7 +111,7 @@ extension OutboxWriter {
         let before = open.last { $0.id != last?.id }?.id
         let entry = try insert(
             .edit, item: item, payload: .edit(merged), base: base, dueAt: before == nil ? now : nil,
-            reachable: reachable)
+            reachable: reachable, requestKey: key)
         if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
         try refreshLocalEdit(item)
         return AcceptedWrite(
@@ -103,10 +120,11 @@ extension OutboxWriter {
     }
 
     private mutating func replace(
-        _ creation: Open, item: String, by made: NewItem, reachable: Double
+        _ creation: Open, item: String, by made: NewItem, key: RequestKey?, reachable: Double
     ) throws(SQLiteFailure) -> AcceptedWrite {
         let entry = try insert(
-            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now, reachable: reachable)
+            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now, reachable: reachable,
+            requestKey: key)
         try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
         try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
             .bind(item).bind(Int(entry)).bind(made.title).bind(TagList.json(made.tags)).run()
@@ -117,7 +135,7 @@ extension OutboxWriter {
 
     // MARK: Deletions
 
-    private mutating func delete(_ item: String, reachable: Double) throws -> AcceptedWrite {
+    private mutating func delete(_ item: String, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
         let open = try open(item)
         if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
             return AcceptedWrite(
@@ -131,7 +149,8 @@ extension OutboxWriter {
         }
         let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
         let entry = try insert(
-            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil, reachable: reachable)
+            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil, reachable: reachable,
+            requestKey: key)
         for other in superfluous {
             try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
         }

@@ -110,12 +110,16 @@ struct CaptureStdin: ~Copyable {
         group.removeAll(keepingCapacity: true)
         groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
-        let started = TimeSource.system.now()
-        let reply: ControlReply
+        let outcome: OutboxDoor.Outcome
         do throws(UserFacingError) {
-            reply = try door.perform(.write(drafts, isBrief: true))
+            outcome = try door.write(drafts, isBrief: true)
         } catch {
-            throw explain(error, drafts, lines, since: started)
+            throw stopped(error, before: lines.first ?? report.lines)
+        }
+        let reply: ControlReply
+        switch outcome {
+        case .answered(let answer): reply = answer
+        case .unknown(let error): throw unknown(error, lines)
         }
         guard case .tally(let tally) = reply else { throw reply.unexpected() }
         report.accept(tally)
@@ -134,27 +138,15 @@ struct CaptureStdin: ~Copyable {
         }
     }
 
-    /// Says exactly how far it came.
-    private mutating func explain(
-        _ error: UserFacingError, _ drafts: [WriteDraft], _ lines: [Int], since started: Timestamp
-    ) -> UserFacingError {
+    private mutating func unknown(_ error: UserFacingError, _ lines: [Int]) -> UserFacingError {
+        clearProgress()
         let first = lines.first ?? report.lines
         let last = lines.last ?? report.lines
-        guard door.isUnanswered else { return stopped(error, before: first) }
-        switch door.fate(of: drafts, since: started) {
-        case .notWritten: return stopped(error, before: first)
-        case .written(let entries):
-            report.accepted += entries.count
-            return stopped(error, before: last + 1)
-        case .notKnown:
-            return UserFacingError(
-                error.code, error.message,
-                consequence:
-                    "\(report.accepted) lines are on disk. Whether lines \(first) to \(last) are, is not "
-                    + "known; those after them are not.",
-                recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or "
-                    + "\(last + 1).")
-        }
+        return UserFacingError(
+            error.code, error.message,
+            consequence: "\(report.accepted) lines are on disk, \(report.refused) refused. Whether lines \(first) to "
+                + "\(last) are on disk is not known; those after them are not.",
+            recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or \(last + 1).")
     }
 
     private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {

@@ -5,20 +5,21 @@ import Store
 
 /// The way to the outbox: through the daemon, or, while none runs, into the file itself, under the daemon's lock.
 ///
-/// A request goes one way only: once it was sent to a daemon, it is never carried out here too.
+/// A request goes one way only: once it was sent to a daemon, it is never carried out here too. Writes are: they have keys,
+/// by which a second request finds what the first has left.
 struct OutboxDoor: ~Copyable {
     let context: CommandContext
     /// Ours to the daemon; one for all requests.
     private var client: ControlClient?
     private var lastUse = ContinuousClock.now
     private var saidThatItIsStopped = false
-    /// Whether the last request went to a daemon that did not answer it: see `fate`.
-    private(set) var isUnanswered = false
-    /// Whether that daemon may still be at it.
-    private(set) var hasTimedOut = false
+    /// Whether a daemon was asked to carry out the request of the last `perform`, and did not answer.
+    private var isUnanswered = false
 
     /// How long a daemon that has the lock and no socket yet is given to make one.
     private static let startTime: Duration = .seconds(10)
+    /// How long a write without an answer is asked about. systemd starts a daemon again after five seconds (RestartSec).
+    private static let patience: Duration = .seconds(30)
     private static let pause: UInt32 = 100_000  // microseconds
     /// A connection that was idle for longer is made anew: the daemon ends one after a minute, and a request into a
     /// connection that ends could not be told from one whose answer was lost. People think, and type, for longer.
@@ -28,15 +29,64 @@ struct OutboxDoor: ~Copyable {
         self.context = context
     }
 
+    /// What became of some writes.
+    enum Outcome {
+        case answered(ControlReply)
+        /// They were handed over, and it cannot be found out whether they are on disk.
+        case unknown(UserFacingError)
+    }
+
+    /// Writes each draft once, whatever becomes of the daemon meanwhile. Where one ends before it has answered, the next one
+    /// is asked, or the file itself, with the same keys.
+    ///
+    /// - Throws: where nothing was written.
+    mutating func write(_ drafts: [WriteDraft], isBrief: Bool) throws(UserFacingError) -> Outcome {
+        let now = TimeSource.system.now()
+        let request = ControlRequest.write(
+            drafts.map { WriteRequest($0, key: .make(at: now)) }, isBrief: isBrief)
+        do throws(UserFacingError) {
+            return .answered(try perform(request))
+        } catch {
+            guard isUnanswered else { throw error }
+            let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
+            context.say("the daemon \(reason); asking again")
+            return askAgain(request, after: error)
+        }
+    }
+
+    private mutating func askAgain(_ request: ControlRequest, after first: UserFacingError) -> Outcome {
+        let end = ContinuousClock.now + Self.patience
+        repeat {
+            do throws(UserFacingError) {
+                return .answered(try perform(request, timeout: .seconds(10)))
+            } catch {
+                // Nobody there yet who could know. Anything else does not change by waiting.
+                guard [.daemonNotRunning, .daemonBusy, .databaseLocked, .notOwner].contains(error.code) else {
+                    return .unknown(error)
+                }
+            }
+            usleep(Self.pause)
+        } while ContinuousClock.now < end
+        return .unknown(first)
+    }
+
     /// Carries out a request that changes the outbox.
     ///
     /// - Throws: `database_locked` where somebody else than a daemon that answers works on the file, `not_owner`,
     ///   `no_database`; `daemon_not_running` where the daemon ended in between: then it may have been carried out.
-    mutating func perform(_ request: ControlRequest) throws(UserFacingError) -> ControlReply {
+    mutating func perform(
+        _ request: ControlRequest, timeout: Duration = .seconds(60)
+    ) throws(UserFacingError) -> ControlReply {
         isUnanswered = false
         let end = ContinuousClock.now + Self.startTime
         while true {
-            if try connect() { return try ask(request, timeout: .seconds(60)) }
+            if try connect() {
+                isUnanswered = true
+                let reply = try ask(request, timeout: timeout)
+                isUnanswered = false
+                if case .error(let report) = reply { throw report.userFacing }
+                return reply
+            }
             do throws(UserFacingError) {
                 return try performHere(request)
             } catch {
@@ -94,20 +144,17 @@ struct OutboxDoor: ~Copyable {
         _ request: ControlRequest, timeout: Duration?, _ interruption: Interruption? = nil
     ) throws(UserFacingError) -> ControlReply {
         do throws(UserFacingError) {
-            isUnanswered = true
-            hasTimedOut = false
             try client?.send(request)
             guard let reply = try client?.receive(timeout: timeout, interruption: interruption) else {
                 throw UserFacingError(.daemonNotRunning, "There is no connection to the daemon.")
             }
-            isUnanswered = false
             lastUse = .now
-            if case .error(let report) = reply { throw report.userFacing }
+            // One that is busy closes the connection.
+            if case .error(let report) = reply, report.knownCode == .daemonBusy { client = nil }
             return reply
         } catch {
-            hasTimedOut = isUnanswered && error.code == .daemonBusy
             // The connection is gone, or its answers would no longer be those to our questions.
-            if isUnanswered || error.code == .daemonBusy { client = nil }
+            client = nil
             throw error
         }
     }

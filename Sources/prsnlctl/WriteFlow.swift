@@ -24,34 +24,17 @@ enum WriteFlow {
     private static func journal(
         _ drafts: [WriteDraft], _ door: inout OutboxDoor
     ) throws(UserFacingError) -> WriteReport {
-        let started = TimeSource.system.now()
         let reply: ControlReply
-        do throws(UserFacingError) {
-            reply = try door.perform(.write(drafts, isBrief: false))
-        } catch {
-            guard door.isUnanswered else { throw error }
-            return try find(drafts, since: started, after: error, &door)
+        switch try door.write(drafts, isBrief: false) {
+        case .answered(let answer): reply = answer
+        case .unknown(let error):
+            throw UserFacingError(
+                error.code, error.message, consequence: "It is not known whether it is on disk.",
+                recoverySuggestion: "Look with `prsnlctl queue --all` before you give the command again.",
+                nextCommand: "prsnlctl queue --all")
         }
         guard case .write(let report) = reply else { throw reply.unexpected() }
         return report
-    }
-
-    /// After an answer that never came. Whoever gave the command must not be made to give it twice.
-    private static func find(
-        _ drafts: [WriteDraft], since started: Timestamp, after error: UserFacingError, _ door: inout OutboxDoor
-    ) throws(UserFacingError) -> WriteReport {
-        let consequence: String
-        switch door.fate(of: drafts, since: started) {
-        case .written(let entries) where entries.count == drafts.count:
-            door.context.say("the daemon ended before it answered; what it wrote is in the file")
-            return WriteReport(found: entries)
-        case .written(let entries):
-            consequence = "On disk: \(entries.map { "#\($0.id)" }.joined(separator: ", ")); the others are not."
-        case .notWritten: consequence = "Nothing was queued."
-        case .notKnown: consequence = "It is not known whether it is on disk: look with `prsnlctl queue --all`."
-        }
-        throw UserFacingError(
-            error.code, error.message, consequence: consequence, recoverySuggestion: error.recoverySuggestion)
     }
 
     private static func deliver(

@@ -136,7 +136,7 @@ import Testing
             }
             defer { server.stop() }
             let drafts = (0..<1_000).map {
-                WriteDraft.create(NewItem(url: "https://example.org/\($0)", title: "\"é\n"))
+                WriteRequest(.create(NewItem(url: "https://example.org/\($0)", title: "\"é\n")))
             }
             #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
             #expect(try ask(.write(drafts, isBrief: true)) == .tally(Samples.tally))

@@ -45,7 +45,7 @@ import Testing
         (.errors(clear: false), false), (.errors(clear: true), true),
         (.sync(full: false, wait: false, acceptDeletions: false), true),
         (.sync(full: true, wait: true, acceptDeletions: true), true),
-        (.write([.delete(item: "a")], isBrief: true), true),
+        (.write([WriteRequest(.delete(item: "a"))], isBrief: true), true),
         (.retry(nil, parked: true, dryRun: false), true), (.retry([1], parked: false, dryRun: true), false),
         (.drop([1], withDependents: true, dryRun: false), true),
         (.drop([1], withDependents: true, dryRun: true), false),

@@ -122,7 +122,7 @@ struct PeerTests {
         let replies = try await onThread {
             try Self.member.becomeInThisThread()
             let drafts = (0..<1_000).map {
-                WriteDraft.create(NewItem(url: "https://example.org/\($0)", title: "title"))
+                WriteRequest(.create(NewItem(url: "https://example.org/\($0)", title: "title")))
             }
             #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
             return try [false, true].map { mayWrite in

@@ -6,11 +6,14 @@ import Testing
 
 /// The lines to the control socket, and the drafts in them.
 @Suite struct RequestTests {
-    private static let drafts: [WriteDraft] = [
-        .create(NewItem(url: "https://example.org/ä?a=\"b\\c\"", title: "\u{0}\n\u{7F}\u{202E}😀", tags: ["a b"])),
-        .create(NewItem(note: "text", type: "article", summarize: true)), .create(NewItem(url: "u", tags: [""])),
-        .edit(item: "59ec", ItemEdit(title: "", summary: "s", tags: [])), .edit(item: "", ItemEdit()),
-        .delete(item: "local-x"),
+    private static let drafts: [WriteRequest] = [
+        WriteRequest(
+            .create(NewItem(url: "https://example.org/ä?a=\"b\\c\"", title: "\u{0}\n\u{7F}\u{202E}😀", tags: ["a b"]))),
+        WriteRequest(.create(NewItem(note: "text", type: "article", summarize: true)), key: .make(at: Samples.now)),
+        WriteRequest(.create(NewItem(url: "u", tags: [""]))),
+        WriteRequest(.edit(item: "59ec", ItemEdit(title: "", summary: "s", tags: [])), key: .make(at: Samples.now)),
+        WriteRequest(.edit(item: "", ItemEdit())),
+        WriteRequest(.delete(item: "local-x"), key: RequestKey("0123456789_AZaz-")),
     ]
 
     @Test(arguments: [
@@ -37,7 +40,7 @@ import Testing
         #expect(try read(#"{"command":"retry"}"#) == .retry(nil, parked: false, dryRun: false))
         #expect(
             try read(#"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#)
-                == .write([.delete(item: "x")], isBrief: false))
+                == .write([WriteRequest(.delete(item: "x"))], isBrief: false))
     }
 
     @Test(arguments: [
@@ -57,6 +60,15 @@ import Testing
         (#"{"command":"write","writes":[{"action":"create","url":"a","url":"b"}]}"#, "\"url\" is given twice"),
         (#"{"command":"write","writes":[{"action":"create","ulr":"a"}]}"#, "\"ulr\" is not a known member"),
         (#"{"command":"write","writes":[{"action":"create","tags":"a"}]}"#, "array of strings"),
+        (
+            #"{"command":"write","writes":[{"action":"delete","item":"a","key":"0123456789abcde"}]}"#,
+            "writes[0]: key must be 16 to 64"
+        ),
+        (
+            #"{"command":"write","writes":[{"action":"delete","item":"a","key":"0123456789abcdeé"}]}"#,
+            "key must be 16 to 64 ASCII letters"
+        ),
+        (#"{"command":"write","writes":[{"action":"delete","item":"a","key":7}]}"#, "key must be a string"),
         (#"{"command":"write","writes":[7]}"#, "not a JSON object"), (#"{"command":"status"} x"#, "text after"),
         (#"{"command":"reboot\u001b"}"#, #""reboot\u{1B}" is not a command"#),
     ])
@@ -70,7 +82,7 @@ import Testing
     }
 
     @Test func aRequestHasAtMostAThousandDrafts() throws {
-        let draft = WriteDraft.delete(item: "x")
+        let draft = WriteRequest(.delete(item: "x"))
         let most = ControlRequest.write(Array(repeating: draft, count: 1_000), isBrief: true)
         #expect(try ControlRequest(line: most.line) == most)
         let more = ControlRequest.write(Array(repeating: draft, count: 1_001), isBrief: true)
@@ -78,7 +90,8 @@ import Testing
     }
 
     @Test func bytesThatAreNotUTF8AreRefusedAndNotRepaired() {
-        var line = ControlRequest.write([.create(NewItem(url: "https://example.org/?"))], isBrief: false).line
+        var line = ControlRequest.write([WriteRequest(.create(NewItem(url: "https://example.org/?")))], isBrief: false)
+            .line
         line[line.firstIndex(of: UInt8(ascii: "?")) ?? 0] = 0xFF
         #expect(throws: ControlRequest.Refusal(reason: "it is not UTF-8")) { try ControlRequest(line: line) }
     }

@@ -101,7 +101,7 @@ private struct WriteLoad {
         guard case .alive(let box) = connection else { return forget(steps) }
         batches += 1
         do throws(UserFacingError) {
-            try box.client.send(.write(steps.map(draft), isBrief: false))
+            try box.client.send(.write(steps.map { WriteRequest(draft($0)) }, isBrief: false))
             if !isAwaited {
                 Victim.spend(Int.random(in: 0..<2_000_000, using: &random))
                 daemon.signal(SIGKILL)

@@ -8,7 +8,7 @@ extension FuzzTarget {
         do throws(ControlRequest.Refusal) {
             let request = try ControlRequest(line: bytes)
             checkWrittenAgain(request)
-            if case .write(let drafts, _) = request { drafts.forEach(check) }
+            if case .write(let writes, _) = request { writes.map(\.draft).forEach(check) }
         } catch {
             check(error.reason)
         }
@@ -36,7 +36,7 @@ extension FuzzTarget {
 
     /// What is accepted stays as it is when it is checked again, and its body is JSON.
     private static func check(_ draft: WriteDraft) {
-        checkWrittenAgain(.write([draft], isBrief: false))
+        checkWrittenAgain(.write([WriteRequest(draft)], isBrief: false))
         for dialect in [Dialect.cursor, .page, .express, nil] {
             do throws(UserFacingError) {
                 let checked = try draft.checked(dialect: dialect)
