@@ -47,7 +47,9 @@ help:
 	@echo 'make demo         the same as a scripted tour that checks itself, under a minute'
 	@echo 'make build        release binaries in $(RELEASE)'
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
-	@echo 'make check        what CI runs: format lint, build, tests, demo'
+	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
+	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md'
+	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
@@ -110,8 +112,17 @@ test: setup-build setup-test
 	echo "$$(grep -acE '➜ +Test .* skipped' $(TEST_LOG)) tests were skipped, each with its reason above"; \
 	exit $$status
 
+# docs/reliability.md says what is tried. A seed repeats the plan of a run; how the processes fall over each other does not
+# come from a seed.
+STORM_SECONDS ?= 600
+.PHONY: storm
+storm: setup-tour binaries
+	@BINARIES="$(BINARIES)" python3 Tests/Storm/storm.py --seconds $(STORM_SECONDS) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
+
 .PHONY: check
 check: lint build test demo
+	@$(MAKE) --no-print-directory storm STORM_SECONDS=60
 
 .PHONY: bench
 bench: setup-bench setup-tour build

@@ -28,7 +28,7 @@ extension ServerState {
             response.fail(400, "Either URL, content, or files must be provided.", code: "INVALID_INPUT")
             return
         }
-        if let url, let existing = items.firstItem(url: url, owner: account.id) {
+        if !insertsDuplicates, let url, let existing = items.firstItem(url: url, owner: account.id) {
             let day = existing.createdAt.description.prefix(10)
             response.fail(
                 400,

@@ -12,6 +12,8 @@ struct Connection {
         /// The answer was made, and is written after `release`.
         case answerHeld(Admission)
         case until(ContinuousClock.Instant, HTTPRequest, Admission)
+        /// An answer is written and kept back until then.
+        case answerLate(ContinuousClock.Instant)
         /// An answer is written in pieces; see `drip`.
         case dripping(next: ContinuousClock.Instant)
         /// An answer was begun and will never be finished.
@@ -107,6 +109,8 @@ struct Admission {
     var fault: Fault?
     /// The script's number of the fault.
     var faultNumber = 0
+    /// The number of a slow INSERT.
+    var lateInsert = 0
     /// How long the timeline takes for this page.
     var cost: Duration = .zero
     /// For the configuration's `log`, where there is one.

@@ -39,7 +39,15 @@ extension ServerState {
                     probability: probability, seed: request.parameter("seed").flatMap(UInt64.init) ?? 1,
                     kinds: Fault.lostWrites)
             response.set(200, "{}\n")
+        case ("POST", "storm"):
+            let rate = request.parameter("rate").flatMap(Double.init) ?? 0
+            let slow = request.parameter("slow").flatMap(Int64.init) ?? 800
+            let seed = request.parameter("seed").flatMap(UInt64.init) ?? 1
+            let plan = DevServer.StormPlan(seed: seed, rate: rate, slowest: .milliseconds(slow))
+            storm = rate <= 0 ? nil : Storm(plan, dialect: items.dialect)
+            response.set(200, "{}\n")
         case ("POST", "clear-faults"):
+            storm = nil
             for index in script.indices { script[index].times = 0 }
             randomFault = nil
             response.set(200, "{}\n")

@@ -31,7 +31,8 @@ public final class DevServer: Sendable {
         port = listener.port
         let wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard wakeUp >= 0 else { throw Failure(description: "eventfd: errno \(errno)") }
-        shared = SharedState(ServerState(configuration: configuration, items: items), wakeUp: wakeUp)
+        shared = SharedState(
+            try ServerState(configuration: configuration, journaling: items), wakeUp: wakeUp)
         thread = try ServerThread(shared: shared, listener: listener, wakeUp: wakeUp)
     }
 

@@ -23,11 +23,30 @@ extension DevServer {
         public var requestLogLimit = 1_000_000
         /// The server's wall clock: token expiry, rate limits, the times of new items.
         public var now: @Sendable () -> Timestamp = TimeSource.system.now
+        /// Where rows are kept, so that they outlive the server; `nil`: they do not.
+        public var journal: String?
+        /// Faults by chance from the start.
+        public var storm: StormPlan?
         /// Called for each answered request, on the server's thread.
         public var log: (@Sendable (LoggedRequest) -> Void)?
 
         public init(dialect: Dialect = .cursor) {
             self.dialect = dialect
+        }
+    }
+
+    /// Faults by chance, the same for the same seed and requests.
+    public struct StormPlan: Sendable, Equatable {
+        public var seed: UInt64
+        /// How many of the writes, from 0 to 1; of other requests a quarter of that.
+        public var rate: Double
+        /// The longest that an INSERT is late.
+        public var slowest: Duration
+
+        public init(seed: UInt64, rate: Double, slowest: Duration = .milliseconds(800)) {
+            self.seed = seed
+            self.rate = rate
+            self.slowest = slowest
         }
     }
 

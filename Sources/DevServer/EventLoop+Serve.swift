@@ -12,6 +12,14 @@ extension EventLoop {
         switch admission.fault {
         case .hold: connection.waiting = .held(request, admission)
         case .delay(let duration): connection.waiting = .until(now + duration, request, admission)
+        case .storm(.slowInsert(let delay)):
+            guard let number = shared.state.withLock({ $0.beginLateInsert(request, after: delay) }) else {
+                admission.fault = nil
+                serve(request, admission, on: &connection)
+                return
+            }
+            admission.lateInsert = number
+            connection.waiting = .until(now + delay + .milliseconds(1), request, admission)
         default:
             if admission.cost > .zero {
                 connection.waiting = .until(now + admission.cost, request, admission)
@@ -34,7 +42,17 @@ extension EventLoop {
             connection.closesAfterwards = true
             return
         }
-        shared.state.withLock { $0.respond(to: request, response: &response) }
+        switch admission.fault {
+        case .storm(.halfInsert(let tags)):
+            shared.state.withLock { $0.respond(to: request.keepingTags(tags), response: &response) }
+            if response.status == 201 {
+                response.reset()
+                response.failUnhandled("Internal server error")
+            }
+        case .storm(.slowInsert):
+            response = shared.state.withLock { $0.answerOfLateInsert(admission.lateInsert) }
+        default: shared.state.withLock { $0.respond(to: request, response: &response) }
+        }
         switch admission.fault {
         case .closeAfterApplying:
             connection.closesAfterwards = true
@@ -43,6 +61,7 @@ extension EventLoop {
             response.reset()
             response.answer(status: status, headers: headers, body: Array(body.utf8))
         case .dieKeptAlive: connection.diesWithNextRequest = true
+        case .storm(.contradiction(let kind)): response.contradict(kind)
         default: break
         }
         finish(request, admission, on: &connection)
@@ -65,6 +84,7 @@ extension EventLoop {
         case .truncate: connection.closesAfterwards = true
         case .stall: connection.waiting = .stalled
         case .holdAnswer: connection.waiting = .answerHeld(admission)
+        case .storm(.lateAnswer(let delay)): connection.waiting = .answerLate(now + delay)
         case .drip(let bytes, let interval): connection.drip = .init(bytes: max(1, bytes), interval: interval)
         default: break
         }

@@ -136,7 +136,10 @@ final class EventLoop {
     /// - Returns: false when the connection is done.
     func advance(_ connection: inout Connection) -> Bool {
         while true {
-            if case .answerHeld = connection.waiting { return true }
+            switch connection.waiting {
+            case .answerHeld, .answerLate: return true
+            default: break
+            }
             if connection.hasOutput {
                 if connection.drip != nil {
                     if !connection.isWaiting { connection.waiting = .dripping(next: now) }
@@ -182,7 +185,7 @@ final class EventLoop {
         var connection = connection
         var wantsOutput = connection.hasOutput
         switch connection.waiting {
-        case .dripping, .answerHeld: wantsOutput = false
+        case .dripping, .answerHeld, .answerLate: wantsOutput = false
         case .nothing, .held, .until, .stalled: break
         }
         if wantsOutput != connection.watchesOutput {
@@ -219,7 +222,7 @@ final class EventLoop {
 
     private func due(_ connection: Connection) -> ContinuousClock.Instant? {
         switch connection.waiting {
-        case .until(let time, _, _), .dripping(let time): time
+        case .until(let time, _, _), .dripping(let time), .answerLate(let time): time
         case .held, .answerHeld, .stalled: nil
         case .nothing: connection.hasOutput ? nil : idleTimeout.map { connection.lastActive + $0 }
         }
@@ -236,6 +239,10 @@ final class EventLoop {
                 serve(request, admission, on: &connection)
                 isAlive = advance(&connection)
             case .dripping: isAlive = drip(&connection, at: time)
+            case .answerLate:
+                connection.waiting = .nothing
+                connection.lastActive = time
+                isAlive = advance(&connection)
             case .nothing: isAlive = false  // idle for too long
             case .held, .answerHeld, .stalled: break
             }
@@ -263,7 +270,7 @@ final class EventLoop {
             switch connection.waiting {
             case .held(let held, let admission): (request, number) = (held, admission.faultNumber)
             case .answerHeld(let admission): (request, number) = (nil, admission.faultNumber)
-            case .nothing, .until, .dripping, .stalled: continue
+            case .nothing, .until, .answerLate, .dripping, .stalled: continue
             }
             guard !shared.isHeld(byFault: number), var taken = connections.removeValue(forKey: socket) else { continue }
             taken.waiting = .nothing

@@ -24,6 +24,7 @@ extension Fault {
         case .huge: "huge"
         case .drip: "drip"
         case .stall: "stall"
+        case .storm(let fault): fault.name
         }
     }
 
@@ -52,7 +53,7 @@ extension Fault {
         case .huge(let bytes, let gzip): response.answerHuge(bytes: bytes, gzip: gzip)
         case .hold, .holdAnswer, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive,
             .answerAfterApplying,
-            .truncate, .drip, .stall:
+            .truncate, .drip, .stall, .storm:
             return false
         }
         return true

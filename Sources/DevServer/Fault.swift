@@ -45,6 +45,8 @@ public enum Fault: Sendable {
     case drip(bytes: Int, every: Duration)
     /// The right head and half of the body, and then silence on an open connection.
     case stall
+    /// One of a storm's.
+    case storm(StormFault)
 
     public enum RetryAfter: Sendable, Equatable {
         case seconds(Int)

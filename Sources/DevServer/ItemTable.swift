@@ -25,6 +25,8 @@ struct ItemTable: Sendable {
     private var everybody = Timeline()
     private var byOwner: [String: Timeline] = [:]
     private var renderedCount = 0
+    /// Where changes are written down.
+    var journal: RowJournal?
 
     init(dialect: Dialect) {
         self.dialect = dialect
@@ -63,8 +65,9 @@ struct ItemTable: Sendable {
 
     /// Adds one; an item with the same id is replaced.
     mutating func add(_ item: DevItem, hidden: Bool = false) {
-        remove(item.id)
+        take(item.id)
         let item = adapted(item)
+        journal?.put(item, hidden: hidden)
         let slot = place(Entry(item: item, isHidden: hidden))
         if !hidden { link(item, slot: slot) }
     }
@@ -81,8 +84,9 @@ struct ItemTable: Sendable {
         var owned: [String: [(slot: Int32, time: Int64)]] = [:]
         all.reserveCapacity(items.count)
         for item in items {
-            remove(item.id)
+            take(item.id)
             let item = adapted(item)
+            journal?.put(item, hidden: false)
             let placed = (slot: place(Entry(item: item, isHidden: false)), time: time(of: item))
             all.append(placed)
             owned[item.owner, default: []].append(placed)
@@ -97,6 +101,13 @@ struct ItemTable: Sendable {
     /// - Returns: the item that was removed.
     @discardableResult
     mutating func remove(_ id: String) -> DevItem? {
+        guard let item = take(id) else { return nil }
+        journal?.remove(id)
+        return item
+    }
+
+    @discardableResult
+    private mutating func take(_ id: String) -> DevItem? {
         guard let slot = slotByID.removeValue(forKey: id), let entry = entries[Int(slot)] else { return nil }
         if !entry.isHidden { unlink(entry.item, slot: slot) }
         forgetURL(of: entry.item, slot: slot)
@@ -107,7 +118,10 @@ struct ItemTable: Sendable {
     }
 
     mutating func removeAll() {
+        for id in slotByID.keys { journal?.remove(id) }
+        let journal = journal
         self = ItemTable(dialect: dialect)
+        self.journal = journal
     }
 
     /// Changes an item in place, whatever of it changes, its id included.
@@ -117,7 +131,8 @@ struct ItemTable: Sendable {
         var item = old.item
         change(&item)
         let hidden = hidden ?? old.isHidden
-        remove(id)
+        if item.id != id { remove(id) }
+        take(id)
         add(item, hidden: hidden)
         return item
     }

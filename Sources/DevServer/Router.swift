@@ -11,8 +11,11 @@ extension ServerState {
             response.failHTML(404, "Not Found")
             return
         }
+        insertLate()
+        items.journal?.begin(nil)
         if request.path == "/api/timeline" { mutateIfDue() }
         settleDue()
+        items.journal?.begin(request)
         switch items.dialect {
         case .cursor: routeMain(request, &response)
         case .page: routeMain(request, &response)

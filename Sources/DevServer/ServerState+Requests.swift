@@ -15,6 +15,9 @@ extension ServerState {
                 admission.faultNumber = script[index].number
             } else if randomFault != nil, RequestMatcher.change.matches(logged) {
                 admission.fault = randomFault?.draw()
+            } else if let fault = storm?.draw(logged) {
+                admission.fault = fault
+                items.journal?.fault(fault.name, of: request)
             }
         }
         logged.fault = admission.fault?.name

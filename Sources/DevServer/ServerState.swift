@@ -45,6 +45,10 @@ struct ServerState: Sendable {
     var script: [Script] = []
     var scriptCount = 0
     var randomFault: RandomFault?
+    var storm: Storm?
+    var lateInserts: [LateInsert] = []
+    /// While a slow INSERT is carried out: what is there was looked at before.
+    var insertsDuplicates = false
 
     var log: [LoggedRequest] = []
     var requestCount = 0

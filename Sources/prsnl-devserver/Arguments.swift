@@ -32,6 +32,10 @@ struct Arguments {
           --capture-limit N    captures in a minute, dialect C (default 30; 0: any number)
           --patch-works        PATCH changes items in place of answering 500 (dialect C)
           --hide-captured      captured items are hidden until they are worked on
+          --state FILE         keep the items in FILE, so that they outlive the server and a kill -9 of it
+          --storm SEED         let requests fail by chance from the start, in all the ways that there are
+          --storm-rate P       so many of the writes (default 0.3), and a quarter of it of the other requests
+          --storm-slow MS      the longest that an INSERT is late in a storm (default 800)
           --ready-file FILE    write the URL to FILE when ready
           --log                print each request on stderr
           --dump               print all items as ID<TAB>CREATED<TAB>UPDATED, newest first, and exit
@@ -58,6 +62,8 @@ struct Arguments {
                                          1; 0: all), skip=N
           POST /__dev/random-fault?probability=P&seed=N
                                          let writes be lost at random, before or after they are applied
+          POST /__dev/storm?seed=N&rate=P&slow=MS
+                                         the same as --storm; rate=0 ends it
           POST /__dev/clear-faults       end them
 
         """
@@ -71,6 +77,9 @@ struct Arguments {
     var tokenLifetime: Int?
     var apiKeyFile: String?
     var readyFile: String?
+    var stormSeed: UInt64?
+    var stormRate = 0.3
+    var stormSlow = 800
     var logs = false
     var dumps = false
     var asksForHelp = false
@@ -89,6 +98,9 @@ struct Arguments {
                 option = word
             }
             try read(option, attached: attached, rest: &rest)
+        }
+        if let stormSeed {
+            configuration.storm = .init(seed: stormSeed, rate: stormRate, slowest: .milliseconds(stormSlow))
         }
     }
 
@@ -134,6 +146,10 @@ struct Arguments {
             configuration.quirks.capturesPerMinute = limit == 0 ? nil : limit
         case "--patch-works": configuration.quirks.patchFails = false
         case "--hide-captured": configuration.quirks.hidesCaptured = true
+        case "--state": configuration.journal = try value()
+        case "--storm": stormSeed = try number(UInt64.self)
+        case "--storm-rate": stormRate = try number(Double.self)
+        case "--storm-slow": stormSlow = try number(Int.self)
         case "--ready-file": readyFile = try value()
         case "--log": logs = true
         case "--dump": dumps = true

@@ -1,0 +1,186 @@
+import CLinux
+import Glibc
+import PRSNLCore
+import Synchronization
+
+/// The rows of a server that outlive it, as a database's do: every change of an item is a line of JSON, written when it is
+/// made and before it is answered.
+///
+/// `kill -9` of the server loses nothing that was applied, because a written line is the kernel's. It is not fsynced: the
+/// machine is not lost in these tests. A line that was cut off is the last one, and is ignored at the next start.
+final class RowJournal: Sendable {
+    private let file: Int32
+    private let now: @Sendable () -> Timestamp
+    /// On whose behalf rows are changed at the moment.
+    private let cause = Mutex(Cause())
+
+    private struct Cause {
+        var key: String?
+        var request: String?
+        var client = "server"
+    }
+
+    /// - Throws: `Failure` where the file cannot be opened.
+    init(path: String, now: @escaping @Sendable () -> Timestamp) throws(DevServer.Failure) {
+        file = prsnl_open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw DevServer.Failure(description: "cannot open \(path): errno \(errno)") }
+        self.now = now
+        endLine()
+    }
+
+    deinit { close(file) }
+
+    /// What follows is done for this request; `nil`: by the server itself.
+    func begin(_ request: HTTPRequest?) {
+        cause.withLock { cause in
+            cause.key = request?.headers["idempotency-key"]
+            cause.request = request?.headers["x-request-id"]
+            cause.client = request.map { $0.headers["x-client"] ?? "http" } ?? "server"
+        }
+    }
+
+    func put(_ item: DevItem, hidden: Bool) {
+        write("put", id: item.id) { object, line in
+            object.bool("hidden", hidden, &line)
+            item.appendRow(to: &object, &line)
+        }
+    }
+
+    func remove(_ id: String) { write("remove", id: id) }
+
+    /// Notes a fault, for those who count them.
+    func fault(_ name: String, of request: HTTPRequest) {
+        begin(request)
+        write("fault", id: nil) { object, line in
+            object.string("fault", name, &line)
+            object.string("method", request.method, &line)
+            object.string("path", request.path, &line)
+        }
+    }
+
+    private func write(
+        _ operation: String, id: String?, _ more: (inout JSONObjectWriter, inout [UInt8]) -> Void = { _, _ in }
+    ) {
+        var line: [UInt8] = []
+        var object = JSONObjectWriter(&line)
+        object.string("op", operation, &line)
+        object.number("at", Int(now().microseconds), &line)
+        cause.withLock { cause in
+            object.string("client", cause.client, &line)
+            object.string("key", cause.key, &line)
+            object.string("request", cause.request, &line)
+        }
+        object.string("id", id, &line)
+        more(&object, &line)
+        object.end(&line)
+        line.append(UInt8(ascii: "\n"))
+        append(line)
+    }
+
+    /// One write(2) a line, so that a kill cuts no line in two, unless the disk is full.
+    private func append(_ line: [UInt8]) {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// A line that was cut off must not spoil the one after it.
+    private func endLine() {
+        var last: UInt8 = 0
+        let size = lseek(file, 0, SEEK_END)
+        if size > 0, pread(file, &last, 1, size - 1) == 1, last != UInt8(ascii: "\n") { append([UInt8(ascii: "\n")]) }
+    }
+
+    // MARK: Reading
+
+    struct Row: Sendable {
+        var item: DevItem
+        var isHidden: Bool
+    }
+
+    struct Contents: Sendable {
+        var rows: [Row] = []
+        var lineCount = 0
+    }
+
+    /// What the lines so far come to.
+    func contents() -> Contents {
+        var contents = Contents()
+        var rows: [String: Row] = [:]
+        for line in bytes().split(separator: UInt8(ascii: "\n")) {
+            contents.lineCount += 1
+            guard let value = try? JSONValue(Array(line)), case .object(let members) = value else { continue }  // cut off
+            guard let id = members["id"]?.string else { continue }
+            switch members["op"]?.string {
+            case "put":
+                guard let item = DevItem(row: members, id: id) else { continue }
+                rows[id] = Row(item: item, isHidden: members["hidden"] == .bool(true))
+            case "remove": rows[id] = nil
+            default: break
+            }
+        }
+        contents.rows = Array(rows.values)
+        return contents
+    }
+
+    private func bytes() -> [UInt8] {
+        let size = max(0, Int(lseek(file, 0, SEEK_END)))
+        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let read = pread(file, buffer.baseAddress! + count, size - count, off_t(count))
+                if read < 0, errno == EINTR { continue }
+                if read <= 0 { return }
+                count += read
+            }
+        }
+    }
+}
+
+extension DevItem {
+    fileprivate func appendRow(to object: inout JSONObjectWriter, _ line: inout [UInt8]) {
+        object.number("created", Int(createdAt.microseconds), &line)
+        object.number("updated", Int(updatedAt.microseconds), &line)
+        object.string("title", title, &line)
+        object.string("content", content, &line)
+        object.string("hidden_content", hiddenContent, &line)
+        object.string("url", url, &line)
+        object.string("summary", summary, &line)
+        object.string("platform", platform, &line)
+        object.string("type", type, &line)
+        object.string("category", category, &line)
+        object.string("thumbnail_url", thumbnailURL, &line)
+        object.number("duration", duration, &line)
+        object.string("file_path", filePath, &line)
+        object.string("status", status, &line)
+        object.strings("tags", tags, &line)
+        object.string("permalink", permalink, &line)
+        object.string("owner", owner, &line)
+    }
+
+    fileprivate init?(row: [String: JSONValue], id: String) {
+        func number(_ name: String) -> Int64? {
+            if case .number(let text)? = row[name] { Int64(text) } else { nil }
+        }
+        guard let created = number("created"), let updated = number("updated"), let title = row["title"]?.string,
+            let type = row["type"]?.string, let status = row["status"]?.string, let owner = row["owner"]?.string,
+            case .array(let tags)? = row["tags"]
+        else { return nil }
+        self.init(
+            id: id, createdAt: Timestamp(microseconds: created), updatedAt: Timestamp(microseconds: updated),
+            title: title, type: type, status: status, tags: tags.compactMap(\.string), owner: owner)
+        content = row["content"]?.string
+        hiddenContent = row["hidden_content"]?.string
+        url = row["url"]?.string
+        summary = row["summary"]?.string
+        platform = row["platform"]?.string
+        category = row["category"]?.string
+        thumbnailURL = row["thumbnail_url"]?.string
+        duration = number("duration").map { Int($0) }
+        filePath = row["file_path"]?.string
+        permalink = row["permalink"]?.string
+    }
+}

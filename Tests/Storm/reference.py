@@ -1,0 +1,387 @@
+"""The judge: what was accepted, what the server has, what the copy claims. It knows the first from prsnlctl's own answers,
+the second from the server's journal, the third from the file as any reader sees it, and nothing from the product's code.
+
+What it takes for granted: an INSERT comes less than `lookup_interval` after its request, and an item is shown less than
+that after its INSERT. A server that takes longer cannot be told from one that never got the request."""
+
+import calendar
+import collections
+import json
+import re
+import sqlite3
+import time
+
+MARKER = re.compile(r"mk[a-z]+x\d{6}z")
+
+# Why a write may be parked: somebody else changed or deleted the item, or nobody can say which item is the write's.
+FAIR_PARKS = {"outcome_undecidable", "edit_conflict", "item_gone"}
+
+
+def marker_of(*texts):
+    for text in texts:
+        found = MARKER.search(text or "")
+        if found:
+            return found.group(0)
+    return None
+
+
+def microseconds(text):
+    """Of a time as the copy writes it."""
+    if text is None:
+        return None
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * 1_000_000 + int(f"{fraction:0<6}")
+
+
+class Copy:
+    """The file at one moment."""
+
+    def __init__(self, path):
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        self.connection = connection
+        connection.execute("BEGIN")
+        self.state = dict(connection.execute("SELECT * FROM sync_state").fetchone())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def rows(self, sql):
+        return [dict(row) for row in self.connection.execute(sql)]
+
+
+class Entry:
+    """A row of the outbox."""
+
+    def __init__(self, row):
+        self.__dict__.update(row)
+        self.payload = json.loads(row["payload"])
+        self.key = row["idempotency_key"]
+        self.is_creation = self.kind in ("note", "capture")
+        self.marker = marker_of(self.payload.get("url"), self.payload.get("note"))
+
+    @property
+    def is_open(self):
+        return self.state in ("queued", "sending", "unknown")
+
+    def __str__(self):
+        return (f"#{self.id} {self.kind} {self.state} item={self.item_id} attempts={self.attempts} "
+                f"next={self.next_attempt_at} {self.error_code or ''} {self.remark or ''}")
+
+
+class Judge:
+    def __init__(self, world, history, ledger):
+        self.world, self.history, self.ledger = world, history, ledger
+        self.findings = {}
+        self.claims_checked = self.fields_compared = 0
+        self.parked = collections.Counter()
+        self.delivered = self.lost_answers = self.entries_seen = 0
+
+    def find(self, kind, about, text):
+        """Each finding once, however often it is seen."""
+        self.findings.setdefault((kind, str(about)), text)
+
+    # MARK: When everything has settled
+
+    def settled(self):
+        with Copy(self.world.setting.database) as copy:
+            self.entries = {row["id"]: Entry(row) for row in copy.rows("SELECT * FROM outbox")}
+            attempts = copy.rows("SELECT * FROM outbox_attempt")
+            self.tombstones = copy.rows("SELECT id, deleted_at FROM item WHERE deleted_at IS NOT NULL")
+            self.check_file(copy)
+        self.history.read()
+        self.by_key = {entry.key: entry for entry in self.entries.values()}
+        self.by_local = collections.defaultdict(list)
+        for entry in self.entries.values():
+            if entry.is_creation and entry.local_id:
+                self.by_local[entry.local_id].append(entry)
+        self.count(attempts)
+        self.check_accepted()
+        self.check_waiting()
+        self.check_doubled()
+        self.check_bindings()
+        self.check_removals()
+        self.check_edits()
+        self.check_wishes()
+        self.check_tombstones()
+
+    def count(self, attempts):
+        applied = collections.defaultdict(set)
+        for table in (self.history.changes, self.history.removals):
+            for key, lines in table.items():
+                applied[key] |= {line["request"] for _, line in lines}
+        for key, rows in self.history.inserts.items():
+            applied[key] |= {row.inserted["request"] for row in rows}
+        answered = collections.Counter(
+            attempt["entry_id"] for attempt in attempts
+            if attempt["purpose"] == "send" and attempt["verdict"] == "delivered")
+        self.lost_answers = sum(
+            max(0, len(requests) - answered[self.by_key[key].id]) for key, requests in applied.items() if key in self.by_key)
+        self.delivered = sum(entry.state == "delivered" for entry in self.entries.values())
+        self.entries_seen = len(self.entries)
+        self.parked = collections.Counter(
+            f"{entry.kind}: {entry.error_code}" for entry in self.entries.values() if entry.state == "parked")
+
+    def check_accepted(self):
+        """Each accepted write has an entry of its own, and none has more than were asked for."""
+        asked = collections.Counter()
+        accepted = collections.Counter()
+        numbers = {}
+        for write in list(self.ledger.writes):
+            creates = write.kind in ("note", "capture")
+            if creates:
+                asked[write.marker] += 1
+                accepted[write.marker] += write.outcome == "accepted"
+            if write.outcome != "accepted" or write.entry is None:
+                continue
+            entry = self.entries.get(write.entry)
+            if entry is None:
+                self.find("lost", write.marker, f"{write.kind} {write.marker}: accepted as #{write.entry}, which is not there")
+                continue
+            if creates and entry.marker != write.marker:
+                self.find("lost", write.marker, f"{write.marker} was accepted as #{entry.id}, which is {entry.marker}: {entry}")
+            if creates and write.entry in numbers:
+                self.find("lost", write.marker, f"#{entry.id} was the answer to two writes: {entry}")
+            numbers[write.entry] = write
+        # An edit of what was not sent yet makes another entry of the creation; the older one is superseded by it.
+        made = collections.Counter(
+            entry.marker for entry in self.entries.values()
+            if entry.is_creation and not self.is_replaced_creation(entry))
+        for marker in asked.keys() | made.keys():
+            if made[marker] < accepted[marker]:
+                self.find("lost", marker, f"{marker}: {accepted[marker]} accepted, {made[marker]} in the outbox")
+            if made[marker] > asked[marker]:
+                self.find("doubled", marker, f"{marker}: {asked[marker]} asked for, {made[marker]} in the outbox")
+
+    def is_replaced_creation(self, entry):
+        successor = self.entries.get(entry.superseded_by)
+        return entry.state == "superseded" and successor is not None and successor.is_creation
+
+    def check_waiting(self):
+        for entry in self.entries.values():
+            if entry.state == "parked" and entry.error_code not in FAIR_PARKS:
+                self.find("unfairly parked", entry.id, f"{entry}: {entry.error_message}")
+            if entry.is_open and not self.may_wait(entry):
+                self.find("stuck", entry.id, f"{entry}: {entry.error_message}")
+            if entry.is_creation and entry.state == "superseded" and not self.is_replaced_creation(entry):
+                successor = self.entries.get(entry.superseded_by)
+                if successor is None or successor.kind != "delete":
+                    self.find("lost", entry.marker, f"superseded by nothing that deletes it: {entry}")
+
+    def may_wait(self, entry):
+        """Behind a parked one of its item, or for a server that never finishes the item."""
+        if any(other.state == "parked" and other.item_id == entry.item_id and other.id < entry.id
+               for other in self.entries.values()):
+            return True
+        row = self.history.rows.get(entry.item_id)
+        return row is not None and row.now is not None and row.now["status"] == "pending"
+
+    def check_doubled(self):
+        for key, rows in self.history.inserts.items():
+            entry = self.by_key.get(key)
+            if entry is None:
+                self.find("doubled", key, f"inserted for no entry: {rows[0].inserted}")
+            elif len(rows) > 1:
+                times = [(row.id, row.inserted["at"], row.inserted["request"]) for row in rows]
+                self.find("doubled", key, f"{entry} was inserted {len(rows)} times: {times}")
+        for line in self.history.unkeyed:
+            self.find("doubled", line["id"], f"changed by a request without a key: {line}")
+
+    def inserted_by_us(self, entry):
+        return self.history.inserts.get(entry.key, [])
+
+    def check_bindings(self):
+        bound = collections.defaultdict(list)
+        for entry in self.entries.values():
+            if not entry.is_creation or entry.state != "delivered":
+                continue
+            row = self.history.rows.get(entry.item_id)
+            if row is None:
+                self.find("lost", entry.marker, f"delivered, and the server never had it: {entry}")
+                continue
+            bound[entry.item_id].append(entry)
+            theirs = row.inserted
+            marker = marker_of(theirs["url"], theirs["hidden_content"], theirs["content"])
+            own = self.inserted_by_us(entry)
+            if marker != entry.marker:
+                self.find("misbound", entry.id, f"{entry} is bound to {marker}: {theirs}")
+            elif own and row not in own and not self.is_swapped(entry, row, own):
+                self.find("misbound", entry.id,
+                          f"{entry} is bound to an item of {theirs['client']}, its own is {[each.id for each in own]}: {theirs}")
+            elif not own and entry.kind == "note" and theirs["key"] is None:
+                self.find("misbound", entry.id, f"{entry} was never inserted, and is bound to another client's: {theirs}")
+        for id, entries in bound.items():
+            row = self.history.rows[id]
+            if row.inserted["url"] is None and len(entries) > 1:
+                self.find("lost", entries[-1].marker, f"{len(entries)} notes are bound to one item {id}: "
+                          + "; ".join(map(str, entries)))
+
+    def is_swapped(self, entry, row, own):
+        """Two equal writes of ours may have each other's item: there is no telling them apart, and no harm."""
+        other = self.by_key.get(row.inserted["key"])
+        if other is None or other.marker != entry.marker:
+            return False
+        # A URL that is there already is refused, and bound to the item of the first.
+        return other.item_id != row.id or entry.kind == "capture"
+
+    def check_removals(self):
+        for key, removals in self.history.removals.items():
+            for row, line in removals:
+                entry = self.by_key.get(key)
+                if entry is None or entry.kind != "delete":
+                    self.find("wrong deletion", row.id, f"{row.id} was removed for {entry}: {line}")
+                    continue
+                asked = [write for write in self.ledger.writes if write.kind == "delete" and self.targets(write, row.id)]
+                if not asked:
+                    self.find("wrong deletion", row.id, f"{row.id} was removed by {entry}, and nobody asked for it")
+        for write in self.ledger.writes:
+            if write.kind != "delete" or write.outcome != "accepted" or write.entry not in self.entries:
+                continue
+            entry = self.entries[write.entry]
+            row = self.history.rows.get(entry.item_id)
+            if entry.state == "delivered" and row is not None and row.removed is None:
+                self.find("lost", write.marker, f"a deletion that was delivered, and the item is still there: {entry}")
+
+    def targets(self, write, id):
+        """Whether a write was about this item, also where it named it by its local id."""
+        if write.target == id:
+            return True
+        return any(entry.item_id == id for entry in self.by_local.get(write.target, []))
+
+    # MARK: Edits
+
+    def check_edits(self):
+        for entry in self.entries.values():
+            if entry.kind != "edit" or entry.state != "delivered":
+                continue
+            row = self.history.rows.get(entry.item_id)
+            if row is None:
+                self.find("edit lost", entry.id, f"delivered to an item that never was: {entry}")
+                continue
+            for name in ("title", "summary", "tags"):
+                if entry.payload.get(name) is not None:
+                    self.check_edit(entry, row, name)
+
+    def check_edit(self, entry, row, name):
+        wanted = self.value(entry.payload, name)
+        accepted = microseconds(entry.accepted_at)
+        ended = microseconds(entry.ended_at)
+        states = [(at, line) for at, line in row.states if line is not None]
+        applied = [at for at, line in states if line["key"] == entry.key]
+        had = [at for index, (at, line) in enumerate(states) if self.value(line, name) == wanted
+               and at <= ended and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
+        if not applied and not had:
+            self.find("edit lost", entry.id, f"delivered, and {name} was never {wanted!r}: {entry}")
+            return
+        since = max(applied + had)
+        before = wanted
+        for at, line in states:
+            if at <= since:
+                continue
+            value = self.value(line, name)
+            if value != before and line["client"] == "server":
+                self.find("edit lost", entry.id,
+                          f"{name} {before!r} was overwritten by the server's own processing {at - since} µs later: {entry}")
+                return
+            if value != before:
+                return  # a later word, of ours or of another client
+            before = value
+
+    @staticmethod
+    def value(fields, name):
+        value = fields.get(name)
+        return sorted(value) if isinstance(value, list) else value
+
+    def check_wishes(self):
+        """A creation's title and tags are on its item, unless something later changed them."""
+        latest = {}
+        for entry in self.entries.values():
+            if entry.is_creation and entry.state == "delivered":
+                latest[entry.item_id] = max(entry, latest.get(entry.item_id, entry), key=lambda each: each.id)
+        later = collections.defaultdict(list)
+        for entry in self.entries.values():
+            if entry.kind in ("edit", "delete") and entry.state != "superseded":
+                later[entry.item_id].append(entry)
+        for id, entry in latest.items():
+            row = self.history.rows.get(id)
+            if row is None or row.now is None or row.now["status"] == "pending":
+                continue
+            if any(each.state != "delivered" for each in later[id]):
+                continue
+            for name in ("title", "tags"):
+                wanted = self.value(entry.payload, name)
+                if not wanted or any(each.payload.get(name) is not None for each in later[id]):
+                    continue
+                values = [line for _, line in row.states if line is not None]
+                if any(line["client"] == "other" for line in values[1:]):
+                    continue
+                has = self.value(row.now, name)
+                if has != wanted and not (name == "tags" and set(wanted) <= set(has)):
+                    self.find("wish lost", f"{entry.id} {name}", f"{name} {wanted!r} was asked for, {has!r} is there: {entry}")
+
+    # MARK: The copy
+
+    def check_tombstones(self):
+        for tombstone in self.tombstones:
+            row = self.history.rows.get(tombstone["id"])
+            if row is not None and row.removed is None:
+                self.find("false tombstone", row.id, f"deleted at {tombstone['deleted_at']}, and the server has it: {row.now}")
+
+    def check_file(self, copy):
+        for row in copy.connection.execute("PRAGMA integrity_check"):
+            if row[0] != "ok":
+                self.find("damaged", row[0], row[0])
+        state = copy.state
+        counts = {
+            "live": "SELECT count(*) FROM item WHERE deleted_at IS NULL",
+            "deleted": "SELECT count(*) FROM item WHERE deleted_at IS NOT NULL",
+            "waiting": "SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown')",
+            "unknown": "SELECT count(*) FROM outbox WHERE state = 'unknown'",
+            "parked": "SELECT count(*) FROM outbox WHERE state = 'parked'",
+        }
+        for name, sql in counts.items():
+            counted = copy.connection.execute(sql).fetchone()[0]
+            if counted != state[name]:
+                self.find("damaged", name, f"{name} is {state[name]}, and {counted} were counted")
+
+    def claims(self):
+        """What the copy says of itself at this moment, against what the server had."""
+        with Copy(self.world.setting.database) as copy:
+            state = copy.state
+            items = {row["id"]: row for row in copy.rows("SELECT * FROM item")}
+            held = state["deletions_held"]
+        self.history.read()
+        new_as_of, edits_as_of = microseconds(state["new_as_of"]), microseconds(state["edits_as_of"])
+        if state["complete"] and new_as_of is not None:
+            self.claims_checked += 1
+            for row in list(self.history.rows.values()):
+                if row.removed is None and row.states[0][0] < new_as_of and row.visible_at(new_as_of):
+                    item = items.get(row.id)
+                    if item is None:
+                        self.find("false claim", row.id,
+                                  f"complete, new items as of {state['new_as_of']}, and {row.id} of {row.states[0][0]} is "
+                                  f"not there: {row.inserted}")
+        if edits_as_of is not None:
+            self.claims_checked += 1
+            for id, item in items.items():
+                row = self.history.rows.get(id)
+                if item["deleted_at"] is None and row is not None:
+                    self.check_freshness(item, row, edits_as_of, held, state)
+
+    def check_freshness(self, item, row, edits_as_of, held, state):
+        if row.removed is not None and row.removed < edits_as_of:
+            if not held and item["missing_since"] is None:
+                self.find("false claim", row.id, f"edits and deletions as of {state['edits_as_of']}, and {row.id} was removed at "
+                          f"{row.removed}: {dict(item)}")
+            return
+        states = row.since(edits_as_of)
+        self.fields_compared += 1
+        for name in ("title", "url", "summary", "type", "status", "tags"):
+            has = sorted(json.loads(item["tags"] or "[]")) if name == "tags" else item[name]
+            if all(self.value(line, name) != has for line in states):
+                self.find("false claim", f"{row.id} {name}",
+                          f"edits as of {state['edits_as_of']}, and {name} of {row.id} is {has!r}, since then it was "
+                          f"{[self.value(line, name) for line in states]}")

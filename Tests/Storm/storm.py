@@ -1,0 +1,276 @@
+"""`make storm`: the daemon, prsnlctl and the server, killed at random, with a server that fails in every way that is known,
+while people write. At each checkpoint a judge that knows what was accepted counts what is wrong. All of it must be 0."""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import threading
+import time
+
+from history import History
+from reference import FAIR_PARKS, Judge
+from world import World, tour
+from writes import Ledger, OtherClient, Writer
+
+KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
+         "damaged", "unfairly parked", "stuck", "accident"]
+
+
+class Gate:
+    """Lets writers in while it is open; closing it waits for those that are inside."""
+
+    def __init__(self):
+        self.condition = threading.Condition()
+        self.is_open = self.is_over = False
+        self.inside = 0
+
+    def enter(self):
+        with self.condition:
+            self.condition.wait_for(lambda: self.is_open or self.is_over)
+            self.inside += not self.is_over
+            return not self.is_over
+
+    def leave(self):
+        with self.condition:
+            self.inside -= 1
+            self.condition.notify_all()
+
+    def pause(self, seconds):
+        with self.condition:
+            self.condition.wait_for(lambda: not self.is_open, seconds)
+
+    def open(self):
+        with self.condition:
+            self.is_open = True
+            self.condition.notify_all()
+
+    def close(self):
+        with self.condition:
+            self.is_open = False
+            self.condition.notify_all()
+            if not self.condition.wait_for(lambda: self.inside == 0, 120):
+                raise tour.Failed("a writer did not come to an end within 120 s")
+
+    def end(self):
+        with self.condition:
+            self.is_over = True
+            self.condition.notify_all()
+
+
+class Storm:
+    def __init__(self, options):
+        self.options = options
+        self.random = random.Random(f"{options.seed} {options.dialect} kills")
+        self.folder = os.path.join(options.folder, f"{options.dialect}-{options.seed}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.world = World(self.folder, options.dialect, options.seed, options.rate)
+        self.ledger, self.gate = Ledger(), Gate()
+        self.history = History(self.world.journal)
+        self.judge = Judge(self.world, self.history, self.ledger)
+        self.checkpoints = 0
+        self.server_gate = threading.Event()
+        self.threads = [
+            Writer(self.world, self.ledger, random.Random(f"{options.seed} {options.dialect} {name}"), name, self.gate)
+            for name in ("a", "b", "c")[:options.writers]
+        ]
+        self.threads.append(OtherClient(
+            self.world, self.ledger, random.Random(f"{options.seed} {options.dialect} other"), self.gate))
+
+    def run(self):
+        began = time.monotonic()
+        self.world.start_daemon()
+        tour.wait_until(lambda: self.world.setting.live() > 0, "the first copy", 30)
+        for thread in self.threads:
+            thread.start()
+        try:
+            while True:
+                left = self.options.seconds - (time.monotonic() - began)
+                if left <= 0:
+                    break
+                self.blow(min(self.options.round, left))
+                self.rain()
+                self.calm()
+                self.say(began)
+                if self.judge.findings and self.options.stop:
+                    break
+        finally:
+            self.gate.end()
+        return self.report(time.monotonic() - began)
+
+    # MARK: The storm
+
+    def blow(self, seconds):
+        """Kills the daemon in bursts with time for progress in between, and the server now and then."""
+        end = time.monotonic() + seconds
+        self.world.storm(True)
+        self.gate.open()
+        servers = threading.Thread(target=self.kill_servers, args=(end,), daemon=True)
+        servers.start()
+        claims = time.monotonic()
+        retries = time.monotonic()
+        while time.monotonic() < end:
+            for _ in range(self.random.randint(1, 24)):
+                self.world.kill_daemon()
+                if self.random.random() < 0.2:
+                    time.sleep(self.random.uniform(0, 0.2))
+                self.world.start_daemon()
+                time.sleep(self.random.choice([0.01, 0.03, 0.08, 0.2, 0.4]) * self.random.uniform(0.5, 1.5))
+                if time.monotonic() > end:
+                    break
+            time.sleep(self.random.uniform(0.3, 3))
+            self.world.daemon_is_there()
+            if time.monotonic() - retries > 5:
+                retries = time.monotonic()
+                self.world.control("retry-queue")
+            if time.monotonic() - claims > 2:
+                claims = time.monotonic()
+                self.judge.claims()
+        servers.join()
+        self.gate.close()
+
+    def kill_servers(self, end):
+        dice = random.Random(f"{self.options.seed} {self.options.dialect} servers {self.checkpoints}")
+        while True:
+            time.sleep(dice.uniform(1, 6))
+            if time.monotonic() > end:
+                return
+            try:
+                self.world.kill_server(dice.choice([0, 0.05, 0.3, 1.0]))
+            except Exception as error:
+                self.world.accident(f"server: {type(error).__name__}: {error}")
+                return
+
+    def rain(self):
+        """The faults alone: what waits is sent, and a part of the answers lost."""
+        end = time.monotonic() + self.options.round / 3
+        while time.monotonic() < end and self.waiting():
+            self.world.control("retry-queue")
+            self.judge.claims()
+            time.sleep(1)
+            self.world.daemon_is_there()
+
+    # MARK: Calm
+
+    def calm(self):
+        """No faults and no kills: what was accepted has to arrive, and then everything is judged."""
+        self.world.storm(False)
+        self.world.daemon_is_there()
+        end = time.monotonic() + self.options.patience
+        while time.monotonic() < end:
+            self.world.control("retry-queue")
+            waiting = self.waiting()
+            if not waiting:
+                break
+            time.sleep(0.5)
+            self.world.daemon_is_there()
+        code, answer, complaint = self.world.control("sync", "--full", "--wait", seconds=120)
+        if code not in (0, 4):
+            self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
+        self.judge.claims()
+        self.judge.settled()
+        self.checkpoints += 1
+        for text in self.world.accidents:
+            self.judge.find("accident", text, text)
+
+    def waiting(self):
+        """Entries that wait, except behind a parked one, where they may wait for ever."""
+        rows = self.world.setting.query(
+            "SELECT id FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
+            "SELECT 1 FROM outbox AS other WHERE other.item_id = own.item_id AND other.state = 'parked' "
+            "AND other.id < own.id)")
+        if rows is None:
+            return True
+        self.history.read()
+        return [row[0] for row in rows]
+
+    # MARK: What is said
+
+    def say(self, began):
+        judge, kills = self.judge, self.world.kills
+        print(f"{time.monotonic() - began:6.0f} s  {self.options.dialect}  kills {kills['daemon']}+{kills['server']}"
+              f"+{kills['prsnlctl']}  writes {len(self.ledger.writes)}  delivered {judge.delivered}  lost answers "
+              f"{judge.lost_answers}  parked {sum(judge.parked.values())}  claims {judge.claims_checked}  findings "
+              f"{len(judge.findings)}", flush=True)
+
+    def report(self, seconds):
+        judge, kills = self.judge, self.world.kills
+        outcomes = {name: sum(write.outcome == name for write in self.ledger.writes)
+                    for name in ("accepted", "refused", "lost")}
+        figures = {
+            "dialect": self.options.dialect, "seed": self.options.seed, "seconds": round(seconds),
+            "kills": dict(kills), "lost_answers": judge.lost_answers, "writes": outcomes,
+            "entries": judge.entries_seen, "delivered": judge.delivered, "parked": dict(judge.parked),
+            "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
+            "faults": dict(self.history.faults),
+            "findings": {kind: sum(key[0] == kind for key in judge.findings) for kind in KINDS},
+        }
+        with open(os.path.join(self.folder, "figures.json"), "w") as file:
+            json.dump(figures, file, indent=1)
+        with open(os.path.join(self.folder, "findings.txt"), "w") as file:
+            file.writelines(f"{kind}: {about}\n    {text}\n" for (kind, about), text in judge.findings.items())
+        with open(os.path.join(self.folder, "ledger.jsonl"), "w") as file:
+            file.writelines(json.dumps(write.record()) + "\n" for write in self.ledger.writes)
+        return figures
+
+    def end(self):
+        self.world.end()
+
+
+def rows_of(figures):
+    writes, kills = figures["writes"], figures["kills"]
+    parked = ", ".join(f"{count} {reason}" for reason, count in sorted(figures["parked"].items())) or "none"
+    yield "seconds", figures["seconds"]
+    yield "kill -9 of daemon, server, prsnlctl", f"{kills['daemon']}, {kills['server']}, {kills['prsnlctl']}"
+    yield "faults of the server", sum(figures["faults"].values())
+    yield "answers lost of writes that were applied", figures["lost_answers"]
+    yield "writes accepted, refused, unanswered", f"{writes['accepted']}, {writes['refused']}, {writes['lost']}"
+    yield "delivered", figures["delivered"]
+    yield "parked", parked
+    yield "checkpoints; claims checked; rows compared", (
+        f"{figures['checkpoints']}; {figures['claims']}; {figures['rows_compared']}")
+    for kind, count in figures["findings"].items():
+        yield kind, count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600, help="for each dialect")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--dialect", default="CPE", help="some of C, P, E")
+    parser.add_argument("--rate", type=float, default=0.4, help="faults, of all writes")
+    parser.add_argument("--round", type=float, default=40, help="seconds between two checkpoints")
+    parser.add_argument("--patience", type=float, default=120, help="seconds until accepted writes must have arrived")
+    parser.add_argument("--writers", type=int, default=3)
+    parser.add_argument("--stop", action="store_true", help="end at the first checkpoint with a finding")
+    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "storm"))
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1_000_000)
+    found = 0
+    for dialect in options.dialect:
+        options.dialect = dialect
+        print(f"storm of {options.seconds:g} s, dialect {dialect}, seed {options.seed}", flush=True)
+        storm = Storm(options)
+        try:
+            figures = storm.run()
+        finally:
+            storm.end()
+        for name, value in rows_of(figures):
+            print(f"  {name:45} {value}")
+        findings = storm.judge.findings
+        for (kind, about), text in list(findings.items())[:20]:
+            print(f"  {kind}: {text}")
+        if findings:
+            found += len(findings)
+            print(f"  again: make storm DIALECT={dialect} SEED={options.seed} STORM_SECONDS={options.seconds:g}; the files "
+                  f"are in {os.path.relpath(storm.folder, tour.ROOT)}")
+        else:
+            shutil.rmtree(storm.folder)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(tour.main(main))
