@@ -113,8 +113,10 @@ final class RowJournal: Sendable {
         var rows: [String: Row] = [:]
         for line in bytes().split(separator: UInt8(ascii: "\n")) {
             contents.lineCount += 1
-            guard let value = try? JSONValue(Array(line)), case .object(let members) = value else { continue }  // cut off
-            guard let id = members["id"]?.string else { continue }
+            // What was cut off is no JSON, and what has no id is no row.
+            guard let value = try? JSONValue(Array(line)), case .object(let members) = value,
+                let id = members["id"]?.string
+            else { continue }
             switch members["op"]?.string {
             case "put":
                 guard let item = DevItem(row: members, id: id) else { continue }

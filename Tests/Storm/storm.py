@@ -11,7 +11,8 @@ import threading
 import time
 
 from history import History
-from reference import FAIR_PARKS, Judge
+import page
+from reference import Judge
 from world import World, tour
 from writes import Ledger, OtherClient, Writer
 
@@ -112,15 +113,15 @@ class Storm:
         claims = time.monotonic()
         retries = time.monotonic()
         while time.monotonic() < end:
-            for _ in range(self.random.randint(1, 24)):
+            for _ in range(self.random.randint(4, 40)):
                 self.world.kill_daemon()
                 if self.random.random() < 0.2:
                     time.sleep(self.random.uniform(0, 0.2))
                 self.world.start_daemon()
-                time.sleep(self.random.choice([0.01, 0.03, 0.08, 0.2, 0.4]) * self.random.uniform(0.5, 1.5))
+                time.sleep(self.random.choice([0.01, 0.02, 0.04, 0.08, 0.15, 0.3]) * self.random.uniform(0.5, 1.5))
                 if time.monotonic() > end:
                     break
-            time.sleep(self.random.uniform(0.3, 3))
+            time.sleep(self.random.uniform(0.3, 2))
             self.world.daemon_is_there()
             if time.monotonic() - retries > 5:
                 retries = time.monotonic()
@@ -219,37 +220,23 @@ class Storm:
         self.world.end()
 
 
-def rows_of(figures):
-    writes, kills = figures["writes"], figures["kills"]
-    parked = ", ".join(f"{count} {reason}" for reason, count in sorted(figures["parked"].items())) or "none"
-    yield "seconds", figures["seconds"]
-    yield "kill -9 of daemon, server, prsnlctl", f"{kills['daemon']}, {kills['server']}, {kills['prsnlctl']}"
-    yield "faults of the server", sum(figures["faults"].values())
-    yield "answers lost of writes that were applied", figures["lost_answers"]
-    yield "writes accepted, refused, unanswered", f"{writes['accepted']}, {writes['refused']}, {writes['lost']}"
-    yield "delivered", figures["delivered"]
-    yield "parked", parked
-    yield "checkpoints; claims checked; rows compared", (
-        f"{figures['checkpoints']}; {figures['claims']}; {figures['rows_compared']}")
-    for kind, count in figures["findings"].items():
-        yield kind, count
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="for each dialect")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dialect", default="CPE", help="some of C, P, E")
-    parser.add_argument("--rate", type=float, default=0.4, help="faults, of all writes")
+    parser.add_argument("--rate", type=float, default=0.6, help="faults, of all writes")
     parser.add_argument("--round", type=float, default=40, help="seconds between two checkpoints")
     parser.add_argument("--patience", type=float, default=120, help="seconds until accepted writes must have arrived")
     parser.add_argument("--writers", type=int, default=3)
     parser.add_argument("--stop", action="store_true", help="end at the first checkpoint with a finding")
+    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
     parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "storm"))
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1_000_000)
     found = 0
+    runs = []
     for dialect in options.dialect:
         options.dialect = dialect
         print(f"storm of {options.seconds:g} s, dialect {dialect}, seed {options.seed}", flush=True)
@@ -258,17 +245,21 @@ def main():
             figures = storm.run()
         finally:
             storm.end()
-        for name, value in rows_of(figures):
-            print(f"  {name:45} {value}")
+        runs.append(figures)
+        for name, value in page.rows(figures):
+            print(f"  {name.strip('*').replace('`', ''):45} {page.text(value)}")
         findings = storm.judge.findings
-        for (kind, about), text in list(findings.items())[:20]:
-            print(f"  {kind}: {text}")
+        for kind in KINDS:
+            for text in [text for key, text in findings.items() if key[0] == kind][:5]:
+                print(f"  {kind}: {text}")
         if findings:
             found += len(findings)
             print(f"  again: make storm DIALECT={dialect} SEED={options.seed} STORM_SECONDS={options.seconds:g}; the files "
                   f"are in {os.path.relpath(storm.folder, tour.ROOT)}")
         else:
             shutil.rmtree(storm.folder)
+    if options.save:
+        page.save(runs)
     return 1 if found else 0
 
 

@@ -1,6 +1,7 @@
 """The writers: people at prsnlctl, and other clients of the same account. Everything that was asked for is kept, with what
 prsnlctl said of it."""
 
+import http.client
 import json
 import threading
 
@@ -49,7 +50,7 @@ class Writer(threading.Thread):
                 self.world.accident(f"writer {self.name}: {type(error).__name__}: {error}")
             finally:
                 self.gate.leave()
-            self.gate.pause(self.random.uniform(0.0, 0.5))
+            self.gate.pause(self.random.uniform(0.0, 0.3))
 
     def marker(self):
         self.count += 1
@@ -175,7 +176,7 @@ class OtherClient(threading.Thread):
         while self.gate.enter():
             try:
                 self.act()
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 pass  # the server was killed, or a fault: what it did stands in its journal
             except Exception as error:
                 self.world.accident(f"other client: {type(error).__name__}: {error}")
