@@ -15,7 +15,7 @@ public enum KeyFile {
         do throws(SmallFile.Failure) {
             descriptor = try SmallFile.open(path)
         } catch {
-            throw unreadable(path, error.reason)
+            throw unreadable(path, error.reason, errno: error.errno)
         }
         defer { close(descriptor) }
         try checkMode(descriptor, path, credentialsDirectory)
@@ -56,7 +56,8 @@ public enum KeyFile {
         return !path.split(separator: "/").contains("..")
     }
 
-    private static func unreadable(_ path: String, _ reason: String) -> UserFacingError {
-        UserFacingError(.keyFileUnreadable, "The key file \(path) cannot be read: \(reason).")
+    private static func unreadable(_ path: String, _ reason: String, errno: Int32 = 0) -> UserFacingError {
+        UserFacingError(
+            .of(errno: errno, otherwise: .keyFileUnreadable), "The key file \(path) cannot be read: \(reason).")
     }
 }

@@ -97,7 +97,7 @@ private struct ConfigurationLoading {
             }
             problems.append(
                 ConfigurationProblem(
-                    code: .configUnreadable, origin: .file(path, line: 0), key: nil,
+                    code: .of(errno: error.errno, otherwise: .configUnreadable), origin: .file(path, line: 0), key: nil,
                     reason: "cannot be read: \(error.reason)"))
             return true
         }

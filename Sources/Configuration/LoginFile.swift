@@ -49,7 +49,7 @@ public struct LoginFile: Sendable {
             descriptor = try SmallFile.open(path)
         } catch {
             if error.errno == ENOENT || error.errno == ENOTDIR { return nil }
-            throw unreadable("it cannot be opened: \(error.reason)")
+            throw unreadable("it cannot be opened: \(error.reason)", errno: error.errno)
         }
         defer { close(descriptor) }
         do throws(SecretFile.Problem) { try SecretFile.check(descriptor) } catch { throw refusal(error) }
@@ -72,8 +72,9 @@ public struct LoginFile: Sendable {
         }
     }
 
-    private func unreadable(_ reason: String) -> UserFacingError {
-        UserFacingError(.loginFileUnreadable, "The login file \(path) cannot be used: \(reason).")
+    private func unreadable(_ reason: String, errno: Int32 = 0) -> UserFacingError {
+        UserFacingError(
+            .of(errno: errno, otherwise: .loginFileUnreadable), "The login file \(path) cannot be used: \(reason).")
     }
 
     static func parse(_ bytes: [UInt8]) -> StoredLogin? {

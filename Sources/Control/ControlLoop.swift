@@ -24,7 +24,6 @@ struct ControlLoop {
     }
 
     mutating func run() {
-        prsnl_set_thread_name("prsnl-control")
         var isStopping = false
         while !isStopping {
             let numbers = connections.keys.sorted()

@@ -34,7 +34,7 @@ public final class ControlServer: Sendable {
 
     public let path: String
     private let mailbox: ControlMailbox
-    private let thread: pthread_t
+    private let thread: WorkerThread
 
     /// Makes the socket (mode 0660) and starts to answer root, this process's user and the members of the socket's group.
     ///
@@ -45,40 +45,35 @@ public final class ControlServer: Sendable {
         log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
     ) throws(UserFacingError) {
         guard let mailbox = ControlMailbox() else {
-            throw UserFacingError(.controlSocketFailed, "eventfd: \(String(cString: strerror(errno))).")
+            throw UserFacingError(
+                .of(errno: errno, otherwise: .controlSocketFailed), "eventfd: \(String(cString: strerror(errno))).")
         }
         let socket = try ListeningSocket(path: path, backlog: Int32(limits.clients))
         self.path = path
         self.mailbox = mailbox
-        let start = Unmanaged.passRetained(
-            Start(
-                socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, handler: handler))
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+        let start = Start(
+            socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, handler: handler)
+        do throws(UserFacingError) {
+            thread = try WorkerThread(name: "prsnl-control") {
                 var loop = ControlLoop(start)
                 loop.run()
-                return nil
-            }, start.toOpaque())
-        guard code == 0 else {
-            start.release()
+            }
+        } catch {
             socket.remove()
-            throw UserFacingError(.controlSocketFailed, "pthread_create: \(String(cString: strerror(code))).")
+            throw error
         }
-        self.thread = thread
     }
+
+    deinit { stop() }
 
     /// Has its thread call `answer`, which shows that it lives.
     public func roundTrip(_ answer: @escaping @Sendable () -> Void) { mailbox.post(.roundTrip(answer)) }
 
-    /// Cancels what is being answered, closes every connection, removes the socket. Call once; returns when it is done,
-    /// which takes a moment at most.
+    /// Cancels what is being answered, closes every connection, removes the socket. Returns when it is done, which takes a
+    /// moment at most; at once the second time.
     public func stop() {
         mailbox.post(.stop)
-        pthread_join(thread, nil)
+        thread.join()
     }
 
     /// What the thread starts with.

@@ -24,7 +24,7 @@ struct ListeningSocket {
         // Two daemons that start at the same time must not both find the old socket dead and then remove each other's new
         // one: look, remove, bind and listen under a lock on the folder.
         let lock = prsnl_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard lock >= 0 else { throw Self.failure(path, "folder \(directory): \(Self.reason())") }
+        guard lock >= 0 else { throw Self.failure(path, "folder \(directory): \(Self.reason())", errno: errno) }
         defer { close(lock) }
         while flock(lock, LOCK_EX) != 0 {
             if errno != EINTR { throw Self.failure(path, "lock folder \(directory): \(Self.reason())") }
@@ -54,7 +54,7 @@ struct ListeningSocket {
             throw failure(path, "there is something that is not a socket; it was left as it is")
         }
         let probe = SocketAddress.stream(nonblocking: true)
-        guard probe >= 0 else { throw failure(path, reason()) }
+        guard probe >= 0 else { throw failure(path, reason(), errno: errno) }
         defer { close(probe) }
         if address.with({ connect(probe, $0, $1) }) == 0 || errno == EAGAIN || errno == EINPROGRESS {
             throw UserFacingError(.controlSocketTaken, "Another program listens at \(path).")
@@ -67,7 +67,7 @@ struct ListeningSocket {
         _ path: String, _ address: SocketAddress, _ backlog: Int32
     ) throws(UserFacingError) -> (Int32, stat) {
         let descriptor = SocketAddress.stream(nonblocking: true)
-        guard descriptor >= 0 else { throw failure(path, reason()) }
+        guard descriptor >= 0 else { throw failure(path, reason(), errno: errno) }
         var bound = false
         func fail() -> UserFacingError {
             let error = failure(path, reason())
@@ -87,8 +87,10 @@ struct ListeningSocket {
         return (descriptor, information)
     }
 
-    private static func failure(_ path: String, _ reason: String) -> UserFacingError {
-        UserFacingError(.controlSocketFailed, "The control socket \(path) cannot be made: \(reason).")
+    private static func failure(_ path: String, _ reason: String, errno number: Int32 = 0) -> UserFacingError {
+        UserFacingError(
+            .of(errno: number, otherwise: .controlSocketFailed), "The control socket \(path) cannot be made: \(reason)."
+        )
     }
 
     private static func reason() -> String { String(cString: strerror(errno)) }

@@ -76,7 +76,7 @@ extension ErrorCode {
             .databaseDamaged, .databaseReplaced, .databaseLinked, .databaseReadOnly, .databaseUnreadable, .noDatabase,
             .diskFull,
             .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
-            .deletionsHeld, .answerTooLarge, .usage, .controlRefused, .controlProtocol,
+            .deletionsHeld, .answerTooLarge, .limitReached, .usage, .controlRefused, .controlProtocol,
             .controlSocketTaken, .controlSocketFailed, .writeInvalid, .itemUnknown, .itemAmbiguous, .entryUnknown,
             .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:
             true

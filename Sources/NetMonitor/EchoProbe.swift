@@ -19,7 +19,8 @@ public enum EchoProbe {
     /// - Parameter address: an IP address, not a name.
     /// - Throws: `CancellationError` at once when the task is cancelled.
     public static func ping(_ address: String, within timeout: Duration) async throws(CancellationError) -> Outcome {
-        try await ProbeThread.run(otherwise: .noAnswer(because: "no thread to be had")) { cancellation in
+        try await ProbeThread.run(otherwise: .noAnswer(because: "no thread or no descriptor is left for it")) {
+            cancellation in
             run(address, within: timeout, cancellation)
         }
     }

@@ -16,17 +16,21 @@ public final class NetworkListener: Sendable {
     public let events: AsyncStream<NetworkEvent>
 
     private let board: NetworkBoard
-    private let thread = Mutex<pthread_t?>(nil)
+    private let thread: WorkerThread
 
     /// - Parameter receiveBuffer: bytes, for tests of lost events; the kernel's own measure by default.
-    public convenience init(receiveBuffer: Int32? = nil, log: @escaping LogHandler = { _, _, _ in }) {
-        self.init(kernel: .real(receiveBuffer: receiveBuffer), log: log)
+    /// - Throws: `limit_reached`.
+    public convenience init(
+        receiveBuffer: Int32? = nil, log: @escaping LogHandler = { _, _, _ in }
+    ) throws(UserFacingError) {
+        try self.init(kernel: .real(receiveBuffer: receiveBuffer), log: log)
     }
 
-    init(kernel: NetworkKernel, log: @escaping LogHandler = { _, _, _ in }) {
+    init(kernel: NetworkKernel, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
         let (events, continuation) = AsyncStream<NetworkEvent>.makeStream(bufferingPolicy: .bufferingNewest(64))
         self.events = events
-        board = NetworkBoard(continuation)
+        let board = try NetworkBoard(continuation)
+        self.board = board
         var hints: NetlinkSocket?
         var first: NetworkSnapshot?
         do throws(NetlinkSocket.Failure) {
@@ -47,7 +51,8 @@ public final class NetworkListener: Sendable {
             }
         }
         board.publish(first ?? NetworkSnapshot())
-        start(ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log))
+        let loop = ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
+        thread = try WorkerThread(name: "prsnl-net") { loop.run() }
     }
 
     deinit { stop() }
@@ -68,29 +73,9 @@ public final class NetworkListener: Sendable {
 
     /// Ends the thread and the events. May be called twice.
     public func stop() {
-        let running = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        guard let running else { return }
         board.wish { $0.isStopping = true }
-        pthread_join(running, nil)
+        thread.join()
         board.finish()
-    }
-
-    private func start(_ loop: ListenerLoop) {
-        var id = pthread_t()
-        let argument = Unmanaged.passRetained(loop)
-        let code = pthread_create(
-            &id, nil,
-            { argument in
-                guard let argument else { return nil }
-                prsnl_set_thread_name("prsnl-net")
-                Unmanaged<ListenerLoop>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, argument.toOpaque())
-        precondition(code == 0, "pthread_create: errno \(code)")
-        thread.withLock { $0 = id }
     }
 }
 
@@ -109,10 +94,14 @@ final class NetworkBoard: Sendable {
     /// Readable where there is a new wish.
     let wake: Int32
 
-    init(_ continuation: AsyncStream<NetworkEvent>.Continuation) {
+    /// - Throws: `limit_reached`.
+    init(_ continuation: AsyncStream<NetworkEvent>.Continuation) throws(UserFacingError) {
         self.continuation = continuation
         wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        precondition(wake >= 0, "eventfd: errno \(errno)")
+        guard wake >= 0 else {
+            throw UserFacingError(
+                .limitReached, "The network cannot be listened to: eventfd: \(String(cString: strerror(errno))).")
+        }
     }
 
     deinit { close(wake) }

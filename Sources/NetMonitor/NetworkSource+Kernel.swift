@@ -2,8 +2,10 @@ public import PRSNLCore
 
 extension NetworkSource {
     /// The real network. It ends with `stop()`, or when nobody holds the source any longer.
-    public static func kernel(log: @escaping LogHandler = { _, _, _ in }) -> NetworkSource {
-        let listener = NetworkListener(log: log)
+    ///
+    /// - Throws: `limit_reached`.
+    public static func kernel(log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) -> NetworkSource {
+        let listener = try NetworkListener(log: log)
         let check = RouteCheck(usesNetlink: listener.how == .netlink) { listener.snapshot }
         var source = NetworkSource(
             how: listener.how, events: listener.events, snapshot: { listener.snapshot },

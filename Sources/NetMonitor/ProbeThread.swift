@@ -8,9 +8,10 @@ enum ProbeThread {
     final class Cancellation: Sendable {
         let descriptor: Int32
 
-        init() {
+        /// `nil` where there is no descriptor to be had.
+        init?() {
             descriptor = eventfd(0, Int32(EFD_CLOEXEC))
-            precondition(descriptor >= 0, "eventfd: errno \(errno)")
+            if descriptor < 0 { return nil }
         }
 
         deinit { close(descriptor) }
@@ -24,14 +25,16 @@ enum ProbeThread {
     /// Runs `body` on a thread of its own.
     ///
     /// - Parameter body: Returns `nil` soon after it was cancelled.
-    /// - Returns: What the body returns; `otherwise` where there is no thread to be had.
+    /// - Returns: What the body returns; `otherwise` where there is no thread or no descriptor to be had.
     static func run<Outcome: Sendable>(
         otherwise: Outcome, _ body: @escaping @Sendable (Cancellation) -> Outcome?
     ) async throws(CancellationError) -> Outcome {
-        let cancellation = Cancellation()
+        guard let cancellation = Cancellation() else { return otherwise }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if !start({ continuation.resume(returning: body(cancellation)) }) {
+                do throws(UserFacingError) {
+                    _ = try WorkerThread(name: "prsnl-probe") { continuation.resume(returning: body(cancellation)) }
+                } catch {
                     continuation.resume(returning: otherwise)
                 }
             }
@@ -40,30 +43,6 @@ enum ProbeThread {
         }
         guard let outcome else { throw CancellationError() }
         return outcome
-    }
-
-    private final class Work: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    private static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
-        var thread = pthread_t()
-        let work = Unmanaged.passRetained(Work(run))
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                prsnl_set_thread_name("prsnl-probe")
-                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, work.toOpaque())
-        guard code == 0 else {
-            work.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
     }
 
     enum Waited { case ready, tooLate, cancelled }

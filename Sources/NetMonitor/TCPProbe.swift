@@ -19,7 +19,8 @@ public enum TCPProbe {
     public static func connect(
         to address: String, port: UInt16, within timeout: Duration
     ) async throws(CancellationError) -> Outcome {
-        try await ProbeThread.run(otherwise: .noAnswer(because: "no thread to be had")) { cancellation in
+        try await ProbeThread.run(otherwise: .noAnswer(because: "no thread or no descriptor is left for it")) {
+            cancellation in
             run(address, port: port, within: timeout, cancellation)
         }
     }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The stable names of everything that can go wrong. docs/errors.md lists each with its causes; a test holds the two
 /// together. Distinct codes for what has distinct cures.
 public enum ErrorCode: String, Sendable, Codable, CaseIterable {
@@ -85,6 +87,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case outcomeUndecidable = "outcome_undecidable"
     case writeTooOld = "write_too_old"
 
+    // The machine.
+    case limitReached = "limit_reached"
+
     // The command line and the control socket.
     case usage
     case daemonNotRunning = "daemon_not_running"
@@ -93,6 +98,14 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case controlProtocol = "control_protocol"
     case controlSocketTaken = "control_socket_taken"
     case controlSocketFailed = "control_socket_failed"
+
+    /// The code of a system call that has failed with `errno`: `limit_reached` where this process, or the machine, may open no
+    /// more files (EMFILE, ENFILE), so that this is not taken for a wrong path or a wrong mode.
+    ///
+    /// - Parameter other: what any other failure of the call means.
+    public static func of(errno number: Int32, otherwise other: ErrorCode) -> ErrorCode {
+        number == EMFILE || number == ENFILE ? .limitReached : other
+    }
 
     /// The heading for people (docs/errors.md; the API contract's four).
     public var heading: String {
@@ -199,6 +212,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .outcomeUndecidable:
             "Look at the server: if it is there, `prsnlctl queue drop N`; if not, `prsnlctl retry-queue N` sends it again."
         case .writeTooOld: "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."
+        case .limitReached:
+            "Raise the limit: `ulimit -n 1024` in a shell, LimitNOFILE= or TasksMax= in `systemctl edit prsnld`."
         case .usage: "See --help."
         case .daemonNotRunning: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal."
         case .daemonBusy: "Try again in a moment."

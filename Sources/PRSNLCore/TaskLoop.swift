@@ -27,32 +27,24 @@ public final class TaskLoop: TaskExecutor {
     }
 
     private let state = Mutex(State())
-    private let wake: Int32
+    private let wakeup = ThreadWakeup()
     private let thread = Mutex<pthread_t?>(nil)
 
     private static let installed = TaskLoop()
 
-    private init() {
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        precondition(wake >= 0, "eventfd: errno \(errno)")
-    }
+    private init() {}
 
-    /// Makes the loop the place where all tasks run, and starts its thread. Call it in `main`, once, before the first task.
-    public static func install() -> TaskLoop {
+    /// Makes the loop the place where all tasks run, and starts its thread, which lives as long as the process. Call it in
+    /// `main`, once, before the first task.
+    ///
+    /// - Throws: `limit_reached`.
+    public static func install() throws(UserFacingError) -> TaskLoop {
         let loop = installed
+        _ = try WorkerThread(name: "tasks") { loop.run() }
         prsnl_set_enqueue_hook { job, _ in
             guard let job else { return }
             TaskLoop.installed.add(unsafeBitCast(job, to: UnownedJob.self))
         }
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { _ in
-                prsnl_set_thread_name("tasks")
-                TaskLoop.installed.run()
-            }, nil)
-        precondition(code == 0, "pthread_create: errno \(code)")
-        pthread_detach(thread)
         return loop
     }
 
@@ -69,8 +61,7 @@ public final class TaskLoop: TaskExecutor {
     /// Only for other threads: the loop itself looks for jobs and timers before it waits. One `await` is several jobs.
     private func signal() {
         if let thread = thread.withLock({ $0 }), pthread_equal(thread, pthread_self()) != 0 { return }
-        var one: UInt64 = 1
-        while write(wake, &one, 8) < 0 && errno == EINTR {}
+        wakeup.signal()
     }
 
     private func run() -> Never {
@@ -87,19 +78,10 @@ public final class TaskLoop: TaskExecutor {
     }
 
     private func waitForWork() {
-        let timeout: Int32? = state.withLock { state in
-            if !state.jobs.isEmpty { return nil }
-            guard let next = state.timers.last else { return -1 }
-            // Rounded up: a timer must not find itself woken early.
-            let milliseconds = (next.deadline - TimeSource.system.uptime()).wholeMilliseconds + 1
-            return Int32(clamping: max(0, milliseconds))
-        }
-        guard let timeout else { return }
-        var ready = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
-        if poll(&ready, 1, timeout) > 0 {
-            var count: UInt64 = 0
-            _ = read(wake, &count, 8)  // EAGAIN: somebody else's wake-up was counted already
-        }
+        let (hasJobs, next) = state.withLock { (!$0.jobs.isEmpty, $0.timers.last?.deadline) }
+        guard !hasJobs else { return }
+        // Rounded up: a timer must not find itself woken early.
+        wakeup.wait(atMost: next.map { .milliseconds(($0 - TimeSource.system.uptime()).wholeMilliseconds + 1) })
     }
 
     // MARK: Timers

@@ -28,8 +28,9 @@ final class Connection {
         let code = sqlite3_open_v2(mode == .immutable ? Self.immutable(path) : path, &opened, flags, nil)
         guard code == SQLITE_OK, let opened else {
             let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let systemError = opened.map { sqlite3_system_errno($0) } ?? 0
             sqlite3_close(opened)
-            throw SQLiteFailure(code: code, message: message, operation: "open")
+            throw SQLiteFailure(code: code, message: message, operation: "open", systemError: systemError)
         }
         handle = opened
         sqlite3_busy_timeout(handle, Self.patience)
@@ -176,6 +177,7 @@ final class Connection {
 
     func failure(_ code: Int32, _ operation: String) -> SQLiteFailure {
         SQLiteFailure(
-            code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)))
+            code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)),
+            systemError: sqlite3_system_errno(handle))
     }
 }

@@ -18,7 +18,8 @@ struct DatabaseHeader {
         let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
         if file < 0 {
             throw UserFacingError(
-                .databaseUnreadable, "\(path) cannot be opened: \(String(cString: strerror(errno))).")
+                .of(errno: errno, otherwise: .databaseUnreadable),
+                "\(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 100)

@@ -45,7 +45,7 @@ public final class DatabaseLock {
                 switch errno {
                 case EROFS, EACCES: .databaseReadOnly
                 case ENOSPC, EDQUOT: .diskFull
-                default: .databaseUnreadable
+                default: .of(errno: errno, otherwise: .databaseUnreadable)
                 }
             throw UserFacingError(code, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
         }

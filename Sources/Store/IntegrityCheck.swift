@@ -3,10 +3,11 @@ public import PRSNLCore
 /// Reads a whole file to see whether it is sound: minutes for a large one, so on a thread of its own, over a connection of
 /// its own, beside the writer.
 public actor IntegrityCheck {
-    private nonisolated let executor = SerialThreadExecutor(name: "check")
+    private nonisolated let executor: SerialThreadExecutor
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    public init() {}
+    /// - Throws: `limit_reached`.
+    public init() throws(UserFacingError) { executor = try SerialThreadExecutor(name: "check") }
 
     deinit {
         executor.stop()

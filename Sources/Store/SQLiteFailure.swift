@@ -7,6 +7,8 @@ struct SQLiteFailure: Error {
     var message: String
     /// What was being done: "open", "commit", or the beginning of a statement; never its arguments.
     var operation: String
+    /// errno of the system call that failed below it, where SQLite says so; else 0.
+    var systemError: Int32 = 0
 
     var primary: Int32 { code & 0xff }
 
@@ -28,7 +30,9 @@ struct SQLiteFailure: Error {
         case SQLITE_BUSY, SQLITE_LOCKED:
             return error(.databaseBusy, "Another program holds a lock on the database \(path).")
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH:
-            return error(.databaseUnreadable, "The database \(path) cannot be opened: \(message).")
+            return error(
+                .of(errno: systemError, otherwise: .databaseUnreadable),
+                "The database \(path) cannot be opened: \(message).")
         case SQLITE_IOERR:
             return error(.diskError, "Reading or writing the database \(path) failed: \(message).")
         default:

@@ -60,7 +60,7 @@ public actor Store {
         let path = RealPath.of(path)
         self.path = path
         self.log = log
-        executor = SerialThreadExecutor(name: "store")
+        executor = try SerialThreadExecutor(name: "store")
         do {
             // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.
             try DatabaseHeader.read(path: path)?.check(path: path)
@@ -354,7 +354,8 @@ struct FileIdentity {
         let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode)
         guard file >= 0 else {
             throw UserFacingError(
-                errno == EROFS || errno == EACCES ? .databaseReadOnly : .databaseUnreadable,
+                errno == EROFS || errno == EACCES
+                    ? .databaseReadOnly : .of(errno: errno, otherwise: .databaseUnreadable),
                 "\(path) cannot be made: \(String(cString: strerror(errno))).")
         }
         setMode(file)

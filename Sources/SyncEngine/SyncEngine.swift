@@ -72,9 +72,11 @@ public final class SyncEngine: Sendable {
                 }
                 if wasHeld { wakeup.signal() }
             })
+        // Weak, because the replayer holds the network: neither would ever end, nor the store and the client with them.
         network.follow { followers in
             followers.setOffline = { client.setOffline($0) }
-            followers.changed = { [shared, wakeup, replayer] old, new, isReturn in
+            followers.changed = { [shared, wakeup, weak replayer] old, new, isReturn in
+                guard let replayer else { return }
                 replayer.countReachable(asOf: old.state)
                 if isReturn {
                     shared.value.withLock { shared in
@@ -87,8 +89,8 @@ public final class SyncEngine: Sendable {
                 }
                 wakeup.signal()
             }
-            followers.clockStepped = { [wakeup, replayer] in
-                replayer.wake(byHand: false)
+            followers.clockStepped = { [wakeup, weak replayer] in
+                replayer?.wake(byHand: false)
                 wakeup.signal()
             }
         }

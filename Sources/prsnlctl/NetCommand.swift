@@ -16,7 +16,7 @@ enum NetCommand {
             guard case .net(let report) = reply else { throw reply.unexpected() }
             return report
         }
-        let network = NetworkSource.kernel()
+        let network = try NetworkSource.kernel()
         defer { network.stop() }
         return NetReport(
             try snapshot(network), how: network.how, transitions: try transitions(context.paths.database),

@@ -14,7 +14,11 @@ enum Prsnld {
         // After `prsnlctl account --accept-new` it was started as /proc/self/exe, which would be its name.
         _ = prsnl_set_thread_name("prsnld")
         MemoryUse.limitArenas()
-        let time = MemoryUse.trimmingBeforeSleep(TaskLoop.install().time)
+        let loop: TaskLoop
+        do throws(UserFacingError) { loop = try TaskLoop.install() } catch {
+            exit(report(error, ProcessEnvironment.current()).rawValue)
+        }
+        let time = MemoryUse.trimmingBeforeSleep(loop.time)
         let arguments = Array(CommandLine.arguments.dropFirst())
         Task.detached {
             exit(await run(arguments, ProcessEnvironment.current(), signals, time).rawValue)

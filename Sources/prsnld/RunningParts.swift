@@ -49,7 +49,7 @@ struct RunningParts: Sendable {
                     }
                 }, log: log)
             let engine = SyncEngine(
-                store: store, client: client, serverURL: server.text, source: .kernel(log: log),
+                store: store, client: client, serverURL: server.text, source: try .kernel(log: log),
                 settings: setup.syncSettings(configuration), time: time, log: log)
             let login = LoginKeeper(
                 found, setup: setup, server: server, storage: storage, client: client, engine: engine, log: log)
@@ -107,6 +107,7 @@ struct RunningParts: Sendable {
         await store.closeFile()
         await finishRenewal()
         client.shutdown()
+        engine.network.source.stop()
         await store.unlock()
     }
 

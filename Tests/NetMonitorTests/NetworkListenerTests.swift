@@ -11,7 +11,7 @@ import Testing
 @Suite(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"), .timeLimit(.minutes(2)))
 struct NetworkListenerTests {
     private func listener(in network: NetworkNamespace, receiveBuffer: Int32? = nil) throws -> NetworkListener {
-        try network.perform { NetworkListener(receiveBuffer: receiveBuffer) }
+        try network.perform { try NetworkListener(receiveBuffer: receiveBuffer) }
     }
 
     /// Reads events until one gives that reason.
@@ -172,7 +172,7 @@ struct NetworkListenerTests {
         kernel.listen = { () throws(NetlinkSocket.Failure) in throw .notPermitted(code) }
         kernel.pollEvery = .seconds(3_600)
         kernel.pollEveryWhileUrgent = .milliseconds(1)
-        let listener = NetworkListener(kernel: kernel)
+        let listener = try NetworkListener(kernel: kernel)
         #expect(listener.how == .polling(errno: code))
         var events = listener.events.makeAsyncIterator()
         let first = await events.next()
@@ -185,8 +185,8 @@ struct NetworkListenerTests {
         while await events.next() != nil {}
     }
 
-    @Test func aSandboxThatLetsListenAndNotAskIsPolledToo() {
-        let listener = NetworkListener(
+    @Test func aSandboxThatLetsListenAndNotAskIsPolledToo() throws {
+        let listener = try NetworkListener(
             kernel: kernel { () throws(NetlinkSocket.Failure) in throw .refused(EACCES) })
         #expect(listener.how == .polling(errno: EACCES))
         listener.stop()
@@ -197,7 +197,7 @@ struct NetworkListenerTests {
         let failures = Mutex(3)
         let network = try NetworkNamespace()
         let listener = try network.perform {
-            NetworkListener(
+            try NetworkListener(
                 kernel: self.kernel { () throws(NetlinkSocket.Failure) in
                     let isFailing = failures.withLock { left in
                         left -= 1
@@ -217,6 +217,28 @@ struct NetworkListenerTests {
         listener.stop()
     }
 
+    @Test func stoppedOrLetGoOfItLeavesNoThreadAndNoDescriptor() async throws {
+        try await expectNothingLeft(threads: "prsnl-net") {
+            let listener = try NetworkListener()
+            listener.stop()
+            listener.stop()
+            _ = try NetworkListener()
+        }
+    }
+
+    /// Whoever answers a sign of life may hold the last reference.
+    @Test func aListenerThatEndsOnItsOwnThreadDoesNotWaitForItself() async throws {
+        try await expectNothingLeft(threads: "prsnl-net") {
+            let listener = try NetworkListener()
+            await withCheckedContinuation { continuation in
+                listener.roundTrip {
+                    listener.stop()
+                    continuation.resume()
+                }
+            }
+        }
+    }
+
     // MARK: The clock
 
     /// As the kernel tells of it; the machine's own clock is left alone.
@@ -232,7 +254,7 @@ struct NetworkListenerTests {
         kernel.clocks = { readings.withLock { $0 } }
         kernel.clockAlarm = { dup(alarm) }
         let network = try NetworkNamespace()
-        let listener = try network.perform { [kernel] in NetworkListener(kernel: kernel) }
+        let listener = try network.perform { [kernel] in try NetworkListener(kernel: kernel) }
         var events = listener.events.makeAsyncIterator()
         _ = await events.next()
         for _ in 0..<3 {

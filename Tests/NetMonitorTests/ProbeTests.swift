@@ -9,6 +9,10 @@ import Testing
 @Suite struct ProbeTests {
     private static let longTime: Duration = .seconds(3_600)
 
+    private static func neverCancelled() throws -> ProbeThread.Cancellation {
+        try #require(ProbeThread.Cancellation())
+    }
+
     /// A listening socket on 127.0.0.1 and its port.
     private final class Listening: Sendable {
         let descriptor: Int32
@@ -104,7 +108,7 @@ import Testing
     func anEchoIsAnsweredWhereTheGroupMayAsk(_ address: String) throws {
         let network = try NetworkNamespace()
         try network.set("net/ipv4/ping_group_range", "0 0")
-        let outcome = try network.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+        let outcome = try network.perform { try EchoProbe.run(address, within: Self.longTime, Self.neverCancelled()) }
         #expect(Self.isAnswered(outcome), "\(String(describing: outcome))")
     }
 
@@ -114,7 +118,7 @@ import Testing
     func anEchoIsNotPermittedWhereNoGroupMayAsk(_ address: String) throws {
         let network = try NetworkNamespace()
         try network.set("net/ipv4/ping_group_range", "1 0")
-        let outcome = try network.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+        let outcome = try network.perform { try EchoProbe.run(address, within: Self.longTime, Self.neverCancelled()) }
         #expect(outcome == .notPermitted(errno: EACCES))
     }
 
@@ -138,12 +142,12 @@ import Testing
     func anotherMachineAnswersAndOneThatKeepsSilentDoesNot() async throws {
         let (here, there) = try await pair()
         for address in ["192.0.2.1", "2001:db8:5::1"] {
-            let outcome = try here.perform { EchoProbe.run(address, within: Self.longTime, ProbeThread.Cancellation()) }
+            let outcome = try here.perform { try EchoProbe.run(address, within: Self.longTime, Self.neverCancelled()) }
             #expect(Self.isAnswered(outcome), "\(String(describing: outcome))")
         }
         try there.set("net/ipv4/icmp_echo_ignore_all", "1")
         let outcome = try here.perform {
-            EchoProbe.run("192.0.2.1", within: .milliseconds(50), ProbeThread.Cancellation())
+            try EchoProbe.run("192.0.2.1", within: .milliseconds(50), Self.neverCancelled())
         }
         #expect(outcome == .noAnswer(because: "no answer in time"))
     }
@@ -153,7 +157,7 @@ import Testing
         let (here, there) = try await pair()
         try there.set("net/ipv4/icmp_echo_ignore_all", "1")
         async let outcome = Task.detached {
-            try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, ProbeThread.Cancellation()) }
+            try here.perform { try EchoProbe.run("192.0.2.1", within: Self.longTime, Self.neverCancelled()) }
         }.value
         // The first request has been ignored by now, or else is answered, which is no failure either.
         try await eventually("an echo request that is ignored") {
@@ -172,10 +176,10 @@ import Testing
     func withoutARouteThereIsNoAnswerAndNoWait() throws {
         let network = try NetworkNamespace()
         try network.set("net/ipv4/ping_group_range", "0 0")
-        let echo = try network.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, ProbeThread.Cancellation()) }
+        let echo = try network.perform { try EchoProbe.run("192.0.2.1", within: Self.longTime, Self.neverCancelled()) }
         #expect(echo == .noAnswer(because: "Network is unreachable"))
         let tcp = try network.perform {
-            TCPProbe.run("192.0.2.1", port: 443, within: Self.longTime, ProbeThread.Cancellation())
+            try TCPProbe.run("192.0.2.1", port: 443, within: Self.longTime, Self.neverCancelled())
         }
         #expect(tcp == .noAnswer(because: "Network is unreachable"))
     }
@@ -184,12 +188,20 @@ import Testing
     func anEchoThatIsCancelledEndsAtOnce() async throws {
         let (here, there) = try await pair()
         try there.set("net/ipv4/icmp_echo_ignore_all", "1")
-        let cancellation = ProbeThread.Cancellation()
+        let cancellation = try #require(ProbeThread.Cancellation())
         async let outcome = Task.detached {
             try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, cancellation) }
         }.value
         cancellation.cancel()
         #expect(try await outcome == nil)
+    }
+
+    @Test func aProbeLeavesNoThreadAndNoDescriptor() async throws {
+        let listening = try Listening(backlog: 64)
+        try await expectNothingLeft(threads: "prsnl-probe") {
+            _ = try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
+            _ = try await EchoProbe.ping("127.0.0.1", within: .milliseconds(1))
+        }
     }
 
     @Test func onlyTheAnswerToARequestOfOursCounts() {

@@ -1,5 +1,6 @@
 import Glibc
 import PRSNLCore
+import TestSupport
 import Testing
 
 /// An actor whose jobs run on the executor.
@@ -25,8 +26,8 @@ private actor Worker {
 }
 
 struct SerialThreadExecutorTests {
-    @Test func jobsRunOneAfterAnotherOnOneThread() async {
-        let executor = SerialThreadExecutor(name: "test")
+    @Test func jobsRunOneAfterAnotherOnOneThread() async throws {
+        let executor = try SerialThreadExecutor(name: "test")
         let worker = Worker(executor)
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<1_000 { group.addTask { await worker.work() } }
@@ -39,11 +40,37 @@ struct SerialThreadExecutorTests {
     }
 
     /// A job that enqueues the next one: the wake-up is not lost between two batches.
-    @Test func aChainOfJobsIsNotStranded() async {
-        let executor = SerialThreadExecutor(name: "test")
+    @Test func aChainOfJobsIsNotStranded() async throws {
+        let executor = try SerialThreadExecutor(name: "test")
         let worker = Worker(executor)
         for _ in 0..<5_000 { _ = await worker.work() }
         #expect(await worker.figures().count == 5_000)
         executor.stop()
+    }
+
+    @Test func stopLeavesNoThreadAndNoDescriptor() async throws {
+        try await expectNothingLeft(threads: "ends") {
+            let executor = try SerialThreadExecutor(name: "ends")
+            let worker = Worker(executor)
+            #expect(await worker.work())
+            executor.stop()
+        }
+    }
+
+    /// An actor whose last reference goes in a job of its own ends its thread there.
+    @Test func stoppingInAJobDoesNotWaitForItself() async throws {
+        try await expectNothingLeft(threads: "ends") {
+            let owner = try Owner()
+            await owner.stop()
+        }
+    }
+
+    private actor Owner {
+        private let executor: SerialThreadExecutor
+        nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+        init() throws { executor = try SerialThreadExecutor(name: "ends") }
+
+        func stop() { executor.stop() }
     }
 }

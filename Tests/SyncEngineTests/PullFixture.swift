@@ -19,6 +19,8 @@ final class PullFixture: Sendable {
         _ dialect: Dialect = .cursor, items: [DevItem] = [],
         configure: (inout DevServer.Configuration) -> Void = { _ in }
     ) throws {
+        // Each engine and store of the tests before this one has ended.
+        try expectFewDescriptors()
         // Past the generated items' times.
         let time = VirtualTime(start: DevItem.generationStart.advanced(by: .seconds(400 * 86_400)))
         self.time = time

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 import Synchronization
 
 /// Stands between a client and a server on loopback, and can cut a large request off in its middle.
@@ -10,6 +11,7 @@ public final class CuttingRelay: Sendable {
     private let listener: Int32
     private let target: UInt16
     private let plan = Mutex<Plan?>(nil)
+    private let accepting = Mutex<WorkerThread?>(nil)
 
     private struct Plan {
         var size: Int
@@ -33,7 +35,7 @@ public final class CuttingRelay: Sendable {
         guard isBound, listen(listener, 16) == 0 else { throw WaitedInVain("a relay: errno \(errno)") }
         self.listener = listener
         port = UInt16(bigEndian: address.sin_port)
-        Self.thread { [weak self] in
+        let thread = try WorkerThread(name: "relay") { [weak self] in
             while true {
                 let client = accept(listener, nil, nil)
                 guard client >= 0 else {
@@ -44,14 +46,21 @@ public final class CuttingRelay: Sendable {
                     close(client)
                     return
                 }
-                Self.thread { self.relay(client) }
+                do {
+                    _ = try WorkerThread(name: "relay") { self.relay(client) }
+                } catch {
+                    print("the relay has lost a connection: \(error)")
+                    close(client)
+                }
             }
         }
+        accepting.withLock { $0 = thread }
     }
 
     /// Ends the accepting thread; a connection keeps the relay for as long as it lasts.
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
+        accepting.withLock { $0 }?.join()
         close(listener)
     }
 
@@ -127,21 +136,5 @@ public final class CuttingRelay: Sendable {
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         return address
-    }
-
-    private static func thread(_ body: @escaping @Sendable () -> Void) {
-        final class Box {
-            let body: @Sendable () -> Void; init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-        }
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(Box(body))
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
-                return nil
-            }, box.toOpaque())
-        precondition(code == 0, "pthread_create: \(code)")
-        pthread_detach(thread)
     }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 import Synchronization
 
 /// A network of a test's own, on a thread of its own: what is made on it (sockets, threads, child processes) lives in that
@@ -22,8 +23,8 @@ public final class NetworkNamespace: @unchecked Sendable {
     }()
 
     private typealias Job = @Sendable () -> Void
-    private let jobs = Mutex<[Job]>([])
-    private let wake: Int32
+    private let shared: Shared
+    private let thread: WorkerThread
 
     public convenience init() throws {
         try self.init {
@@ -43,60 +44,56 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     private init(enter: @escaping @Sendable () throws -> Void) throws {
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_SEMAPHORE))
-        var thread = pthread_t()
-        let start = Unmanaged.passRetained(Start(wake: wake, jobs: { [weak self] in self?.take() }))
-        pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, start.toOpaque())
-        pthread_detach(thread)
+        let shared = Shared()
+        self.shared = shared
+        thread = try WorkerThread(name: "network") { shared.work() }
         try perform(enter)
     }
 
+    /// The network is gone when this returns, unless something else still lives in it.
     deinit {
-        // The thread ends when there is nothing to take from.
-        var one: UInt64 = 1
-        _ = write(wake, &one, 8)
+        shared.end()
+        thread.join()
     }
 
-    private final class Start {
-        let wake: Int32
-        let jobs: () -> Job?
-        init(wake: Int32, jobs: @escaping () -> Job?) {
-            self.wake = wake
-            self.jobs = jobs
+    private final class Shared: Sendable {
+        private let jobs = Mutex<(waiting: [Job], isEnding: Bool)>(([], false))
+        private let wakeup = ThreadWakeup()
+
+        func add(_ job: @escaping Job) {
+            jobs.withLock { $0.waiting.append(job) }
+            wakeup.signal()
         }
 
-        func run() {
-            var count: UInt64 = 0
-            while read(wake, &count, 8) == 8, let job = jobs() { job() }
-            close(wake)
+        func end() {
+            jobs.withLock { $0.isEnding = true }
+            wakeup.signal()
+        }
+
+        func work() {
+            while true {
+                let (waiting, isEnding) = jobs.withLock { jobs in
+                    defer { jobs.waiting = [] }
+                    return jobs
+                }
+                for job in waiting { job() }
+                guard waiting.isEmpty else { continue }
+                if isEnding { return }
+                wakeup.wait()
+            }
         }
     }
-
-    private func take() -> Job? { jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
 
     /// Runs `body` on the network's thread and waits for it. A `ChildProcess` that is made here lives in the network.
     public func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
         let result = Mutex<Swift.Result<Result, any Error>?>(nil)
-        let done = eventfd(0, Int32(EFD_CLOEXEC))
-        defer { close(done) }
-        jobs.withLock { jobs in
-            jobs.append {
-                let outcome = Swift.Result { try body() }
-                result.withLock { $0 = outcome }
-                var one: UInt64 = 1
-                _ = write(done, &one, 8)
-            }
+        let done = ThreadWakeup()
+        shared.add {
+            let outcome = Swift.Result { try body() }
+            result.withLock { $0 = outcome }
+            done.signal()
         }
-        var one: UInt64 = 1
-        _ = write(wake, &one, 8)
-        var count: UInt64 = 0
-        _ = read(done, &count, 8)
+        done.wait()
         guard let outcome = result.withLock({ $0 }) else { throw Failure(description: "nothing was done") }
         return try outcome.get()
     }

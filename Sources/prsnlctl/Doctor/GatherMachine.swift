@@ -36,10 +36,14 @@ enum GatherMachine {
             facts.netlinkReason = network.listeningReason
             return
         }
-        let source = NetworkSource.kernel()
-        defer { source.stop() }
-        facts.isNetlinkPermitted = source.how == .none ? nil : source.how == .netlink
-        facts.netlinkReason = source.how.reason
+        do throws(UserFacingError) {
+            let source = try NetworkSource.kernel()
+            defer { source.stop() }
+            facts.isNetlinkPermitted = source.how == .none ? nil : source.how == .netlink
+            facts.netlinkReason = source.how.reason
+        } catch {
+            facts.netlinkReason = error.message
+        }
     }
 
     /// icmp(7): the kernel lets the groups of a range send echoes, by default none.

@@ -6,9 +6,9 @@ import PRSNLCore
 /// bytes: the smaller, the more is lost in a flood.
 @main
 enum WatchNetwork {
-    static func main() async {
+    static func main() async throws {
         let buffer = CommandLine.arguments.dropFirst().first.flatMap { Int32($0) }
-        let listener = NetworkListener(receiveBuffer: buffer)
+        let listener = try NetworkListener(receiveBuffer: buffer)
         for await event in listener.events {
             let snapshot = event.snapshot
             let line = Array(

@@ -1,0 +1,43 @@
+import PRSNLCore
+import Store
+import TestSupport
+import Testing
+
+/// What a store starts ends with it.
+struct LifetimeTests {
+    @Test func aClosedStoreLeavesNoThreadAndNoDescriptor() async throws {
+        let directory = TemporaryDirectory("lifetime")
+        try await expectNothingLeft(threads: "store") {
+            let store = try Store(path: directory.file("prsnl.sqlite"))
+            try await store.noteSuccess()
+            await store.close()
+        }
+    }
+
+    @Test func aStoreThatNobodyClosesLeavesNothingEither() async throws {
+        let directory = TemporaryDirectory("lifetime")
+        try await expectNothingLeft(threads: "store") {
+            _ = try Store(path: directory.file("prsnl.sqlite"))
+        }
+    }
+
+    @Test func aStoreThatCannotBeOpenedLeavesNothing() async throws {
+        let directory = TemporaryDirectory("lifetime")
+        let path = directory.file("prsnl.sqlite")
+        try TestFile.write(Array("not a database, and long enough to have a header".utf8), to: path)
+        try await expectNothingLeft(threads: "store") {
+            let code = try errorCode { _ = try Store(path: path) }
+            #expect(code == .notADatabase)
+        }
+    }
+
+    @Test func anIntegrityCheckLeavesNothing() async throws {
+        let directory = TemporaryDirectory("lifetime")
+        let path = directory.file("prsnl.sqlite")
+        try await Store(path: path).close()
+        try await expectNothingLeft(threads: "check", "store") {
+            let damage = try await IntegrityCheck().damage(path: path)
+            #expect(damage.isEmpty)
+        }
+    }
+}
