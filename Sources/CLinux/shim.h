@@ -63,6 +63,9 @@ static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { retur
 // glibc declares it only for _DEFAULT_SOURCE, which Swift's Glibc module does not define.
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 static inline int prsnl_spawn_chdir(posix_spawn_file_actions_t *actions, const char *path) { return posix_spawn_file_actions_addchdir_np(actions, path); }
+// Likewise: what this process has inherited, or opened without O_CLOEXEC, is not handed on to the child.
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+static inline int prsnl_spawn_close_from(posix_spawn_file_actions_t *actions, int from) { return posix_spawn_file_actions_addclosefrom_np(actions, from); }
 // POSIX_SPAWN_SETSID, which is defined for _GNU_SOURCE only: posix_spawn(3).
 static inline short prsnl_spawn_setsid(void) { return 0x80; }
 // Declared for _GNU_SOURCE only: unshare(2), for tests that mount files of their own over the system's.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 import Synchronization
 
 /// The way back to one client, given to whoever answers its request. It may be used from anywhere, also after the client
@@ -29,12 +30,17 @@ final class ControlMailbox: Sendable {
     /// An eventfd(2): readable while there are messages.
     let wake: Int32
 
-    init?() {
+    /// - Throws: `limit_reached`.
+    init() throws(UserFacingError) {
         wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        if wake < 0 { return nil }
+        guard wake >= 0 else {
+            throw UserFacingError(
+                .limitReached, "The control socket cannot be made: eventfd: \(String(cString: strerror(errno))).")
+        }
     }
 
-    deinit { close(wake) }
+    // A class that throws in its initializer is deinitialized, where all of it was set.
+    deinit { if wake >= 0 { close(wake) } }
 
     func post(_ message: Message) {
         let isFirst = messages.withLock { messages in

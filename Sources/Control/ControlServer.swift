@@ -39,15 +39,12 @@ public final class ControlServer: Sendable {
     /// Makes the socket (mode 0660) and starts to answer root, this process's user and the members of the socket's group.
     ///
     /// - Parameter groupRight: whether these may change things, or only look.
-    /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`.
+    /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`, `limit_reached`.
     public init(
         path: String, limits: Limits = Limits(), groupRight: GroupRight = GroupRight(),
         log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
     ) throws(UserFacingError) {
-        guard let mailbox = ControlMailbox() else {
-            throw UserFacingError(
-                .of(errno: errno, otherwise: .controlSocketFailed), "eventfd: \(String(cString: strerror(errno))).")
-        }
+        let mailbox = try ControlMailbox()
         let socket = try ListeningSocket(path: path, backlog: Int32(limits.clients))
         self.path = path
         self.mailbox = mailbox

@@ -104,7 +104,7 @@ final class NetworkBoard: Sendable {
         }
     }
 
-    deinit { close(wake) }
+    deinit { if wake >= 0 { close(wake) } }
 
     var snapshot: NetworkSnapshot { current.withLock { $0 } }
     var wishes: Wishes { wishList.withLock { $0 } }

@@ -14,7 +14,7 @@ enum ProbeThread {
             if descriptor < 0 { return nil }
         }
 
-        deinit { close(descriptor) }
+        deinit { if descriptor >= 0 { close(descriptor) } }
 
         func cancel() {
             var one: UInt64 = 1

@@ -1,3 +1,5 @@
+import CLinux
+import Glibc
 import PRSNLCore
 import Synchronization
 
@@ -5,6 +7,7 @@ import Synchronization
 func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
+    try checkDescriptors()
     let outcome = Outcome<Value>()
     Task.detached {
         do throws(UserFacingError) {
@@ -14,6 +17,20 @@ func blocking<Value: Sendable>(
         }
     }
     return try outcome.wait().get()
+}
+
+/// Tasks run on libdispatch here, which ends the process with a trap where it finds no descriptor for itself.
+private func checkDescriptors() throws(UserFacingError) {
+    var taken: [Int32] = []
+    defer { for descriptor in taken { close(descriptor) } }
+    for _ in 0..<12 {
+        let descriptor = prsnl_open("/dev/null", O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            guard errno == EMFILE || errno == ENFILE else { return }
+            throw UserFacingError(.limitReached, "prsnlctl may not open as many files as it needs.")
+        }
+        taken.append(descriptor)
+    }
 }
 
 /// A value that another thread waits for.

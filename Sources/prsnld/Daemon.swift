@@ -31,6 +31,7 @@ struct Daemon {
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
+        warnOfFewDescriptors(log)
         let parts = try await RunningParts.start(loaded, setup, log: log)
         var daemon = Daemon(
             setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
@@ -72,6 +73,19 @@ struct Daemon {
             await parts.stop()
             throw UserFacingError(.storeBug, "The daemon could not start again: \(NewCopy.startAgain()).")
         }
+    }
+
+    /// With too few it starts and fails in parts: connections, clients of the control socket, netlink.
+    private static func warnOfFewDescriptors(_ log: LogHandler) {
+        let enough: rlim_t = 64
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < enough else {
+            return
+        }
+        log(
+            .warning, .daemon,
+            "only \(limit.rlim_cur) files may be open at a time, and up to \(enough) may be needed. "
+                + ErrorCode.limitReached.recoverySuggestion)
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {

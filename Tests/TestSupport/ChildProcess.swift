@@ -165,6 +165,7 @@ extension ChildProcess {
         for (target, descriptor) in descriptors.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(target))
         }
+        prsnl_spawn_close_from(&actions, 3)
         if let directory { prsnl_spawn_chdir(&actions, directory) }
 
         let environmentLines = environment.map { $0.map { "\($0.key)=\($0.value)" } } ?? currentEnvironment()
