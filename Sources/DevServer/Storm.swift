@@ -29,8 +29,8 @@ struct Storm: Sendable {
 
     private mutating func write(isCapture: Bool) -> Fault {
         switch random.below(100) {
-        case ..<24: .closeAfterApplying
-        case ..<36: isCapture ? .storm(.slowInsert(time(upTo: slowest))) : .closeAfterApplying
+        case ..<32: .closeAfterApplying
+        case ..<40: isCapture ? .storm(.slowInsert(time(upTo: slowest))) : .closeAfterApplying
         case ..<48: .storm(.lateAnswer(time(upTo: .milliseconds(400))))
         case ..<56: isCapture && hasTagsApart ? .storm(.halfInsert(tags: random.below(2))) : Self.unhandled(after: true)
         case ..<64: Self.unhandled(after: true)

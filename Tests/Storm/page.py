@@ -9,10 +9,22 @@ PAGE = os.path.join(tour.ROOT, "docs", "reliability.md")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
+def added(total, figures):
+    """The figures of several storms as those of one."""
+    if total is None:
+        return dict(figures, seeds=[figures["seed"]])
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            total[name] = {each: total[name].get(each, 0) + value.get(each, 0) for each in total[name] | value}
+        elif name not in ("seed", "dialect"):
+            total[name] += value
+    total["seeds"].append(figures["seed"])
+    return total
+
+
 def rows(figures):
-    writes, kills = figures["writes"], figures["kills"]
-    parked = ", ".join(f"{count} {reason}" for reason, count in sorted(figures["parked"].items()))
-    yield "seed", figures["seed"]
+    writes, kills, seeds = figures["writes"], figures["kills"], figures["seeds"]
+    yield "seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     yield "minutes", round(figures["seconds"] / 60, 1)
     yield "`kill -9` of the daemon", kills["daemon"]
     yield "`kill -9` of prsnlctl", kills["prsnlctl"]
@@ -23,7 +35,7 @@ def rows(figures):
     yield "writes without an answer from prsnlctl", writes["lost"]
     yield "writes refused", writes["refused"]
     yield "delivered", figures["delivered"]
-    yield "parked", parked or "none"
+    yield "parked", sum(figures["parked"].values())
     yield "checkpoints", figures["checkpoints"]
     yield "claims checked", figures["claims"]
     yield "items compared", figures["rows_compared"]
@@ -35,17 +47,34 @@ def text(value):
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def table(runs):
-    columns = [dict(rows(figures)) for figures in runs]
-    lines = ["| | " + " | ".join(f"dialect {figures['dialect']}" for figures in runs) + " |",
-             "| --- |" + " ---: |" * len(runs)]
-    for name in columns[0]:
-        values = [str(column[name]) if name == "seed" else text(column[name]) for column in columns]
-        lines.append(f"| {name} | " + " | ".join(values) + " |")
+def summary(runs):
     kills = sum(sum(figures["kills"].values()) for figures in runs)
     lost = sum(figures["lost_answers"] for figures in runs)
-    day = datetime.date.today().isoformat()
-    return [f"Run on {day}: {kills:,} kills and {lost:,} lost answers in all.", "", *lines]
+    parked = {}
+    for figures in runs:
+        for reason, count in figures["parked"].items():
+            parked[reason] = parked.get(reason, 0) + count
+    reasons = "; ".join(f"{count:,} {reason}" for reason, count in sorted(parked.items())) or "none"
+    return f"{kills:,} kills and {lost:,} lost answers in all. Parked: {reasons}."
+
+
+def lines(runs):
+    """For a terminal."""
+    columns = [dict(rows(figures)) for figures in runs]
+    yield f"{'':42}" + "".join(f"{figures['dialect']:>16}" for figures in runs)
+    for name in columns[0]:
+        yield f"{name.strip('*').replace('`', ''):42}" + "".join(f"{text(column[name]):>16}" for column in columns)
+    yield summary(runs)
+
+
+def table(runs):
+    columns = [dict(rows(figures)) for figures in runs]
+    yield f"Run on {datetime.date.today().isoformat()}: {summary(runs)}"
+    yield ""
+    yield "| | " + " | ".join(f"dialect {figures['dialect']}" for figures in runs) + " |"
+    yield "| --- |" + " ---: |" * len(runs)
+    for name in columns[0]:
+        yield f"| {name} | " + " | ".join(text(column[name]) for column in columns) + " |"
 
 
 def save(runs):

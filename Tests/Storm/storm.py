@@ -2,10 +2,12 @@
 while people write. At each checkpoint a judge that knows what was accepted counts what is wrong. All of it must be 0."""
 
 import argparse
+import contextlib
 import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -62,23 +64,25 @@ class Gate:
 
 
 class Storm:
-    def __init__(self, options):
-        self.options = options
-        self.random = random.Random(f"{options.seed} {options.dialect} kills")
-        self.folder = os.path.join(options.folder, f"{options.dialect}-{options.seed}")
+    def __init__(self, options, dialect, seed, seconds):
+        self.options, self.dialect, self.seed, self.seconds = options, dialect, seed, seconds
+        self.random = self.dice("kills")
+        self.folder = os.path.join(options.folder, f"{dialect}-{seed}")
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.world = World(self.folder, options.dialect, options.seed, options.rate)
+        self.world = World(self.folder, dialect, seed, options.rate)
         self.ledger, self.gate = Ledger(), Gate()
         self.history = History(self.world.journal)
         self.judge = Judge(self.world, self.history, self.ledger)
         self.checkpoints = 0
         self.server_gate = threading.Event()
         self.threads = [
-            Writer(self.world, self.ledger, random.Random(f"{options.seed} {options.dialect} {name}"), name, self.gate)
-            for name in ("a", "b", "c")[:options.writers]
+            Writer(self.world, self.ledger, self.dice(name), name, self.gate) for name in "abcdef"[:options.writers]
         ]
-        self.threads.append(OtherClient(
-            self.world, self.ledger, random.Random(f"{options.seed} {options.dialect} other"), self.gate))
+        self.threads.append(OtherClient(self.world, self.ledger, self.dice("other"), self.gate))
+
+    def dice(self, purpose):
+        """Random numbers for one purpose: what one part draws does not change what another does."""
+        return random.Random(f"{self.seed} {self.dialect} {purpose}")
 
     def run(self):
         began = time.monotonic()
@@ -88,10 +92,11 @@ class Storm:
             thread.start()
         try:
             while True:
-                left = self.options.seconds - (time.monotonic() - began)
+                left = self.seconds - (time.monotonic() - began)
                 if left <= 0:
                     break
-                self.blow(min(self.options.round, left))
+                # A short storm has a checkpoint too.
+                self.blow(min(self.options.round, max(left * 0.6, 5)))
                 self.rain()
                 self.calm()
                 self.say(began)
@@ -133,7 +138,7 @@ class Storm:
         self.gate.close()
 
     def kill_servers(self, end):
-        dice = random.Random(f"{self.options.seed} {self.options.dialect} servers {self.checkpoints}")
+        dice = self.dice(f"servers {self.checkpoints}")
         while True:
             time.sleep(dice.uniform(1, 6))
             if time.monotonic() > end:
@@ -145,13 +150,15 @@ class Storm:
                 return
 
     def rain(self):
-        """The faults alone: what waits is sent, and a part of the answers lost."""
-        end = time.monotonic() + self.options.round / 3
-        while time.monotonic() < end and self.waiting():
+        """Faults and few kills: most of what waits is sent, and a part of the answers lost. A daemon that was killed
+        forgets that many writes in a row have failed."""
+        end = time.monotonic() + self.options.round / 2
+        while time.monotonic() < end and len(self.waiting()) > 5:
             self.world.control("retry-queue")
             self.judge.claims()
-            time.sleep(1)
-            self.world.daemon_is_there()
+            time.sleep(self.random.uniform(0.5, 1.5))
+            self.world.kill_daemon()
+            self.world.start_daemon()
 
     # MARK: Calm
 
@@ -182,16 +189,13 @@ class Storm:
             "SELECT id FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
             "SELECT 1 FROM outbox AS other WHERE other.item_id = own.item_id AND other.state = 'parked' "
             "AND other.id < own.id)")
-        if rows is None:
-            return True
-        self.history.read()
-        return [row[0] for row in rows]
+        return [row[0] for row in rows] if rows is not None else [None]
 
     # MARK: What is said
 
     def say(self, began):
         judge, kills = self.judge, self.world.kills
-        print(f"{time.monotonic() - began:6.0f} s  {self.options.dialect}  kills {kills['daemon']}+{kills['server']}"
+        print(f"{time.monotonic() - began:6.0f} s  {self.dialect}  kills {kills['daemon']}+{kills['server']}"
               f"+{kills['prsnlctl']}  writes {len(self.ledger.writes)}  delivered {judge.delivered}  lost answers "
               f"{judge.lost_answers}  parked {sum(judge.parked.values())}  claims {judge.claims_checked}  findings "
               f"{len(judge.findings)}", flush=True)
@@ -201,7 +205,7 @@ class Storm:
         outcomes = {name: sum(write.outcome == name for write in self.ledger.writes)
                     for name in ("accepted", "refused", "lost")}
         figures = {
-            "dialect": self.options.dialect, "seed": self.options.seed, "seconds": round(seconds),
+            "dialect": self.dialect, "seed": self.seed, "seconds": round(seconds),
             "kills": dict(kills), "lost_answers": judge.lost_answers, "writes": outcomes,
             "entries": judge.entries_seen, "delivered": judge.delivered, "parked": dict(judge.parked),
             "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
@@ -216,51 +220,96 @@ class Storm:
             file.writelines(json.dumps(write.record()) + "\n" for write in self.ledger.writes)
         return figures
 
+    def tell(self):
+        """Says what was found; the files of a storm without a finding go."""
+        found = self.judge.findings
+        for kind in KINDS:
+            for text in [text for key, text in found.items() if key[0] == kind][:5]:
+                print(f"{self.dialect}  {kind}: {text}", flush=True)
+        if not found:
+            shutil.rmtree(self.folder)
+            return
+        print(f"{self.dialect}  {len(found)} findings; the plan again: make storm DIALECT={self.dialect} SEED={self.seed} "
+              f"STORM_SECONDS={self.seconds:g}; the files: {os.path.relpath(self.folder, tour.ROOT)}", flush=True)
+
     def end(self):
         self.world.end()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600, help="for each dialect")
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--dialect", default="CPE", help="some of C, P, E")
-    parser.add_argument("--rate", type=float, default=0.6, help="faults, of all writes")
-    parser.add_argument("--round", type=float, default=40, help="seconds between two checkpoints")
-    parser.add_argument("--patience", type=float, default=120, help="seconds until accepted writes must have arrived")
-    parser.add_argument("--writers", type=int, default=3)
-    parser.add_argument("--stop", action="store_true", help="end at the first checkpoint with a finding")
-    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
-    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "storm"))
-    options = parser.parse_args()
-    if options.seed is None:
-        options.seed = random.SystemRandom().randrange(1_000_000)
-    found = 0
-    runs = []
-    for dialect in options.dialect:
-        options.dialect = dialect
-        print(f"storm of {options.seconds:g} s, dialect {dialect}, seed {options.seed}", flush=True)
-        storm = Storm(options)
+def weather(options, dialect):
+    """Storms of one dialect, one after another, each with a server and a copy of its own: a server to which hundreds write
+    each minute makes every look at its newest quarter hour long."""
+    total, left, seed = None, options.seconds, options.seed
+    while left > 0:
+        seconds = min(left, options.world)
+        storm = Storm(options, dialect, seed, seconds)
         try:
             figures = storm.run()
         finally:
             storm.end()
-        runs.append(figures)
-        for name, value in page.rows(figures):
-            print(f"  {name.strip('*').replace('`', ''):45} {page.text(value)}")
-        findings = storm.judge.findings
-        for kind in KINDS:
-            for text in [text for key, text in findings.items() if key[0] == kind][:5]:
-                print(f"  {kind}: {text}")
-        if findings:
-            found += len(findings)
-            print(f"  again: make storm DIALECT={dialect} SEED={options.seed} STORM_SECONDS={options.seconds:g}; the files "
-                  f"are in {os.path.relpath(storm.folder, tour.ROOT)}")
-        else:
-            shutil.rmtree(storm.folder)
+        total = page.added(total, figures)
+        storm.tell()
+        left -= figures["seconds"]
+        seed += 1
+        if options.stop and sum(figures["findings"].values()):
+            break
+    with open(figures_file(options, dialect), "w") as file:
+        json.dump(total, file, indent=1)
+    return sum(total["findings"].values())
+
+
+def figures_file(options, dialect):
+    return os.path.join(options.folder, f"{dialect}.json")
+
+
+def together(options):
+    """All dialects at once: most of the time each waits."""
+    children = []
+    for dialect in options.dialect:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(figures_file(options, dialect))
+        children.append(subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--seed", str(options.seed), "--dialect", dialect,
+             "--part"]))
+    try:
+        codes = [child.wait() for child in children]
+    finally:
+        for child in children:
+            if child.poll() is None:
+                child.terminate()
+                child.wait()
+    runs = []
+    for dialect in options.dialect:
+        with open(figures_file(options, dialect)) as file:
+            runs.append(json.load(file))
+    print("\n" + "\n".join(page.lines(runs)))
     if options.save:
         page.save(runs)
-    return 1 if found else 0
+    return max(codes)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600, help="for each dialect; they storm at the same time")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--dialect", default="CPE", help="some of C, P, E")
+    parser.add_argument("--rate", type=float, default=0.6, help="faults, of all writes")
+    parser.add_argument("--round", type=float, default=45, help="seconds between two checkpoints")
+    parser.add_argument("--world", type=float, default=300, help="seconds until another server and copy begin")
+    parser.add_argument("--patience", type=float, default=120, help="seconds until accepted writes must have arrived")
+    parser.add_argument("--writers", type=int, default=3)
+    parser.add_argument("--stop", action="store_true", help="end at the first checkpoint with a finding")
+    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
+    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "storm"))
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1_000_000)
+    os.makedirs(options.folder, exist_ok=True)
+    if options.part:
+        return 1 if weather(options, options.dialect) else 0
+    print(f"storm of {options.seconds:g} s, seed {options.seed}, dialects {', '.join(options.dialect)}", flush=True)
+    return together(options)
 
 
 if __name__ == "__main__":
