@@ -50,7 +50,7 @@ class Writer(threading.Thread):
                 self.world.accident(f"writer {self.name}: {type(error).__name__}: {error}")
             finally:
                 self.gate.leave()
-            self.gate.pause(self.random.uniform(0.0, 0.6))
+            self.gate.pause(self.random.uniform(0.0, 0.4))
 
     def marker(self):
         self.count += 1
