@@ -8,11 +8,14 @@ extension Store {
         let covered = coverage
         return try read { connection throws(SQLiteFailure) in
             guard let statements else { return .repeats }
+            let rejected = try Self.rejectedIDs(connection)
             var isProven = false
             for page in pages {
                 for item in page.items {
                     defer { statements.sameItem.reset() }
                     guard try statements.sameItem.bind(item).step() else { return .news }
+                    // It could not be read for a while.
+                    if rejected.contains(item.id) { return .news }
                     isProven = true
                 }
                 for rejected in page.rejected {
@@ -144,14 +147,20 @@ extension Store {
                 """
             ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
         }
-        if try connection.integer("SELECT EXISTS (SELECT 1 FROM rejected_item WHERE item_id IS NOT NULL)") == 1 {
-            let heal = try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?")
-            for item in healed {
-                heal.reset()
-                try heal.bind(item.id).run()
-            }
+        let known = try rejectedIDs(connection)
+        for item in healed where known.contains(item.id) {
+            try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
         }
         return kept
+    }
+
+    private static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<String> {
+        let rows = try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL")
+        var ids: Set<String> = []
+        while try rows.step() {
+            if let id = rows.text(0) { ids.insert(id) }
+        }
+        return ids
     }
 
     private func noteRejected(_ pages: [PageChange]) {
@@ -160,16 +169,21 @@ extension Store {
 
     /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
     func forgetUnseenRejected(_ connection: Connection) throws(SQLiteFailure) {
-        guard let seen = rejectedSeen else { return }
+        for raw in try unseenRejected(connection) {
+            try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
+        }
+    }
+
+    /// The texts of those; none where this process did not see the beginning of the read.
+    func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
+        guard let seen = rejectedSeen else { return [] }
         let all = try connection.prepare("SELECT raw, item_id FROM rejected_item")
         var gone: [String] = []
         while try all.step() {
             guard let raw = all.text(0) else { continue }
             if !seen.contains(all.text(1) ?? raw) { gone.append(raw) }
         }
-        for raw in gone {
-            try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
-        }
+        return gone
     }
 
     // MARK: Crowded instants

@@ -23,15 +23,15 @@ extension Store {
         }
     }
 
-    /// Live items that the pass did not see and that are not suspected yet.
-    public func unseenCount() throws(UserFacingError) -> Int {
+    /// Whether `finishPass` would change nothing but the time of reading.
+    public func isAsSeen() throws(UserFacingError) -> Bool {
         try read { connection throws(SQLiteFailure) in
-            Int(
-                try connection.integer(
-                    """
-                    SELECT count(*) FROM item
-                    WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen)
-                    """))
+            guard try unseenRejected(connection).isEmpty else { return false }
+            return try connection.integer(
+                """
+                SELECT (SELECT head_open FROM copy) = 0 AND NOT EXISTS (SELECT 1 FROM item
+                    WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen))
+                """) == 1
         }
     }
 
@@ -75,6 +75,7 @@ extension Store {
     }
 
     public func setHeadOpen(_ isOpen: Bool) throws(UserFacingError) {
+        guard try headIsOpen() != isOpen else { return }
         try write { connection throws(SQLiteFailure) in
             try connection.execute("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
         }

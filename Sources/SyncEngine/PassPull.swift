@@ -63,9 +63,7 @@ struct PassPull {
     }
 
     private func finish(startedAt start: Timestamp, asOf: Int) async throws -> PullRecord {
-        let unseen = try await store.unseenCount()
-        let covered = await store.coverage.isComplete
-        if unseen == 0, covered, !committer.foundNews {
+        if try await store.isAsSeen(), await store.coverage.isComplete, !committer.foundNews {
             await store.notePassUnchanged(startedAt: start)
             try await store.saveCoverage()
             return committer.record
