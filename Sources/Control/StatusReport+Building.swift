@@ -82,7 +82,8 @@ extension ErrorCode {
             true
         case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
             .emptyAnswer, .unexpectedShape, .offline, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
-            .databaseBusy, .timelineUnsettled, .crowdedInstant, .itemsRejected, .daemonNotRunning, .daemonBusy:
+            .databaseBusy, .timelineUnsettled, .deletionUndecided, .crowdedInstant, .itemsRejected, .daemonNotRunning,
+            .daemonBusy:
             false
         }
     }

@@ -41,7 +41,7 @@ public struct SyncReport: Sendable, Equatable, Codable {
             switch problem?.code {
             case nil: isComplete ? .complete : .incomplete
             // The pull itself worked; what is missing waits for a person, for a quieter timeline, or for ever.
-            case .deletionsHeld, .timelineUnsettled, .crowdedInstant: .incomplete
+            case .deletionsHeld, .deletionUndecided, .timelineUnsettled, .crowdedInstant: .incomplete
             default: .failed
             }
     }

@@ -31,7 +31,8 @@ extension PRSNLClient {
     ) async throws(APIError) -> ItemDetail? {
         let method = dialect == .express ? "PUT" : "PATCH"
         let (call, answer, requestID) = try await write(
-            method, Self.itemPath(id), json: WriteBody.update(edit), dialect: dialect, idempotencyKey: key,
+            method, try Self.itemPath(id, "\(method) /api/items/{id}"), json: WriteBody.update(edit), dialect: dialect,
+            idempotencyKey: key,
             onlyWith: onlyWith, witness: witness, named: "\(method) /api/items/{id}")
         if answer.saysNothing { return nil }
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
@@ -47,7 +48,7 @@ extension PRSNLClient {
         _ id: String, dialect: Dialect, key: String, onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil
     ) async throws(APIError) {
         let (call, answer, requestID) = try await write(
-            "DELETE", Self.itemPath(id), json: nil, dialect: dialect, idempotencyKey: key,
+            "DELETE", try Self.itemPath(id, "DELETE /api/items/{id}"), json: nil, dialect: dialect, idempotencyKey: key,
             onlyWith: onlyWith, witness: witness, named: "DELETE /api/items/{id}")
         if answer.saysNothing { return }
         try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in _ = try Self.acknowledgement(body)
@@ -78,7 +79,8 @@ extension PRSNLClient {
     /// `GET /api/items/{id}`; `nil` for a 404 of the item itself, any other 404 is an error. Servers may show a deleted
     /// item for half an hour.
     public func item(_ id: String, witness: CredentialsWitness? = nil) async throws(APIError) -> ItemDetail? {
-        var call = Call("GET", Self.itemPath(id), named: "GET /api/items/{id}")
+        let endpoint = "GET /api/items/{id}"
+        var call = Call("GET", try Self.itemPath(id, endpoint), named: endpoint)
         call.witness = witness
         do throws(APIError) {
             let (answer, requestID) = try await send(call)
@@ -96,7 +98,16 @@ extension PRSNLClient {
         try await item(id, witness: witness) != nil
     }
 
-    private static func itemPath(_ id: String) -> String { "/api/items/\(ServerURL.escaped(id))" }
+    /// - Throws: `invalidInput` for an id that is no segment of a path: whatever stands in between would take it for the
+    ///   folder above, and `DELETE /api/items/..` for another request (RFC 3986, 6.2.2.3; percent-encoded dots too).
+    private static func itemPath(_ id: String, _ endpoint: String) throws(APIError) -> String {
+        guard !["", ".", ".."].contains(id) else {
+            throw APIError(
+                kind: .invalidInput(message: "the id \(JSONText.string(id)) cannot be a part of an address"),
+                endpoint: endpoint, requestID: "none", mayHaveReachedServer: false)
+        }
+        return "/api/items/\(ServerURL.escaped(id))"
+    }
 }
 
 extension HTTPAnswer {

@@ -79,6 +79,8 @@ final class Transfer {
             prsnl_setopt_long(easy, CURLOPT_NOSIGNAL, 1),
             prsnl_setopt_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             prsnl_setopt_long(easy, CURLOPT_FOLLOWLOCATION, 0),
+            // What is asked for is asked for: libcurl would take `..` for the folder above.
+            prsnl_setopt_long(easy, CURLOPT_PATH_AS_IS, 1),
             prsnl_setopt_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS),
             prsnl_setopt_string(easy, CURLOPT_ACCEPT_ENCODING, ""),
             prsnl_setopt_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBuffer),

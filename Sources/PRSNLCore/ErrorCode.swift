@@ -72,6 +72,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case pageDisordered = "page_disordered"
     case timelineUnsettled = "timeline_unsettled"
     case deletionsHeld = "deletions_held"
+    case deletionUndecided = "deletion_undecided"
     case crowdedInstant = "crowded_instant"
     case itemsRejected = "items_rejected"
 
@@ -195,6 +196,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
         case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
         case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
+        case .deletionUndecided: "Look at the server's log for requests of this item; it is asked for again by itself."
         case .crowdedInstant:
             "Nothing to do here: more items share that time than the server's pages can tell apart."
         case .itemsRejected:

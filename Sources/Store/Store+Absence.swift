@@ -29,55 +29,6 @@ extension Store {
         coverageIsNewer = true
     }
 
-    /// Items that the last complete sweep did not see, and that are to be asked for by id now.
-    ///
-    /// - Parameter foundBefore: One that was found when it was asked for is asked for again only if that was before this
-    ///   time: servers cache single items for half an hour.
-    public func suspects(foundBefore: Timestamp, limit: Int = 1_000) throws(UserFacingError) -> [String] {
-        try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare(
-                """
-                SELECT item.id FROM item, copy
-                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
-                    AND (found_at IS NULL OR found_at <= ?)
-                ORDER BY item.created_at DESC LIMIT ?
-                """
-            ).bind(foundBefore).bind(limit)
-            var ids: [String] = []
-            while try rows.step() {
-                if let id = rows.text(0) { ids.append(id) }
-            }
-            return ids
-        }
-    }
-
-    /// How many suspects `suspects` would name without a limit.
-    public func suspectCount(foundBefore: Timestamp) throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
-                """
-                SELECT count(*) FROM item, copy
-                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
-                    AND (found_at IS NULL OR found_at <= ?)
-                """
-            ).bind(foundBefore)
-            return try row.step() ? row.int(0) : 0
-        }
-    }
-
-    /// Since when a suspect waits to be asked for: `earliest` for one that never was, else when it was last found. `nil`
-    /// where there is none, or where their number is held back.
-    public func suspectsWaitSince() throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
-            try connection.text(
-                """
-                SELECT min(coalesce(found_at, '\(Timestamp.earliest)')) FROM item, copy
-                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND copy.deletions_held = 0
-                """
-            ).flatMap { Timestamp($0) }
-        }
-    }
-
     /// Notes that a suspect was found by its id. Found a second time, it is there, whatever the list says.
     public func noteFound(_ id: String, at now: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
@@ -128,24 +79,6 @@ extension Store {
             var deltas = CounterDeltas()
             deltas.deleted -= try connection.prepare("DELETE FROM item WHERE deleted_at < ?").bind(limit).run()
             try deltas.save(connection)
-        }
-    }
-
-    /// Remembers, for people, how many deletions wait for their word; 0 when none do.
-    public func setDeletionsHeld(_ count: Int) throws(UserFacingError) {
-        let known = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT deletions_held FROM copy")
-        }
-        guard known != Int64(count) else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET deletions_held = ?").bind(count).run()
-        }
-    }
-
-    /// Deletions that wait for a person's word.
-    public func deletionsHeld() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
-            Int(try connection.integer("SELECT deletions_held FROM copy"))
         }
     }
 

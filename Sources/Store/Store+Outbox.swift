@@ -314,15 +314,19 @@ extension Store {
 
     /// Delivered creations that no pull has brought although one that began after the delivery has ended: the item may
     /// have been deleted elsewhere in between.
-    public func missingCreations(deliveredBefore limit: Timestamp, most: Int = 50) throws(UserFacingError) -> [String] {
+    public func missingCreations(
+        deliveredBefore limit: Timestamp, now: Timestamp = .latest, most: Int = 50
+    ) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
                 SELECT id FROM local_item WHERE delivered_at < ?
                     AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = local_item.id)
+                    AND NOT EXISTS
+                        (SELECT 1 FROM unanswered_suspect WHERE item_id = local_item.id AND next_at > ?)
                 ORDER BY delivered_at LIMIT ?
                 """
-            ).bind(limit).bind(most)
+            ).bind(limit).bind(now).bind(most)
             var ids: [String] = []
             while try rows.step() {
                 if let id = rows.text(0) { ids.append(id) }

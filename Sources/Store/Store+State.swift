@@ -95,21 +95,19 @@ extension Store {
         }
     }
 
-    /// Marks all errors as over: a pull has succeeded since.
+    /// Marks all errors as over that a pull ends which has succeeded.
     public func noteSuccess() throws(UserFacingError) {
+        // A damaged file does not heal by a pull, and a suspect that cannot be asked for is left where it is.
+        let isOver = """
+            over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
+                AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
+            """
         let standing = try read { connection throws(SQLiteFailure) in
-            try connection.integer(
-                """
-                SELECT EXISTS (SELECT 1 FROM recurring_error
-                    WHERE over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)')
-                """)
+            try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")
         }
         guard standing == 1 else { return }
         try write { connection throws(SQLiteFailure) in
-            // A damaged file does not heal by a pull.
-            try connection.execute(
-                "UPDATE recurring_error SET over = 1 WHERE over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'"
-            )
+            try connection.execute("UPDATE recurring_error SET over = 1 WHERE \(isOver)")
         }
     }
 

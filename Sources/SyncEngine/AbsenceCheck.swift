@@ -17,30 +17,41 @@ struct AbsenceCheck {
     /// Entries of the outbox that are over are kept this long.
     static let entryLife: Duration = .seconds(30 * 86_400)
     private static let batch = 50
+    /// So many of too many suspects are asked for before a person is asked about all.
+    private static let sample = 5
+    /// So many in a row that the server does not answer for: then it is the server's trouble, not the items'.
+    private static let fruitless = 3
+    private static let firstWait: Duration = .seconds(60)
+    private static let longestWait: Duration = .seconds(12 * 3_600)
 
     /// More deletions at once than this are not believed: a server that lost its data must not empty the copy.
     static func believable(live: Int) -> Int { max(5, live / 100) }
 
+    /// - Parameter accepted: A person believes the deletions that were held back: those, and no others.
     /// - Returns: The record, and how many deletions are held back for a person's word.
     func run(
         record: PullRecord, accepted: Bool
     ) async throws(PullFailure) -> (record: PullRecord, held: Int) {
         var record = record
         do {
+            if accepted { record = try await decideHeld(record) }
             let cutoff = time.now().advanced(by: .zero - Self.cacheTime)
-            let count = try await store.suspectCount(foundBefore: cutoff)
-            if count > Self.believable(live: try await store.liveCount()), !accepted {
-                try await store.setDeletionsHeld(count)
-                return (record, count)
+            if try await isTooMany(cutoff) {
+                if try await isDoubtful(cutoff) {
+                    return (record, try await store.holdSuspects(foundBefore: cutoff, now: time.now()))
+                }
+                // The list lacks what the server has: they are not deleted, or it does not know it yet.
+                try await store.noteSampled(at: time.now())
             }
             // Those that were found leave the list by that, those that are gone by being buried.
-            while case let suspects = try await store.suspects(foundBefore: cutoff, limit: Self.batch),
-                !suspects.isEmpty
+            while case let suspects = try await store.suspects(
+                foundBefore: cutoff, now: time.now(), limit: Self.batch), !suspects.isEmpty
             {
                 record = try await decide(suspects, record: record)
             }
-            try await store.setDeletionsHeld(0)
+            try await store.releaseHeld()
             try await forgetCreationsThatAreGone()
+            try await store.forgetAnswered()
             try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
             try await store.purgeOutbox(endedBefore: time.now().advanced(by: .zero - Self.entryLife))
         } catch {
@@ -49,34 +60,102 @@ struct AbsenceCheck {
         return (record, 0)
     }
 
+    private func isTooMany(_ cutoff: Timestamp) async throws -> Bool {
+        try await store.suspectCount(foundBefore: cutoff, now: time.now())
+            > Self.believable(live: try await store.liveCount())
+    }
+
+    /// Whether a person is to be asked: some of them are gone indeed, or a person was asked already.
+    private func isDoubtful(_ cutoff: Timestamp) async throws -> Bool {
+        guard try await store.heldSuspects(limit: 1).isEmpty else { return true }
+        let sample = try await store.suspects(
+            foundBefore: cutoff, now: time.now(), limit: Self.sample, sampling: true)
+        return try await !ask(sample).isEmpty
+    }
+
+    private func decideHeld(_ record: PullRecord) async throws -> PullRecord {
+        var record = record
+        while case let held = try await store.heldSuspects(limit: Self.batch), !held.isEmpty {
+            record = try await decide(held, record: record)
+            try await store.releaseHeld(held)
+        }
+        try await store.releaseHeld()
+        return record
+    }
+
     /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or somebody
     /// has deleted it before it was ever pulled.
     private func forgetCreationsThatAreGone() async throws {
         let limit = time.now().advanced(by: .zero - Self.cacheTime)
-        for id in try await store.missingCreations(deliveredBefore: limit, most: Self.batch) {
-            requests.add()
-            let witness = CredentialsWitness()
-            guard try await !client.itemExists(id, witness: witness) else { continue }
-            try await identity.prove([witness], counting: requests)
-            try await store.forgetCreation(id)
-        }
+        let missing = try await store.missingCreations(deliveredBefore: limit, now: time.now(), most: Self.batch)
+        for id in try await ask(missing) { try await store.forgetCreation(id) }
     }
 
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
-        var gone: [String] = []
         let asOf = await store.deliveries
+        let gone = try await ask(ids)
+        guard !gone.isEmpty else { return record }
+        return try await store.bury(gone, at: time.now(), record: record, asOf: asOf)
+    }
+
+    /// Asks for each by its id, and notes those that are found.
+    ///
+    /// One that cannot be asked for waits by itself and is named; the others are not held up by it.
+    ///
+    /// - Returns: Those that are gone, as the account of the copy was told.
+    /// - Throws: `PullFailure` where it is not the items' trouble.
+    private func ask(_ ids: [String]) async throws -> [String] {
+        var gone: [String] = []
+        var failures = 0
         let witness = CredentialsWitness()
         for id in ids {
+            let exists: Bool
             requests.add()
-            if try await client.itemExists(id, witness: witness) {
+            do throws(APIError) {
+                exists = try await client.itemExists(id, witness: witness)
+                failures = 0
+            } catch {
+                failures += 1
+                let failure = PullFailure(error)
+                guard !error.isOfRenewal, failure.isOfOneItem else { throw failure }
+                try await note(failure, of: id)
+                guard failures < Self.fruitless else { throw failure }
+                continue
+            }
+            if exists {
                 try await store.noteFound(id, at: time.now())
+                try await store.forgetAnswered([id])
             } else {
                 gone.append(id)
             }
         }
-        guard !gone.isEmpty else { return record }
         // After the answers, like every proof: they may have been given to somebody else's login.
-        try await identity.prove([witness], counting: requests)
-        return try await store.bury(gone, at: time.now(), record: record, asOf: asOf)
+        if !gone.isEmpty { try await identity.prove([witness], counting: requests) }
+        try await store.forgetAnswered(gone)
+        return gone
+    }
+
+    private func note(_ failure: PullFailure, of id: String) async throws {
+        let message =
+            "The server's list lacks the item \(JSONText.string(String(id.prefix(80)))), and asking for it fails: "
+            + failure.error.message
+        let now = time.now()
+        try await store.noteUnanswered(id, message: message) { failures in
+            now.advanced(by: min(Self.firstWait * (1 << min(failures - 1, 16)), Self.longestWait))
+        }
+        try await store.recordError(
+            code: .deletionUndecided, endpoint: failure.endpoint, message: message, at: now)
+    }
+}
+
+extension PullFailure {
+    /// Whether it may be of the one item that was asked for, so that another one may be answered.
+    fileprivate var isOfOneItem: Bool {
+        if verdict == .cancelled { return false }
+        if case .retry(after: .some) = verdict { return false }
+        return switch error.code {
+        case .forbidden, .timedOut: true
+        default: !concernsEverything
+        }
     }
 }

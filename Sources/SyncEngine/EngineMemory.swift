@@ -30,7 +30,7 @@ extension EngineMemory {
         schedule.isComplete = coverage.isComplete
         do {
             schedule.live = try await store.liveCount()
-            schedule.suspectsWaitSince = try await store.suspectsWaitSince()
+            schedule.suspectsDue = try await store.suspectsDue(after: AbsenceCheck.cacheTime)
             let limit = now.advanced(by: .zero - Puller.pendingLimit)
             schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
             held = try await store.deletionsHeld()
@@ -83,9 +83,17 @@ extension EngineMemory {
 
     private static func rejectedItems(_ store: Store) async throws(UserFacingError) -> UserFacingError? {
         let count = try await store.rejectedCount()
-        guard count > 0 else { return nil }
+        guard count > 0 else { return try await unanswered(store) }
         return UserFacingError(
             .itemsRejected, "\(count) items of the server could not be read.",
             consequence: "They are kept as they came, in the table rejected_item; everything else is in the copy.")
+    }
+
+    private static func unanswered(_ store: Store) async throws(UserFacingError) -> UserFacingError? {
+        guard let (count, message) = try await store.unanswered() else { return nil }
+        let others = count > 1 ? " So it is with \(count - 1) more." : ""
+        return UserFacingError(
+            .deletionUndecided, message + others, consequence: "The copy still has it; other deletions are not held up."
+        )
     }
 }

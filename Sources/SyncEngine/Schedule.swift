@@ -31,8 +31,8 @@ struct Schedule: Sendable, Equatable {
     var live = 0
     /// Whether the copy has no gaps.
     var isComplete = false
-    /// Since when a suspect waits to be asked for; `earliest` for one that never was.
-    var suspectsWaitSince: Timestamp?
+    /// When the next suspect is to be asked for; `earliest` for one that never was.
+    var suspectsDue: Timestamp?
     var lastCheck: Timestamp?
     /// The server, or the way to it, gives nothing to anybody before this.
     var closedUntil = Timestamp.earliest
@@ -66,8 +66,8 @@ struct Schedule: Sendable, Equatable {
             if at < best.at, best.at > now { best = (work, at) }
         }
         if hasGaps { consider(.fill, now) }
-        if let since = suspectsWaitSince {
-            let due = since == .earliest ? now : since.advanced(by: AbsenceCheck.cacheTime)
+        if let due = suspectsDue {
+            let due = due == .earliest ? now : due
             consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due))
         }
         if isSweeping || isComplete && editsAsOf == nil {

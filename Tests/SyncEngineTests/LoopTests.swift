@@ -107,7 +107,7 @@ import Testing
         try await fixture.pull()
         fixture.server.delete(fixture.server.items()[300].id)
         let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .item, times: .max)
-        #expect(try await fixture.pull(full: true).problem?.code == .serverError)
+        #expect(try await fixture.pull(full: true).problem?.code == .deletionUndecided)
         fault.remove()
         try await fixture.run(for: .seconds(600))
         try fixture.expectExact()
