@@ -50,6 +50,9 @@ extension ConfigurationKey {
         .path(
             "api_key_file", \.apiKeyFile, default: "systemd's credential `api-key`, else none",
             "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
+        .yesOrNo(
+            "anonymous", \.anonymous, effect: .reload,
+            "Copy everybody's items from a main server that shows them without a login."),
         .path(
             "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
             "The SQLite file of the copy."),

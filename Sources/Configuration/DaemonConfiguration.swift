@@ -6,6 +6,7 @@ public struct DaemonConfiguration: Sendable, Equatable {
     /// `nil` where none is configured; only the daemon needs one.
     public internal(set) var serverURL: ServerURL?
     public internal(set) var apiKeyFile: String?
+    public internal(set) var anonymous = false
     public internal(set) var database = ""
     public internal(set) var controlSocket = ""
     public internal(set) var groupMayWrite = false

@@ -29,6 +29,11 @@ public enum AccountChange {
                 .accountChanged, "The login is for another account than the one this copy is of.",
                 consequence: "Nothing is pulled and nothing is sent.")
         }
+        if copy.isAnonymous, subject != nil {
+            return UserFacingError(
+                .accountChanged, "This copy was made without a login and holds everybody's items.",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
         return nil
     }
 

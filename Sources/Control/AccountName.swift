@@ -65,7 +65,9 @@ public struct CredentialsReport: Sendable, Equatable, Codable {
         var lines: [String]
         switch kind {
         case .none:
-            return ["none: a server may show everybody's items, or none. \(style.command("prsnlctl login")) logs in"]
+            return [
+                "none: nothing is pulled, unless `anonymous = yes` is set. \(style.command("prsnlctl login")) logs in"
+            ]
         case .apiKey: lines = ["an API key" + place]
         case .loginToken: lines = ["a login token" + place]
         case .login: lines = ["a login" + place]

@@ -64,7 +64,10 @@ extension CommandTable {
             (.fine, "Stopped by SIGTERM or SIGINT; or `--once` ended with a complete copy."),
             (.error, "It could not start or go on; the last message says why."),
             (.usage, "The command line is wrong."),
-            (.needsAttention, "`--once` ended, and the copy is incomplete: `prsnlctl status` says what is missing."),
+            (
+                .needsAttention,
+                "`--once` ended, and the copy is incomplete or a login is needed: `prsnlctl status` says what is missing."
+            ),
             (
                 .configuration,
                 "The configuration or the credentials must be mended first; systemd does not start it again."

@@ -45,7 +45,7 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
             findings.append(
                 .warning(
                     .credentials, "login",
-                    "neither a login nor an API key: a server may show everybody's items, or none",
+                    "neither a login nor an API key: nothing is pulled, unless `anonymous = yes` is set",
                     next: "sudo prsnlctl login"))
         }
         if key.isThere, login.isThere {

@@ -28,7 +28,7 @@ public struct LoginReport: Sendable, Equatable, Codable {
 
     public init(
         source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
-        copyServer: String?
+        copyServer: String?, isCopyAnonymous: Bool = false
     ) {
         self.source = source
         self.server = server
@@ -37,6 +37,7 @@ public struct LoginReport: Sendable, Equatable, Codable {
         inUse = source == .daemon
         sameAccount = AccountName.isSame(account, copyAccount)
         if let copyServer, copyServer != server { sameAccount = false }
+        if isCopyAnonymous { sameAccount = false }
         if sameAccount == false {
             nextCommand = Self.acceptNew
         } else if source == .file {
@@ -56,7 +57,7 @@ extension LoginReport: Report {
         var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
         if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
         if sameAccount == false {
-            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another account or server"
+            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another server, or was made without a login"
             lines.append(
                 style.paint("The copy on this machine is \(whose)", .yellow)
                     + ": nothing is pulled and nothing is sent until you decide.")

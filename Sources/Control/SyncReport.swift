@@ -50,7 +50,8 @@ public struct SyncReport: Sendable, Equatable, Codable {
         switch outcome {
         case .started, .complete: .fine
         case .incomplete: .needsAttention
-        case .failed: .error
+        // A person has to log in; asking again would change nothing.
+        case .failed: problem?.knownCode == .needsLogin ? .needsAttention : .error
         }
     }
 }

@@ -8,6 +8,8 @@ public struct CopySummary: Sendable, Equatable {
     public var accountName: String?
     /// Whom the login token named when the account was bound.
     public var accountSubject: String?
+    /// Made without a login: it holds everybody's items.
+    public var isAnonymous: Bool { dialect == .cursor && accountID == nil }
     /// When the copy was bound to server and account.
     public var boundAt: Timestamp?
     /// New items are complete as of this time (T1): the last head read that reached what was already here.

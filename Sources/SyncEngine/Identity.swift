@@ -11,6 +11,8 @@ struct Identity: Sendable {
     let client: PRSNLClient
     let serverURL: String
     var credentials: Credentials { client.credentials }
+    /// Whether dialect C may be read without credentials.
+    let anonymous: @Sendable () -> Bool
     let log: LogHandler
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.
@@ -30,6 +32,7 @@ struct Identity: Sendable {
                         .accountChanged, "This copy was made without a login and holds everybody's items.",
                         consequence: "Nothing was written."), verdict: .needsPerson)
             }
+            if dialect == .cursor, binding.accountID == nil { try refuseNobody(credentials) }
             return dialect
         }
         let page = try await answer { () async throws(APIError) in
@@ -43,6 +46,7 @@ struct Identity: Sendable {
         try refuseKey(dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
+            try refuseNobody(credentials)
             if credentials.isLogin {
                 let (account, shown) = try await whoAmI()
                 try refuse(account, shownTo: shown)
@@ -50,7 +54,7 @@ struct Identity: Sendable {
                 new.accountName = account.email ?? account.name
                 new.accountSubject = shown.subject
             } else {
-                log(.warning, .pull, "no credentials: the server shows everybody's items, and the copy will hold them")
+                log(.notice, .pull, "no credentials, as anonymous = yes asks for: the copy will hold everybody's items")
             }
         }
         try await bind(new)
@@ -72,6 +76,18 @@ struct Identity: Sendable {
             UserFacingError(
                 .accountChanged, "The login is of another account than the one this copy is of.",
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
+    }
+
+    /// Dialect C shows everybody's items to one who shows nothing.
+    private func refuseNobody(_ credentials: Credentials) throws(PullFailure) {
+        guard credentials == .none, !anonymous() else { return }
+        throw PullFailure(
+            UserFacingError(
+                .needsLogin, "Nobody is logged in, and without a login this server shows everybody's items.",
+                consequence: "Nothing was written.",
+                recoverySuggestion:
+                    "Log in; or set `anonymous = yes` in the configuration for a copy of everybody's items.",
+                nextCommand: "prsnlctl login --server \(serverURL)"), verdict: .needsPerson)
     }
 
     /// Dialect C takes an API key for a bad login and shows a test user's items.

@@ -42,7 +42,9 @@ public final class SyncEngine: Sendable {
         shared = EngineNewsBox(EngineNews(settings: settings))
         random = SeededGenerator(seed: seed)
         self.board = board
-        let identity = Identity(store: store, client: client, serverURL: serverURL, log: log)
+        let identity = Identity(
+            store: store, client: client, serverURL: serverURL,
+            anonymous: { [shared] in shared.value.withLock { $0.settings.anonymous } }, log: log)
         puller = Puller(
             store: store, client: client, identity: identity, time: time, log: log, progress: { board.set($0) })
         let probe = ServerProbe(

@@ -8,6 +8,8 @@ public struct SyncSettings: Sendable, Equatable {
     public var sweepInterval: Duration?
     /// 1 to 100.
     public var pageSize = 100
+    /// Whether a server that names no account without credentials is copied without them: everybody's items.
+    public var anonymous = false
     /// How long the server may take to show a new note: between the two looks after which one that is not found is sent
     /// again.
     public var lookupInterval: Duration = .seconds(600)

@@ -216,6 +216,23 @@ struct CommandContext {
             recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
     }
 
+    /// The first step towards a copy is a login, where there is nothing to show to the server.
+    func withFirstStep(_ error: UserFacingError) -> UserFacingError {
+        guard error.code == .noDatabase else { return error }
+        do throws(UserFacingError) {
+            let configuration = try configuration().configuration
+            guard !configuration.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
+            return UserFacingError(
+                error.code, error.message, consequence: error.consequence,
+                recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
+                nextCommand: ShellText.command(
+                    "prsnlctl", ["login", "--server", configuration.serverURL?.text ?? "URL"]))
+        } catch {
+            // What is wrong with the configuration, its own command says.
+            return error
+        }
+    }
+
     /// What the copy says of itself, where it can be read: only to be told along with what was done.
     func copyAtBest() -> CopySummary? {
         guard access(paths.database, F_OK) == 0 else { return nil }

@@ -55,7 +55,7 @@ enum LoginPlace {
             return LoginReport(
                 source: .file, server: plan.server.text, account: made.account,
                 copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
-                copyServer: copy?.serverURL)
+                copyServer: copy?.serverURL, isCopyAnonymous: copy?.isAnonymous ?? false)
         }
     }
 

@@ -14,8 +14,8 @@ enum Prsnlctl {
     private static func run(_ environment: ProcessEnvironment) -> ExitCode {
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
-        var socket: String?
         var unit = ServiceUnit()
+        var context: CommandContext?
         do throws(UserFacingError) {
             let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
             isJSON = parsed.has("--json")
@@ -23,32 +23,40 @@ enum Prsnlctl {
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
             // A configuration that cannot be read is one of its findings.
             if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
-            let context = try CommandContext(parsed, environment)
-            socket = context.paths.controlSocket
-            unit = context.unit
-            switch parsed.command?.name {
-            case "status": return try StatusCommand.run(context)
-            case "sync": return try SyncCommand.run(context, parsed)
-            case "history": return try HistoryCommand.run(context)
-            case "ping": return try PingCommand.run(context)
-            case "net": return try NetCommand.run(context, parsed)
-            case "capture": return try CaptureCommand.run(context, parsed)
-            case "note": return try NoteCommand.run(context, parsed)
-            case "edit": return try EditCommand.run(context, parsed)
-            case "delete": return try DeleteCommand.run(context, parsed)
-            case "queue": return try QueueCommand.run(context, parsed)
-            case "queue show": return try QueueShowCommand.run(context, parsed)
-            case "queue drop": return try QueueDropCommand.run(context, parsed)
-            case "retry-queue": return try RetryQueueCommand.run(context, parsed)
-            case "errors": return try ErrorsCommand.run(context, parsed)
-            case "login": return try LoginCommand.run(context, parsed)
-            case "logout": return try LogoutCommand.run(context)
-            case "whoami": return try WhoamiCommand.run(context)
-            case "account": return try AccountCommand.run(context, parsed)
-            default: throw UserFacingError(.usage, "a command is missing.")
-            }
+            let found = try CommandContext(parsed, environment)
+            context = found
+            unit = found.unit
+            return try run(parsed, found)
         } catch {
-            return report(error.explainedRefusal(socket: socket), unit, isJSON: isJSON, environment)
+            let error = context?.withFirstStep(error) ?? error
+            return report(
+                error.explainedRefusal(socket: context?.paths.controlSocket), unit, isJSON: isJSON, environment)
+        }
+    }
+
+    private static func run(
+        _ parsed: ParsedArguments, _ context: CommandContext
+    ) throws(UserFacingError) -> ExitCode {
+        switch parsed.command?.name {
+        case "status": return try StatusCommand.run(context)
+        case "sync": return try SyncCommand.run(context, parsed)
+        case "history": return try HistoryCommand.run(context)
+        case "ping": return try PingCommand.run(context)
+        case "net": return try NetCommand.run(context, parsed)
+        case "capture": return try CaptureCommand.run(context, parsed)
+        case "note": return try NoteCommand.run(context, parsed)
+        case "edit": return try EditCommand.run(context, parsed)
+        case "delete": return try DeleteCommand.run(context, parsed)
+        case "queue": return try QueueCommand.run(context, parsed)
+        case "queue show": return try QueueShowCommand.run(context, parsed)
+        case "queue drop": return try QueueDropCommand.run(context, parsed)
+        case "retry-queue": return try RetryQueueCommand.run(context, parsed)
+        case "errors": return try ErrorsCommand.run(context, parsed)
+        case "login": return try LoginCommand.run(context, parsed)
+        case "logout": return try LogoutCommand.run(context)
+        case "whoami": return try WhoamiCommand.run(context)
+        case "account": return try AccountCommand.run(context, parsed)
+        default: throw UserFacingError(.usage, "a command is missing.")
         }
     }
 

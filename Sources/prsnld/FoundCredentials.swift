@@ -30,8 +30,7 @@ extension Setup {
             return found
         }
         guard let login = try file.read() else {
-            found.warnings.append(
-                "no api_key_file and no login: without credentials a server may show everybody's items, or none")
+            if !configuration.anonymous { found.warnings.append("no api_key_file and no login: log in first") }
             return found
         }
         try login.check(isFor: server)

@@ -31,7 +31,7 @@ extension RequestHandler {
         return LoginReport(
             source: .daemon, server: handover.server, account: handover.account,
             copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
-            copyServer: copy?.serverURL)
+            copyServer: copy?.serverURL, isCopyAnonymous: copy?.isAnonymous ?? false)
     }
 
     /// What has been done is done, whether the copy can be read or not.

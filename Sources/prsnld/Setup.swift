@@ -30,6 +30,7 @@ struct Setup {
         settings.pollInterval = configuration.pollInterval
         settings.sweepInterval = configuration.sweepInterval
         settings.pageSize = configuration.pageSize
+        settings.anonymous = configuration.anonymous
         settings.lookupInterval = configuration.lookupInterval
         settings.resendUnknown = configuration.resendUnknown
         settings.probe = configuration.probe

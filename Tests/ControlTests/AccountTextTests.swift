@@ -45,6 +45,24 @@ import Testing
         #expect(elsewhere.sameAccount == false)
     }
 
+    @Test func aLoginBesideACopyOfEverybodysItemsDoesNotSayThatTheDaemonGoesOn() {
+        for source in [StatusReport.Source.daemon, .file] {
+            let report = LoginReport(
+                source: source, server: "https://prsnl.example.org", account: Samples.ada, copyAccount: nil,
+                copyServer: "https://prsnl.example.org", isCopyAnonymous: true)
+            #expect(report.exitCode == .needsAttention)
+            #expect(report.nextCommand == "prsnlctl account --accept-new")
+            #expect(!report.text(style).contains("daemon"))
+            #expect(report.text(style).contains("`prsnlctl account --accept-new`"))
+        }
+        var copy = CopySummary()
+        copy.serverURL = "https://prsnl.example.org"
+        copy.dialect = .cursor
+        let change = AccountChange.found(copy: copy, problem: nil, subject: "a", server: copy.serverURL)
+        #expect(change?.code == .accountChanged)
+        #expect(AccountChange.found(copy: copy, problem: nil, subject: nil, server: copy.serverURL) == nil)
+    }
+
     @Test func aLogoutSaysWhatStays() {
         #expect(
             Samples.logout.text(style) == """
@@ -88,7 +106,7 @@ import Testing
             report.text(style) == """
                 Account      the server was not asked: the daemon does not answer
                 Server       not known
-                Credentials  none: a server may show everybody's items, or none. `prsnlctl
+                Credentials  none: nothing is pulled, unless `anonymous = yes` is set. `prsnlctl
                              login` logs in
 
                 """)

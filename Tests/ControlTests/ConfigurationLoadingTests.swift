@@ -48,6 +48,7 @@ import Testing
             \u{FEFF}# comment
               server_url=https://prsnl.example.org/  # behind
             api_key_file = ~/key#1\r
+            anonymous = yes
             database = db/p.sqlite
             control_socket = ./c.sock
             poll_interval = 10s
@@ -69,6 +70,7 @@ import Testing
         let configuration = loaded.configuration
         #expect(configuration.serverURL?.text == "https://prsnl.example.org")
         #expect(configuration.apiKeyFile == folder.file("key#1"))
+        #expect(configuration.anonymous)
         #expect(configuration.database == folder.file("cwd/db/p.sqlite"))
         #expect(configuration.controlSocket == folder.file("cwd/c.sock"))
         #expect(configuration.pollInterval == .seconds(10))

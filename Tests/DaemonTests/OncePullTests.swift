@@ -61,7 +61,7 @@ import Testing
         let fixture = try DaemonFixture()
         try TestFile.write("not-a-real-key", to: fixture.folder.file("key"))
         let ended = try await fixture.run(["--once"])
-        #expect(ended.exit == .status(1))
+        #expect(ended.exit == .status(4))
         #expect(try await fixture.status().copy.live == 0)
         #expect(try await fixture.status().lastError?.code == "needs_login")
         #expect(!ended.stderr.contains("not-a-real-key"))
@@ -96,11 +96,24 @@ import Testing
         #expect(try await fixture.status().file.path == fixture.database)
     }
 
-    @Test func withoutAKeyThereIsAWarning() async throws {
+    @Test func withoutCredentialsTheFirstStepIsALogin() async throws {
         let fixture = try DaemonFixture()
-        try TestFile.write(
-            "server_url = \(fixture.server.url)\ndatabase = \(fixture.database)\n", to: fixture.configuration)
+        let lines = "server_url = \(fixture.server.url)\ndatabase = \(fixture.database)\n"
+        try TestFile.write(lines, to: fixture.configuration)
+        let login = "prsnlctl --config \(fixture.configuration) login --server \(fixture.server.url)"
+        let fresh = try await fixture.control("status")
+        #expect(fresh.exit == .status(1))
+        #expect(fresh.stderr.contains("next: \(login)\n"), "\(fresh.stderr)")
+
         let ended = try await fixture.run(["--once"])
-        #expect(ended.stderr.contains("warning config  no api_key_file"))
+        #expect(ended.exit == .status(4), "\(ended.stderr)")
+        #expect(ended.stderr.contains("needs_login"))
+        #expect(try await fixture.status().copy.live == 0)
+        #expect(try await fixture.status().server.url == nil)
+        #expect(try await fixture.status().lastError?.code == "needs_login")
+
+        try TestFile.write(lines + "anonymous = yes\n", to: fixture.configuration)
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        #expect(try await fixture.status().copy.live == 250)
     }
 }

@@ -92,12 +92,45 @@ import Testing
         #expect(try fixture.query("SELECT server_url FROM copy") == nil)
     }
 
-    @Test func withoutCredentialsEverybodysItemsAreCopiedAndALoginIsThenRefused() async throws {
+    @Test func withoutCredentialsEverybodysItemsAreCopiedWhereThatIsAskedForAndALoginIsThenRefused() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 200) + othersItems(100, owner: .other))
-        #expect(try await fixture.pull(credentials: Credentials.none).isComplete)
+        #expect(try await fixture.pull(credentials: Credentials.none, anonymous: true).isComplete)
         #expect(try fixture.copy().count == 300)
+        #expect(try await fixture.pull(credentials: Credentials.none).problem?.code == .needsLogin)
         #expect(try await fixture.pull().problem?.code == .accountChanged)
         #expect(try fixture.copy().count == 300)
+    }
+
+    @Test func withoutCredentialsNothingIsWrittenAndNothingIsBound() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 200) + othersItems(100, owner: .other))
+        let problem = try #require(try await fixture.pull(credentials: Credentials.none).problem)
+        #expect(problem.code == .needsLogin)
+        #expect(problem.nextCommand == "prsnlctl login --server \(fixture.server.url)")
+        #expect(try fixture.query("SELECT count(*) FROM item") == "0")
+        #expect(try fixture.query("SELECT server_url FROM copy") == nil)
+        #expect(try await fixture.pull().isComplete)
+        try fixture.expectExact()
+    }
+
+    @Test func aLogoutBeforeTheFirstPageIsAnsweredBindsTheCopyToNobody() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 200) + othersItems(100, owner: .other))
+        let hold = fixture.server.script(.hold, on: .timeline)
+        let store = try Store(path: fixture.path)
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source)
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: fixture.server.url, time: fixture.time.source)
+        let pull = Task { await engine.runOnce() }
+        try await fixture.server.waitForRequest(.timeline, count: 1)
+        client.replaceCredentials(.none)
+        hold.release()
+        #expect(await pull.value.problem != nil)
+        #expect(await engine.runOnce().problem?.code == .needsLogin)
+        #expect(await store.binding == Binding())
+        client.shutdown()
+        await store.close()
+        #expect(try fixture.query("SELECT count(*) FROM item") == "0")
     }
 
     @Test(arguments: [Dialect.page, .express])

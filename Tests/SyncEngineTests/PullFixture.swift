@@ -44,7 +44,7 @@ final class PullFixture: Sendable {
     /// Runs `body` with an engine over a store that is opened for it and closed after it.
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
-        source: NetworkSource = .none, _ body: (SyncEngine, Store) async throws -> Result
+        source: NetworkSource = .none, anonymous: Bool = false, _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
         let used = credentials ?? self.credentials
@@ -53,6 +53,7 @@ final class PullFixture: Sendable {
         let client = try PRSNLClient(configuration: configuration, time: time.source, seed: 7)
         var settings = SyncSettings()
         settings.pageSize = pageSize
+        settings.anonymous = anonymous
         let engine = SyncEngine(
             store: store, client: client, serverURL: server.url, source: source, settings: settings,
             time: time.source, seed: 7)
@@ -70,8 +71,10 @@ final class PullFixture: Sendable {
 
     /// One `prsnld --once`.
     @discardableResult
-    func pull(full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100) async throws -> SyncResult {
-        try await withEngine(credentials: credentials, pageSize: pageSize) { engine, _ in
+    func pull(
+        full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100, anonymous: Bool = false
+    ) async throws -> SyncResult {
+        try await withEngine(credentials: credentials, pageSize: pageSize, anonymous: anonymous) { engine, _ in
             await engine.runOnce(full: full)
         }
     }

@@ -162,6 +162,8 @@ def pull(url, key_file, directory):
     keys = {"allow_insecure_http": "yes"} if os.environ.get("ALLOW_INSECURE_HTTP") else {}
     if os.environ.get("CA_FILE"):
         keys["ca_file"] = os.path.realpath(os.environ["CA_FILE"])
+    if not key_file:
+        keys["anonymous"] = "yes"
     setting = tour.Setting(directory, url, key_file, **keys)
     begin = time.monotonic()
     code = subprocess.run([tour.DAEMON, "--config", setting.path, "--once"], stdin=subprocess.DEVNULL,
