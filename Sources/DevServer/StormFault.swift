@@ -19,7 +19,7 @@ public enum StormFault: Sendable, Equatable {
         case halfWithMore
         /// The cursor is not the last item's time; on the other dialects the total is another one.
         case otherPlace
-        /// A full page, and nothing after it.
+        /// A full page, and nothing after it; on the other dialects fewer items in all than the page has.
         case fullAndLast
     }
 
@@ -75,7 +75,7 @@ extension HTTPResponse {
                 members["next_cursor"] = .null
             } else {
                 for name in ["total", "totalResults"] where members[name] != nil {
-                    members[name] = .number("\(items.count)")
+                    members[name] = .number("\(max(0, items.count - 1))")
                 }
             }
         }

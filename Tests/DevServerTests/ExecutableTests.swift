@@ -124,6 +124,19 @@ import Testing
         #expect(try member("content", of: Array(captures[30].utf8)) == "Note 31")
     }
 
+    @Test func itsRowsOutliveAKill() async throws {
+        let folder = TemporaryDirectory()
+        let arguments = ["--items", "3", "--token", folder.file("token"), "--state", folder.file("journal")]
+        let first = try await Running(arguments)
+        let headers = ["Authorization": "Bearer " + (try TestFile.text(folder.file("token")).split(separator: "\n")[0])]
+        let body = #"{"content":"A note of mine"}"#
+        #expect(try first.client().request("POST", "/api/capture", headers: headers, body: body).status == 201)
+        first.process.signal(SIGKILL)
+        #expect(try await first.process.waitForExit() == .signal(SIGKILL))
+        let second = try await Running(arguments + ["--storm", "5", "--storm-rate", "0"])
+        #expect(try second.client().page("?limit=100", headers: headers).ids.count == 4)
+    }
+
     @Test func badArgumentsAreUsageErrors() async throws {
         let binary = try BuiltProducts.executable("prsnl-devserver")
         for arguments in [["--nope"], ["--items"], ["--items", "many"], ["--dialect", "X"], ["--port", "70000"]] {
