@@ -129,7 +129,7 @@ extension ServerState {
                 let title = request.parameter("title")
                 _ = edit(id) { $0.title = title ?? "Edited: \($0.title)" }
             case "delete":
-                if let item = items.remove(id), request.parameter("cached") == "1" { cached[id] = item }
+                if let item = items.remove(id), request.parameter("cached") == "1" { cached[ByteText(id)] = item }
             default: items.change(id, hidden: verb == "hide")
             }
         }

@@ -51,7 +51,7 @@ extension DevServer {
     public func delete(_ id: String, cached: Bool = false) -> Bool {
         shared.state.withLock { state in
             guard let item = state.items.remove(id) else { return false }
-            if cached { state.cached[id] = item }
+            if cached { state.cached[ByteText(id)] = item }
             return true
         }
     }

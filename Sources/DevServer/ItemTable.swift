@@ -20,7 +20,7 @@ struct ItemTable: Sendable {
     let dialect: Dialect
     private var entries: [Entry?] = []
     private var freeSlots: [Int32] = []
-    private var slotByID: [String: Int32] = [:]
+    private var slotByID: [ByteText: Int32] = [:]
     private var slotsByURL: [OwnedURL: [Int32]] = [:]
     private var everybody = Timeline()
     private var byOwner: [String: Timeline] = [:]
@@ -34,9 +34,9 @@ struct ItemTable: Sendable {
 
     var count: Int { slotByID.count }
 
-    func item(_ id: String) -> DevItem? { slotByID[id].flatMap { entries[Int($0)]?.item } }
+    func item(_ id: String) -> DevItem? { slotByID[ByteText(id)].flatMap { entries[Int($0)]?.item } }
 
-    func isHidden(_ id: String) -> Bool { slotByID[id].flatMap { entries[Int($0)]?.isHidden } ?? false }
+    func isHidden(_ id: String) -> Bool { slotByID[ByteText(id)].flatMap { entries[Int($0)]?.isHidden } ?? false }
 
     /// Visible items, newest first; of one account or of all.
     func items(owner: String?) -> [DevItem] {
@@ -108,7 +108,7 @@ struct ItemTable: Sendable {
 
     @discardableResult
     private mutating func take(_ id: String) -> DevItem? {
-        guard let slot = slotByID.removeValue(forKey: id), let entry = entries[Int(slot)] else { return nil }
+        guard let slot = slotByID.removeValue(forKey: ByteText(id)), let entry = entries[Int(slot)] else { return nil }
         if !entry.isHidden { unlink(entry.item, slot: slot) }
         forgetURL(of: entry.item, slot: slot)
         if !entry.rendered.isEmpty { renderedCount -= 1 }
@@ -118,7 +118,7 @@ struct ItemTable: Sendable {
     }
 
     mutating func removeAll() {
-        for id in slotByID.keys { journal?.remove(id) }
+        for id in slotByID.keys { journal?.remove(id.text) }
         let journal = journal
         self = ItemTable(dialect: dialect)
         self.journal = journal
@@ -127,7 +127,7 @@ struct ItemTable: Sendable {
     /// Changes an item in place, whatever of it changes, its id included.
     @discardableResult
     mutating func change(_ id: String, hidden: Bool? = nil, _ change: (inout DevItem) -> Void = { _ in }) -> DevItem? {
-        guard let slot = slotByID[id], let old = entries[Int(slot)] else { return nil }
+        guard let slot = slotByID[ByteText(id)], let old = entries[Int(slot)] else { return nil }
         var item = old.item
         change(&item)
         let hidden = hidden ?? old.isHidden
@@ -139,7 +139,9 @@ struct ItemTable: Sendable {
 
     /// Counts a fetch (dialect E), which moves no time that the timeline is sorted by.
     mutating func countAccess(_ id: String, at time: Timestamp) {
-        guard let slot = slotByID[id], let hadText = entries[Int(slot)].map({ !$0.rendered.isEmpty }) else { return }
+        guard let slot = slotByID[ByteText(id)], let hadText = entries[Int(slot)].map({ !$0.rendered.isEmpty }) else {
+            return
+        }
         entries[Int(slot)]?.item.accessCount += 1
         let accessedAt = adapted(time)
         entries[Int(slot)]?.item.accessedAt = accessedAt
@@ -212,7 +214,7 @@ struct ItemTable: Sendable {
             slot = Int32(entries.count)
             entries.append(entry)
         }
-        slotByID[entry.item.id] = slot
+        slotByID[ByteText(entry.item.id)] = slot
         if let url = entry.item.url {
             slotsByURL[OwnedURL(owner: entry.item.owner, url: url), default: []].append(slot)
         }

@@ -30,7 +30,7 @@ struct ServerState: Sendable {
     var quirks: DevServer.Quirks
     var items: ItemTable
     /// Deleted, but `GET /api/items/{id}` still finds them.
-    var cached: [String: DevItem] = [:]
+    var cached: [ByteText: DevItem] = [:]
     var unsettled = Queue<Unsettled>()
     var captures: [DevServer.Capture] = []
     var appliedWrites = DevServer.AppliedWrites()

@@ -183,12 +183,12 @@ struct ItemDecoder {
 
     /// The members by name; of a repeated name the last, as most readers of JSON take it.
     private func extraObject() -> String {
-        var byName: [String: String] = [:]
-        for (name, raw) in extra { byName[name] = raw }
+        var byName: [ByteText: String] = [:]
+        for (name, raw) in extra { byName[ByteText(name)] = raw }
         var bytes: [UInt8] = [UInt8(ascii: "{")]
-        for (name, raw) in byName.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        for (name, raw) in byName.sorted(by: { $0.key < $1.key }) {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
-            JSONText.appendString(name, to: &bytes)
+            JSONText.appendString(name.text, to: &bytes)
             bytes.append(UInt8(ascii: ":"))
             bytes.append(contentsOf: raw.utf8)
         }

@@ -63,7 +63,9 @@ extension ItemDetail {
     init(_ value: JSONValue, of id: String) throws(APIError.DecodingCause) {
         guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
         // UUIDs may be written in capitals; the server reads both.
-        guard found.lowercased() == id.lowercased() else { throw .unexpectedShape("it is another item") }
+        guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
+            throw .unexpectedShape("it is another item")
+        }
         self.init(
             id: id, title: value.said("title")?.text, url: value.said("url")?.text,
             summary: value.said("summary")?.text, content: value.said("content")?.text,

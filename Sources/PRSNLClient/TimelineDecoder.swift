@@ -3,7 +3,7 @@ import PRSNLCore
 /// Reads a timeline's envelope, of any dialect, straight from the answer's bytes.
 struct TimelineDecoder {
     private var page = TimelinePage()
-    private var seen: Set<String> = []
+    private var seen: Set<ByteText> = []
     private var hasItems = false
     private var hasCursor = false
     private var hasPage = false
@@ -69,7 +69,7 @@ struct TimelineDecoder {
             page.count += 1
             switch try ItemDecoder.decode(&reader) {
             case .item(let item):
-                if seen.insert(item.id).inserted { page.items.append(item) }
+                if seen.insert(ByteText(item.id)).inserted { page.items.append(item) }
             case .rejected(let rejected): page.rejected.append(rejected)
             }
         } while try reader.nextElement()

@@ -65,7 +65,7 @@ extension ItemEdit {
 /// A list of tags as the columns `tags` have it: sorted by bytes and without repeats, as the client makes it of answers.
 enum TagList {
     static func json(_ tags: [String]) -> String {
-        JSONText.array(Set(tags).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        JSONText.array(Set(tags.map(ByteText.init)).sorted().map(\.text))
     }
 
     static func parse(_ json: String?) -> [String]? {

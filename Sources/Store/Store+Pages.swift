@@ -15,7 +15,7 @@ extension Store {
                     defer { statements.sameItem.reset() }
                     guard try statements.sameItem.bind(item).step() else { return .news }
                     // It could not be read for a while.
-                    if rejected.contains(item.id) { return .news }
+                    if rejected.contains(ByteText(item.id)) { return .news }
                     isProven = true
                 }
                 for rejected in page.rejected {
@@ -148,23 +148,23 @@ extension Store {
             ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
         }
         let known = try rejectedIDs(connection)
-        for item in healed where known.contains(item.id) {
+        for item in healed where known.contains(ByteText(item.id)) {
             try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
         }
         return kept
     }
 
-    private static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<String> {
+    private static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {
         let rows = try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL")
-        var ids: Set<String> = []
+        var ids: Set<ByteText> = []
         while try rows.step() {
-            if let id = rows.text(0) { ids.insert(id) }
+            if let id = rows.text(0) { ids.insert(ByteText(id)) }
         }
         return ids
     }
 
     private func noteRejected(_ pages: [PageChange]) {
-        for item in pages.lazy.flatMap(\.rejected) { rejectedSeen?.insert(item.id ?? item.raw) }
+        for item in pages.lazy.flatMap(\.rejected) { rejectedSeen?.insert(ByteText(item.id ?? item.raw)) }
     }
 
     /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
@@ -181,7 +181,7 @@ extension Store {
         var gone: [String] = []
         while try all.step() {
             guard let raw = all.text(0) else { continue }
-            if !seen.contains(all.text(1) ?? raw) { gone.append(raw) }
+            if !seen.contains(ByteText(all.text(1) ?? raw)) { gone.append(raw) }
         }
         return gone
     }

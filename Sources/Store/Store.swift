@@ -29,7 +29,7 @@ public actor Store {
     /// Whether a check is to come or under way, which has the file open for as long.
     public private(set) var awaitsCheck: Bool
     /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
-    var rejectedSeen: Set<String>?
+    var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
     private var refusal: UserFacingError?
     /// Whether memory knows of newer reads than the file does.

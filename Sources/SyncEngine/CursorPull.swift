@@ -106,7 +106,7 @@ struct CursorPull {
     private func explore(
         _ instant: Timestamp, readAt: Timestamp, _ witness: CredentialsWitness
     ) async throws(PullFailure) -> PageChange {
-        var found: [String: TimelineItem] = [:]
+        var found: [ByteText: TimelineItem] = [:]
         var rejected: [RejectedItem] = []
         var fruitless = 0
         var tries = 0
@@ -115,7 +115,7 @@ struct CursorPull {
         while limit > 0, fruitless < Self.fruitlessTries, tries < Self.mostTries {
             let page = try await fetch(CursorPlan.Request(before: instant.next, limit: limit), witness).page
             let before = found.count
-            for item in page.items where item.createdAt == instant { found[item.id] = item }
+            for item in page.items where item.createdAt == instant { found[ByteText(item.id)] = item }
             if tries == 0 { rejected = page.rejected }
             fruitless = found.count > before ? 0 : fruitless + 1
             tries += 1

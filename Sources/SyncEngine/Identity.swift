@@ -122,7 +122,7 @@ struct Identity: Sendable {
         }
         requests.add()
         let (account, shown) = try await whoAmI()
-        guard account.id == expected else {
+        guard ByteText(account.id) == ByteText(expected) else {
             // The server does not take the token for what it says; a renewed one it may.
             throw PullFailure(
                 UserFacingError(

@@ -122,7 +122,7 @@ struct PassPull {
     private func isUnchanged(_ first: Fetched) async throws -> Bool {
         let again = try await fetch(first.number, etag: first.page.etag)
         if again.page.notModified { return true }
-        return again.page.total == first.page.total && again.page.items == first.page.items
+        return again.page.total == first.page.total && again.page.items == first.page.items && again.ids == first.ids
     }
 
     private func take(_ fetched: Fetched) async throws {
@@ -200,23 +200,25 @@ struct PassPull {
             return change
         }
 
+        var ids: [ByteText] { page.items.map { ByteText($0.id) } }
+
         /// Whether this page is that one again, under another number.
         func repeats(_ other: Fetched) -> Bool {
             let count = min(page.items.count, other.page.items.count)
-            return count > 1 && page.items.prefix(count).map(\.id) == other.page.items.prefix(count).map(\.id)
+            return count > 1 && ids.prefix(count) == other.ids.prefix(count)
         }
 
         /// Whether this page begins with what the other one ended with. Exact by position where every element of both
         /// could be read; else the last item must at least be there.
         func follows(_ other: Fetched) -> Bool {
-            guard let last = other.page.items.last?.id else { return false }
+            guard let last = other.ids.last else { return false }
             let overlap = other.number.start + other.page.count - number.start
             if page.items.count == page.count, other.page.items.count == other.page.count, overlap >= 1,
                 overlap <= page.items.count, overlap <= other.page.items.count
             {
-                return page.items.prefix(overlap).map(\.id) == other.page.items.suffix(overlap).map(\.id)
+                return ids.prefix(overlap) == other.ids.suffix(overlap)
             }
-            return page.items.contains { $0.id == last }
+            return ids.contains(last)
         }
     }
 
