@@ -15,7 +15,7 @@ import time
 from history import History
 import page
 from reference import Judge
-from world import World, tour
+from world import SETTLE_SECONDS, World, tour
 from writes import Ledger, OtherClient, Writer
 
 KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
@@ -167,21 +167,24 @@ class Storm:
         self.world.storm(False)
         self.world.daemon_is_there()
         end = time.monotonic() + self.options.patience
-        while time.monotonic() < end:
-            self.world.control("retry-queue")
-            waiting = self.waiting()
-            if not waiting:
-                break
-            time.sleep(0.5)
-            self.world.daemon_is_there()
+        self.deliver(end)
         code, answer, complaint = self.world.control("sync", "--full", "--wait", seconds=120)
         if code not in (0, 4):
             self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
+        # What the server made of the last items may have to be edited.
+        time.sleep(2 * SETTLE_SECONDS)
+        self.deliver(end)
         self.judge.claims()
         self.judge.settled()
         self.checkpoints += 1
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
+
+    def deliver(self, end):
+        while self.waiting() and time.monotonic() < end:
+            self.world.control("retry-queue")
+            time.sleep(0.5)
+            self.world.daemon_is_there()
 
     def waiting(self):
         """Entries that wait, except behind a parked one, where they may wait for ever."""
