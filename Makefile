@@ -49,6 +49,7 @@ help:
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
 	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
 	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md'
+	@echo 'make test-user    those that need no root, as an ordinary user who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
@@ -112,6 +113,22 @@ test: setup-build setup-test
 	echo "$$(grep -acE '➜ +Test .* skipped' $(TEST_LOG)) tests were skipped, each with its reason above"; \
 	exit $$status
 
+# The tests that need no root, as a user without any, who may open 1,024 files: those that start much of the product.
+# OutboxModelTests and LostAnswerTests take long and start nothing that others do not.
+USER_TESTS := PRSNLCoreTests|StoreTests|ControlTests|NetMonitorTests|PRSNLClientTests|SyncEngineTests|DescriptorTests
+USER_TESTS := $(USER_TESTS)|LoginCommandTests|LoginFateTests|SecretsTests|FileModeTests|OncePullTests|CommandLineTests
+USER_SKIP := OutboxModelTests|LostAnswerTests
+USER_LOG := .build/test-user.log
+.PHONY: test-user
+test-user: export PRSNL_TEST_TARGETS := $(TARGETS)
+test-user: setup-build setup-test
+	$(SWIFT_BUILD) --build-tests
+	@status=0; \
+	SWIFT="$(SWIFT)" Tests/Tour/test_user "$(if $(FILTER),$(FILTER),$(USER_TESTS))" "$(if $(FILTER),,$(USER_SKIP))" 2>&1 \
+	    | tee $(USER_LOG) || status=$$?; \
+	echo "$$(grep -acE '➜ +Test .* skipped' $(USER_LOG)) tests were skipped, each with its reason above"; \
+	exit $$status
+
 # docs/reliability.md says what is tried. A seed repeats the plan of a run; how the processes fall over each other does not
 # come from a seed.
 STORM_SECONDS ?= 600
@@ -121,7 +138,7 @@ storm: setup-tour binaries
 	    $(if $(SEED),--seed $(SEED)) $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
 
 .PHONY: check
-check: lint build test demo
+check: lint build test test-user demo
 	@$(MAKE) --no-print-directory storm STORM_SECONDS=60
 
 .PHONY: bench

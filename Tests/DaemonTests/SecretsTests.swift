@@ -60,8 +60,8 @@ import Testing
         seen.add("--check-config", try await fixture.run(["--check-config"]))
         let watcher = try fixture.startControl(["net", "--watch", "--json"])
         _ = try await watcher.waitForLine(containing: "current")
-        try seen.add(process: watcher, "prsnlctl")
-        try seen.add(process: daemon, "prsnld")
+        try seen.add(processID: watcher.processID, "prsnlctl")
+        try seen.add(processID: daemon.processID, "prsnld")
         try seen.add(folder: fixture.folder.path, except: [fixture.folder.file("key")])
         // What a killed daemon leaves behind, and what is said without one.
         daemon.signal(SIGKILL)
@@ -107,12 +107,10 @@ import Testing
         try await fixture.look(DaemonFixture.looks, into: &seen)
         let asking = try scene.terminal(["login", "--email", account.email])
         try await asking.waitUntilShown("Password for ")
-        for file in ["cmdline", "environ", "comm"] {
-            seen.add("/proc of prsnlctl login: \(file)", try TestFile.text("/proc/\(asking.processID)/\(file)"))
-        }
+        try seen.add(processID: asking.processID, "prsnlctl login")
         asking.signal(SIGTERM)
         _ = try await asking.waitForExit()
-        try seen.add(process: daemon, "prsnld")
+        try seen.add(processID: daemon.processID, "prsnld")
         try seen.add(folder: fixture.folder.path, except: [scene.loginFile])
         // The renewal is refused, with the token that is to renew.
         let renewal = scene.server.script(echo(401, secrets[4]), on: .refresh, times: .max)
@@ -156,7 +154,7 @@ import Testing
             "log_level = debug\nproxy = http://user:\(password)@localhost:1", serverURL: "http://127.0.0.9:1")
         daemon.signal(SIGHUP)
         _ = try await daemon.waitForErrorLine(containing: "proxy = http://***@localhost:1")
-        try seen.add(process: daemon, "prsnld")
+        try seen.add(processID: daemon.processID, "prsnld")
         try seen.add(folder: fixture.folder.path, except: [fixture.configuration])
         _ = try await daemon.terminate()
         seen.add("the log", daemon.stderr)
