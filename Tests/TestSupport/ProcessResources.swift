@@ -55,7 +55,8 @@ public struct ProcessResources: Sendable {
 /// Makes and ends the same thing several times, and throws where anything of it is left: a thread of these names, or a
 /// descriptor. For tests that run one at a time.
 public func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws {
-    // What is made once for the process.
+    // What is made once for the process; libdispatch makes its timer with the first sleep.
+    try await Task.sleep(for: .milliseconds(1))
     try await body()
     try await eventually("the first of \(names) to end", within: .seconds(10)) {
         names.allSatisfy { ProcessResources().threads[$0] == nil }
