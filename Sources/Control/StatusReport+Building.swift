@@ -10,7 +10,7 @@ extension StatusReport {
         server = Server(
             url: summary.serverURL, dialect: summary.dialect?.rawValue, accountID: summary.accountID,
             accountName: summary.accountName)
-        copy = Copy(summary, newAsOf: facts?.newAsOf)
+        copy = Copy(summary, newAsOf: facts?.newAsOf, now: now)
         file = File(
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
         outbox = Outbox(
@@ -45,7 +45,7 @@ extension StatusReport.Daemon {
 }
 
 extension StatusReport.Copy {
-    fileprivate init(_ summary: CopySummary, newAsOf engineTime: Timestamp?) {
+    fileprivate init(_ summary: CopySummary, newAsOf engineTime: Timestamp?, now: Timestamp) {
         complete = summary.isComplete
         live = summary.live
         deleted = summary.deleted
@@ -58,8 +58,15 @@ extension StatusReport.Copy {
         }
         possiblyMoreAt = summary.possiblyMoreAt
         // The file's time is only written when something else is; the engine's counts from the last look.
-        newAsOf = engineTime ?? summary.newAsOf
-        editsAsOf = summary.editsAsOf
+        newAsOf = Self.past(engineTime ?? summary.newAsOf, now)
+        editsAsOf = Self.past(summary.editsAsOf, now)
+    }
+}
+
+extension StatusReport.Copy {
+    /// A time that lies in the future says that the clock was set back, and nothing about the copy.
+    private static func past(_ time: Timestamp?, _ now: Timestamp) -> Timestamp? {
+        time.flatMap { $0 <= now ? $0 : nil }
     }
 }
 
@@ -76,6 +83,7 @@ extension ErrorCode {
             .databaseDamaged, .databaseReplaced, .databaseLinked, .databaseReadOnly, .databaseUnreadable, .noDatabase,
             .diskFull,
             .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
+            .pageContradictory, .staleAnswer,
             .deletionsHeld, .answerTooLarge, .limitReached, .usage, .controlRefused, .controlProtocol,
             .controlSocketTaken, .controlSocketFailed, .writeInvalid, .itemUnknown, .itemAmbiguous, .entryUnknown,
             .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:

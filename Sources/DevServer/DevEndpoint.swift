@@ -176,6 +176,10 @@ extension Fault {
         case "truncate": self = .truncate(after: number("bytes", 100))
         case "delay": self = .delay(.milliseconds(number("ms", 1_000)))
         case "stall": self = .stall
+        case "lie":
+            guard let lie = request.parameter("lie").flatMap(PageLie.init) else { return nil }
+            self = .lie(lie)
+        case "aged": self = .aged(.seconds(number("seconds", 60)))
         case "redirect": self = .redirect(to: request.parameter("to") ?? "/")
         default: return nil
         }

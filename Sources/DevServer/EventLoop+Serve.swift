@@ -51,6 +51,12 @@ extension EventLoop {
             }
         case .storm(.slowInsert):
             response = shared.state.withLock { $0.answerOfLateInsert(admission.lateInsert) }
+        case .lie(let lie):
+            shared.state.withLock { state in
+                state.pageLie = lie
+                state.respond(to: request, response: &response)
+                state.pageLie = nil
+            }
         default: shared.state.withLock { $0.respond(to: request, response: &response) }
         }
         switch admission.fault {
@@ -62,6 +68,7 @@ extension EventLoop {
             response.answer(status: status, headers: headers, body: Array(body.utf8))
         case .dieKeptAlive: connection.diesWithNextRequest = true
         case .storm(.contradiction(let kind)): response.contradict(kind)
+        case .aged(let age): response.headers.append(("age", "\(age.components.seconds)"))
         default: break
         }
         finish(request, admission, on: &connection)

@@ -24,6 +24,8 @@ extension Fault {
         case .huge: "huge"
         case .drip: "drip"
         case .stall: "stall"
+        case .lie: "lie"
+        case .aged: "aged"
         case .storm(let fault): fault.name
         }
     }
@@ -53,7 +55,7 @@ extension Fault {
         case .huge(let bytes, let gzip): response.answerHuge(bytes: bytes, gzip: gzip)
         case .hold, .holdAnswer, .delay, .perform, .closeBeforeAnswering, .closeAfterApplying, .dieKeptAlive,
             .answerAfterApplying,
-            .truncate, .drip, .stall, .storm:
+            .truncate, .drip, .stall, .lie, .aged, .storm:
             return false
         }
         return true

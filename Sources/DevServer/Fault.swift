@@ -45,6 +45,10 @@ public enum Fault: Sendable {
     case drip(bytes: Int, every: Duration)
     /// The right head and half of the body, and then silence on an open connection.
     case stall
+    /// Dialect C: the timeline's answer is this lie.
+    case lie(PageLie)
+    /// The right answer, said to come from a cache in which it was for so long (`Age`).
+    case aged(Duration)
     /// One of a storm's.
     case storm(StormFault)
 

@@ -28,6 +28,8 @@ struct ServerState: Sendable {
 
     let configuration: DevServer.Configuration
     var quirks: DevServer.Quirks
+    /// Of the answer that is being made.
+    var pageLie: PageLie?
     var items: ItemTable
     /// Deleted, but `GET /api/items/{id}` still finds them.
     var cached: [ByteText: DevItem] = [:]

@@ -19,11 +19,13 @@ extension ServerState {
             slots.insert(first, at: min(2, slots.count))
             if slots.count > limit { slots.removeLast() }
         }
+        var cursor = slots.count == limit ? slots.last.map(time(of:)) : nil
+        falsify(&slots, &cursor, limit: limit, timeline)
         appendItems(slots, to: &response)
         response.body.append(contentsOf: ",\"next_cursor\":".utf8)
-        if slots.count == limit, let last = slots.last.flatMap({ items.item(slot: $0) }) {
+        if let cursor {
             response.body.append(UInt8(ascii: "\""))
-            response.body.append(last.createdAt, .offset)
+            response.body.append(Timestamp(microseconds: cursor), .offset)
             response.body.append(UInt8(ascii: "\""))
         } else {
             response.body.append(contentsOf: "null".utf8)

@@ -69,8 +69,11 @@ struct TimelineDecoder {
             page.count += 1
             switch try ItemDecoder.decode(&reader) {
             case .item(let item):
+                page.lastCreatedAt = item.createdAt
                 if seen.insert(ByteText(item.id)).inserted { page.items.append(item) }
-            case .rejected(let rejected): page.rejected.append(rejected)
+            case .rejected(let rejected):
+                page.lastCreatedAt = nil
+                page.rejected.append(rejected)
             }
         } while try reader.nextElement()
     }

@@ -29,6 +29,8 @@ public struct TimelinePage: Sendable, Equatable {
     public var rejected: [RejectedItem] = []
     /// How many elements the server's `items` array had, broken and repeated ones included.
     public var count = 0
+    /// When the last element of the array was created; `nil` where there is none, or where that one could not be read.
+    public var lastCreatedAt: Timestamp?
     /// Dialect C: the server's `next_cursor`.
     public var nextCursor: Timestamp?
     /// Dialects P and E: `total` or `totalResults`.

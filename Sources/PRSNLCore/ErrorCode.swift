@@ -36,6 +36,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case portal
     case emptyAnswer = "empty_answer"
     case unexpectedShape = "unexpected_shape"
+    case staleAnswer = "stale_answer"
 
     // The way to the server.
     case offline
@@ -70,6 +71,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case dialectUnknown = "dialect_unknown"
     case pagesIgnored = "pages_ignored"
     case pageDisordered = "page_disordered"
+    case pageContradictory = "page_contradictory"
     case timelineUnsettled = "timeline_unsettled"
     case deletionsHeld = "deletions_held"
     case deletionUndecided = "deletion_undecided"
@@ -156,6 +158,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .redirectRefused: "Set server_url to the address that the server redirects to, if you trust it."
         case .notJSON, .emptyAnswer, .unexpectedShape:
             "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."
+        case .staleAnswer: "Let the cache or proxy in front of the server pass requests for /api/ through."
         case .portal: "Log in to the network's portal with a browser, or check server_url."
         case .offline:
             "Connect this machine to the network; the daemon notices at once. `prsnlctl net` shows what it sees."
@@ -193,7 +196,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .nothingToAccept:
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
-        case .pagesIgnored, .pageDisordered: "Report this to the people who run the server; the copy stays as it is."
+        case .pagesIgnored, .pageDisordered, .pageContradictory:
+            "Report this to the people who run the server; the copy stays as it is."
         case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
         case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
         case .deletionUndecided: "Look at the server's log for requests of this item; it is asked for again by itself."

@@ -49,6 +49,16 @@ public struct Coverage: Sendable, Equatable {
         return true
     }
 
+    /// Forgets that anything was covered beyond the time that it is now: what arrives later would be missed there.
+    ///
+    /// - Returns: Whether there was anything.
+    mutating func clip(to now: Timestamp) -> Bool {
+        guard let newest, newest > now else { return false }
+        intervals.removeAll { $0.from > now }
+        if let last = intervals.indices.last { intervals[last].to = min(intervals[last].to, now) }
+        return true
+    }
+
     /// Ends the sweep, finished or given up.
     public mutating func endSweep() {
         sweepStart = nil
@@ -119,6 +129,11 @@ public struct Coverage: Sendable, Equatable {
 
     /// The newest covered instant.
     public var newest: Timestamp? { intervals.last?.to }
+
+    /// When what lies right below a gap was read; `nil` where the gap reaches down to the bottom.
+    public func readAt(below gap: ClosedRange<Timestamp>) -> Timestamp? {
+        intervals.last { $0.to < gap.lowerBound }?.readAt
+    }
 
     /// Whether everything from the bottom of the timeline to `newest` is covered.
     public var isComplete: Bool { !intervals.isEmpty && gaps().isEmpty }

@@ -38,6 +38,17 @@ public struct CrowdedInstant: Sendable, Equatable {
     }
 }
 
+/// An item of the copy by its place on the timeline.
+public struct KnownItem: Sendable, Equatable {
+    public var id: String
+    public var createdAt: Timestamp
+
+    public init(id: String, createdAt: Timestamp) {
+        self.id = id
+        self.createdAt = createdAt
+    }
+}
+
 /// What a group of pages would do to the copy.
 public enum Novelty: Sendable, Equatable {
     /// It only repeats what the copy holds, and so proves that it comes from the copy's account.

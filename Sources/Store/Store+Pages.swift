@@ -3,6 +3,56 @@ public import PRSNLCore
 extension Store {
     // MARK: Before the proof
 
+    /// Items that the server had when it was read last, from an instant on, oldest first.
+    public func known(from instant: Timestamp, limit: Int) throws(UserFacingError) -> [KnownItem] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.cached(
+                """
+                SELECT id, created_at FROM item
+                WHERE created_at >= ? AND deleted_at IS NULL AND missing_since IS NULL
+                ORDER BY created_at LIMIT ?
+                """
+            ).bind(instant).bind(limit)
+            defer { rows.reset() }
+            var known: [KnownItem] = []
+            while try rows.step() {
+                guard let id = rows.text(0), let createdAt = rows.timestamp(1) else { continue }
+                known.append(KnownItem(id: id, createdAt: createdAt))
+            }
+            return known
+        }
+    }
+
+    /// Some of the items that the copy has in the stretch that a page shows, where the page shows none of them.
+    ///
+    /// - Parameter few: Empty also where the copy has no more than so many there.
+    public func unshared(by page: PageChange, moreThan few: Int) throws(UserFacingError) -> [String] {
+        guard let proven = page.proven else { return [] }
+        return try read { connection throws(SQLiteFailure) in
+            let rows = try connection.cached(
+                """
+                SELECT id FROM item
+                WHERE created_at BETWEEN ? AND ? AND deleted_at IS NULL AND missing_since IS NULL
+                ORDER BY created_at DESC LIMIT ?
+                """
+            ).bind(proven.lowerBound).bind(proven.upperBound).bind(few + 1)
+            defer { rows.reset() }
+            var known: [String] = []
+            while try rows.step() {
+                if let id = rows.text(0) { known.append(id) }
+            }
+            guard known.count > few else { return [] }
+            let shown = Set(page.items.lazy.map(\.id) + page.rejected.compactMap(\.id))
+            guard !known.contains(where: shown.contains) else { return [] }
+            for item in page.items where proven.contains(item.createdAt) {
+                let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NULL").bind(item.id)
+                defer { row.reset() }
+                if try row.step() { return [] }
+            }
+            return known
+        }
+    }
+
     /// What committing the pages would do. Stops looking at the first news.
     public func novelty(of pages: [PageChange]) throws(UserFacingError) -> Novelty {
         let covered = coverage
@@ -77,9 +127,25 @@ extension Store {
         return (counts, record)
     }
 
-    /// Call when the clock may have been set back: see `Coverage.distrust`.
-    public func distrust(readsAfter now: Timestamp) {
-        if coverage.distrust(readsAfter: now) { coverageIsNewer = true }
+    /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
+    /// the file at once, so that nobody reads them there.
+    ///
+    /// - Parameter now: In dialect C, nothing counts as covered beyond it.
+    public func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) {
+        var isWrong = coverage.distrust(readsAfter: limit)
+        if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
+        if isWrong { coverageIsNewer = true }
+        let claimsTooMuch = try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT 1 FROM copy WHERE new_as_of > ?").bind(limit)
+            defer { row.reset() }
+            return try row.step()
+        }
+        guard isWrong || claimsTooMuch else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(limit).run()
+            try Self.save(coverage, connection)
+        }
+        coverageIsNewer = false
     }
 
     /// Writes the coverage if only memory knows it.

@@ -6,13 +6,23 @@ import Store
 ///
 /// The server's cursor is strict (`created_at < cursor`) and knows no tie-break, so that the items that share a page's
 /// last timestamp may be cut in two. Each page therefore proves only what lies above its last timestamp, and the next
-/// request begins one microsecond above it. A value without I/O.
+/// request begins one microsecond above it. So the next page has to show again what this one ended with, which is how a
+/// page that belongs elsewhere is told. A value without I/O.
 struct CursorPlan: Sendable, Equatable {
     /// What the next request asks for.
     struct Request: Sendable, Equatable {
         /// Strictly before this; `nil` for the top of the timeline.
         var before: Timestamp?
         var limit: Int
+
+        /// Everything down from this instant, itself included.
+        static func from(_ instant: Timestamp, limit: Int) -> Request { Request(before: above(instant), limit: limit) }
+
+        /// The cursor that just includes an instant; nothing can be above the last instant of time.
+        static func above(_ instant: Timestamp) -> Timestamp? { instant < .latest ? instant.next : nil }
+
+        /// The newest instant that the answer may show.
+        var top: Timestamp { before?.previous ?? .latest }
     }
 
     enum Step: Sendable, Equatable {
@@ -32,73 +42,157 @@ struct CursorPlan: Sendable, Equatable {
     /// The newest instant that the copy covers already: a page from the top proves up to there too, also where the
     /// server has nothing so new any more.
     private let knownNewest: Timestamp
-    /// What lies above this can still be added to.
+    /// What lies above this can still be added to: the time of reading.
     private let newestPossible: Timestamp
     private let limit: Int
     private(set) var request: Request
+    /// Items at and above the place where the next page begins, as they were seen last: oldest first.
+    private var overlap: [KnownItem]
+    /// The next page has to show one of these.
+    private(set) var anchors: [KnownItem]
+    /// The smallest limit of a page from here that was too large to be read.
+    private var tooLarge: Int?
+    /// The largest limit of a page from here that was full of one instant.
+    private var full = 0
 
     /// - Parameters:
     ///   - top: The newest instant to read, or `nil` for whatever is newest.
     ///   - bottom: The oldest.
+    ///   - known: What the copy has at `top` and above, oldest first: the first page begins with the nearest of them.
     init(
         top: Timestamp?, bottom: Timestamp, readAt: Timestamp, limit: Int, knownNewest: Timestamp = .earliest,
-        newestPossible: Timestamp = .latest
+        newestPossible: Timestamp = .latest, known: [KnownItem] = []
     ) {
         self.bottom = bottom
         self.newestPossible = newestPossible
         self.knownNewest = knownNewest
         self.readAt = readAt
         self.limit = min(max(limit, 1), Self.largestPage)
+        overlap = known
+        anchors = []
         request = Request(before: top?.next, limit: self.limit)
+        guard top != nil, let nearest = known.first?.createdAt else { return }
+        let group = known.prefix { $0.createdAt == nearest }
+        // With more of them than half a page it would make no headway.
+        guard group.count <= self.limit / 2 else { return }
+        anchors = Array(group)
+        request = .from(nearest, limit: self.limit)
     }
+
+    /// Whether nothing is known that the next page would have to show.
+    var isUnanchored: Bool { anchors.isEmpty && request.before != nil }
 
     /// Takes the answer to `request`.
     ///
-    /// - Throws: `PullFailure` with `pages_ignored` or `page_disordered` for an answer that breaks the API's order, of
-    ///   which nothing may be believed.
+    /// - Throws: `PullFailure` with `pages_ignored`, `page_disordered` or `page_contradictory` for an answer that breaks
+    ///   the API's promises, of which nothing may be believed.
     mutating func take(_ page: TimelinePage) throws(PullFailure) -> (change: PageChange, next: Step) {
         try check(page)
-        let top = request.before?.previous ?? .latest
-        // Not beyond the time of reading: an item dated tomorrow does not mean that today has been read.
-        let newest =
-            request.before == nil
-            ? min(max(page.items.first?.createdAt ?? .earliest, knownNewest), newestPossible) : top
-        guard let last = page.nextCursor else {
+        let top = request.top
+        let newest = request.before == nil ? max(page.items.first?.createdAt ?? .earliest, knownNewest) : top
+        guard let cursor = page.nextCursor else {
             let change = PageChange(
                 items: page.items, rejected: page.rejected, proven: .earliest...top,
-                coverage: Coverage.Interval(from: .earliest, to: newest, readAt: readAt))
+                coverage: covered(.earliest, newest))
             return (change, .finished)
         }
-        if let before = request.before, last.next == before {
+        let last = boundary(of: page, cursor)
+        guard let lowest = Request.above(last), lowest != request.before else {
             return (PageChange(items: page.items, rejected: page.rejected), crowded(last))
         }
-        let lowest = last.next
         let change = PageChange(
-            items: page.items, rejected: page.rejected, proven: lowest...top,
-            coverage: lowest <= newest ? Coverage.Interval(from: lowest, to: newest, readAt: readAt) : nil)
+            items: page.items, rejected: page.rejected, proven: lowest...top, coverage: covered(lowest, newest))
         if lowest <= bottom { return (change, .finished) }
-        request = Request(before: lowest, limit: limit)
+        overlap = page.items.reversed().map { KnownItem(id: $0.id, createdAt: $0.createdAt) }
+        goOn(with: Request(before: lowest, limit: limit))
+        anchors = overlap.filter { $0.createdAt == last }
         return (change, .request(request))
     }
 
-    /// A full page of one timestamp. With smaller pages than the server allows, ask for the largest before giving up.
-    private mutating func crowded(_ instant: Timestamp) -> Step {
-        if request.limit < Self.largestPage {
-            request.limit = Self.largestPage
-            return .request(request)
-        }
-        return .crowded(instant)
+    /// Where a page ends: at its last item. What could not be read has no time that is known for sure, so a page that
+    /// ends with it is taken to end above it, where that makes any headway.
+    private func boundary(of page: TimelinePage, _ cursor: Timestamp) -> Timestamp {
+        guard page.lastCreatedAt == nil, let readable = page.items.last?.createdAt else { return cursor }
+        return Request.above(readable) == request.before ? cursor : readable
     }
+
+    /// Coverage never reaches beyond the time of reading: an item dated tomorrow does not mean that today has been read.
+    func covered(_ from: Timestamp, _ to: Timestamp) -> Coverage.Interval? {
+        let to = min(to, newestPossible)
+        return from <= to ? Coverage.Interval(from: from, to: to, readAt: readAt) : nil
+    }
+
+    private mutating func goOn(with next: Request) {
+        request = next
+        anchors = []
+        tooLarge = nil
+        full = 0
+    }
+
+    // MARK: Crowded instants
+
+    /// A full page of one timestamp. With smaller pages than the server allows, larger ones are asked for before giving up.
+    private mutating func crowded(_ instant: Timestamp) -> Step {
+        full = max(full, request.limit)
+        let larger = tooLarge.map { (full + $0) / 2 } ?? Self.largestPage
+        guard larger > full else { return .crowded(instant) }
+        request.limit = larger
+        return .request(request)
+    }
+
+    /// The largest page that an instant may be asked for with.
+    var largestReadable: Int { min(Self.largestPage, (tooLarge ?? .max) - 1) }
 
     /// Goes on below an instant that could not be read whole.
     mutating func stepOver(_ instant: Timestamp) -> Step {
         if instant <= bottom { return .finished }
-        request = Request(before: instant, limit: limit)
+        goOn(with: Request(before: instant, limit: limit))
         return .request(request)
     }
 
+    // MARK: Pages that are too large
+
+    /// The answer to `request` was too large to be read.
+    ///
+    /// - Returns: What to do now; `nil` where a single item is too large.
+    mutating func reduce() -> Step? {
+        tooLarge = request.limit
+        let smaller = (full + request.limit) / 2
+        if full > 0, smaller <= full { return .crowded(request.top) }
+        guard smaller > 0 else { return nil }
+        request.limit = smaller
+        return .request(request)
+    }
+
+    /// Asks for no more than this many items at once, for now.
+    mutating func allow(_ largest: Int) {
+        if full == 0 { request.limit = min(request.limit, max(largest, 1)) }
+    }
+
+    // MARK: What a page has to show
+
+    /// Whether a page shows what it has to. Call before `take`.
+    func isAnchored(_ page: TimelinePage) -> Bool {
+        anchors.isEmpty || anchors.contains { anchor in page.items.contains { $0.id == anchor.id } }
+    }
+
+    /// Begins the next page higher, so that it has to show more of what is known: the item at its boundary is hidden, as
+    /// servers hide items that they work on.
+    ///
+    /// - Returns: False where nothing above is known.
+    mutating func raise() -> Bool {
+        let half = overlap.prefix(limit / 2)
+        guard let highest = half.last?.createdAt, highest > request.top else { return false }
+        goOn(with: .from(highest, limit: limit))
+        anchors = overlap.filter { $0.createdAt <= highest }
+        return true
+    }
+
+    /// Nothing is known for sure at the next page's beginning.
+    mutating func forgetAnchors() { anchors = [] }
+
     private func check(_ page: TimelinePage) throws(PullFailure) {
-        var previous = request.before?.previous ?? .latest
+        var previous = request.top
         if let first = page.items.first, first.createdAt > previous {
             throw Self.broken(.pagesIgnored, "The server ignores the cursor: it repeats items that were already read.")
         }
@@ -108,12 +202,26 @@ struct CursorPlan: Sendable, Equatable {
             }
             previous = item.createdAt
         }
-        if let cursor = page.nextCursor, cursor > previous {
+        guard let cursor = page.nextCursor else {
+            if page.count < request.limit { return }
+            throw Self.contradictory("it has \(page.count) items of \(request.limit), and no next_cursor")
+        }
+        if page.count != request.limit {
+            throw Self.contradictory("it has \(page.count) items of \(request.limit), and a next_cursor")
+        }
+        if cursor > previous {
             throw Self.broken(.pageDisordered, "The server's next_cursor is newer than the page's last item.")
+        }
+        if let last = page.lastCreatedAt, cursor != last {
+            throw Self.contradictory("its next_cursor is not the time of its last item")
         }
     }
 
-    private static func broken(_ code: ErrorCode, _ message: String) -> PullFailure {
+    static func contradictory(_ what: String) -> PullFailure {
+        broken(.pageContradictory, "The server's page contradicts itself: \(what).")
+    }
+
+    static func broken(_ code: ErrorCode, _ message: String) -> PullFailure {
         PullFailure(
             UserFacingError(code, message, consequence: "Nothing of that page was written."),
             verdict: .retry(after: nil))

@@ -10,6 +10,7 @@ struct CursorPull {
     let time: TimeSource
     let committer: PageCommitter
     let requests: RequestCounter
+    let size: PageSize
     /// Called with each page: how many items it had, and where on the timeline the pull stands.
     let onPage: @Sendable (_ items: Int, _ position: Timestamp?) -> Void
 
@@ -26,23 +27,23 @@ struct CursorPull {
         top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
         pace: (Duration) async throws -> Void = { _ in }, givesWay: () -> Bool = { false }
     ) async throws(PullFailure) -> End {
-        var plan = CursorPlan(
-            top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest,
-            newestPossible: max(time.now(), knownNewest))
         do {
+            var known: [KnownItem] = []
+            if let top { known = try await store.known(from: top, limit: CursorPlan.largestPage) }
+            var plan = CursorPlan(
+                top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest,
+                newestPossible: max(time.now(), knownNewest), known: known)
             var step = CursorPlan.Step.request(plan.request)
             while true {
                 switch step {
-                case .request(let request):
+                case .request:
                     let witness = CredentialsWitness()
-                    let (page, took, asOf) = try await fetch(request, witness)
-                    var (change, next) = try plan.take(page)
-                    change.asOf = asOf
-                    try await committer.add(change, readWith: witness, fetchTook: took)
-                    onPage(page.items.count, page.items.last?.createdAt)
-                    step = next
-                    if next != .finished {
-                        try await pace(took)
+                    let read = try await read(&plan, witness)
+                    try await committer.add(read.change, readWith: witness, fetchTook: read.took)
+                    onPage(read.change.items.count, read.change.items.last?.createdAt)
+                    step = read.next
+                    if step != .finished {
+                        try await pace(read.took)
                         if givesWay() {
                             try await committer.flush()
                             return .gaveWay
@@ -50,7 +51,7 @@ struct CursorPull {
                     }
                 case .crowded(let instant):
                     let witness = CredentialsWitness()
-                    let change = try await explore(instant, readAt: readAt, witness)
+                    let change = try await explore(instant, plan, witness)
                     try await committer.add(change, readWith: witness, fetchTook: .zero)
                     step = plan.stepOver(instant)
                 case .finished:
@@ -78,9 +79,16 @@ struct CursorPull {
         }
     }
 
-    private func fetch(
+    struct Fetched {
+        var page: TimelinePage
+        var took: Duration
+        /// Deliveries when it was asked for.
+        var asOf: Int
+    }
+
+    func fetch(
         _ request: CursorPlan.Request, _ witness: CredentialsWitness
-    ) async throws(PullFailure) -> (page: TimelinePage, took: Duration, asOf: Int) {
+    ) async throws(PullFailure) -> Fetched {
         let start = time.uptime()
         let asOf = await store.deliveries
         requests.add()
@@ -88,7 +96,7 @@ struct CursorPull {
             let page = try await client.timeline(
                 TimelineRequest(.before(request.before), limit: request.limit), witness: witness)
             try identity.check(page, is: .cursor)
-            return (page, time.uptime() - start, asOf)
+            return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
         } catch {
             throw PullFailure(error)
         }
@@ -104,27 +112,33 @@ struct CursorPull {
     /// Which members of a crowded instant a server shows depends on the limit: other limits reach others, if few. What is
     /// reached is kept, and the instant is reported, because nobody can say whether it is all.
     private func explore(
-        _ instant: Timestamp, readAt: Timestamp, _ witness: CredentialsWitness
+        _ instant: Timestamp, _ plan: CursorPlan, _ witness: CredentialsWitness
     ) async throws(PullFailure) -> PageChange {
         var found: [ByteText: TimelineItem] = [:]
         var rejected: [RejectedItem] = []
         var fruitless = 0
         var tries = 0
         let asOf = await store.deliveries
-        var limit = CursorPlan.largestPage
+        var limit = plan.largestReadable
         while limit > 0, fruitless < Self.fruitlessTries, tries < Self.mostTries {
-            let page = try await fetch(CursorPlan.Request(before: instant.next, limit: limit), witness).page
+            tries += 1
+            let page: TimelinePage
+            do throws(PullFailure) {
+                page = try await fetch(.from(instant, limit: limit), witness).page
+            } catch {
+                guard error.error.code == .answerTooLarge else { throw error }
+                limit /= 2
+                continue
+            }
             let before = found.count
             for item in page.items where item.createdAt == instant { found[ByteText(item.id)] = item }
-            if tries == 0 { rejected = page.rejected }
+            if rejected.isEmpty { rejected = page.rejected }
             fruitless = found.count > before ? 0 : fruitless + 1
-            tries += 1
             limit -= 1
         }
         var change = PageChange(
             items: found.values.sorted { $0.id < $1.id }, rejected: rejected,
-            coverage: Coverage.Interval(from: instant, to: instant, readAt: readAt),
-            crowded: CrowdedInstant(at: instant, seen: found.count))
+            coverage: plan.covered(instant, instant), crowded: CrowdedInstant(at: instant, seen: found.count))
         change.asOf = asOf
         return change
     }

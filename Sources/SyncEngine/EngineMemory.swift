@@ -44,11 +44,18 @@ extension EngineMemory {
     }
 
     /// A clock that was set back makes times of the past look like times to come.
-    mutating func distrustClock(_ store: Store, now: Timestamp) async {
+    mutating func distrustClock(_ store: Store, now: Timestamp, log: LogHandler) async {
         let limit = now.advanced(by: Schedule.clockTolerance)
         schedule.distrustClock(now: now)
-        if let known = newAsOf, known > limit { newAsOf = nil }
-        await store.distrust(readsAfter: limit)
+        if let known = newAsOf, known > limit {
+            newAsOf = nil
+            savedNewAsOf = nil
+        }
+        do {
+            try await store.distrust(timesAfter: limit, now: now)
+        } catch {
+            log(.warning, .store, "times in the future could not be taken out of the file: \(error.message)")
+        }
         schedule.editsAsOf = await store.coverage.oldestRead
     }
 

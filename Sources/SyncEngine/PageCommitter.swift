@@ -13,6 +13,9 @@ final class PageCommitter {
     /// A group is closed when it would be older than this with the next page.
     static let longestWait: Duration = .milliseconds(100)
 
+    /// How often a pull that only finds what is known writes down how far it has come.
+    static let longestUnsaved: Duration = .seconds(60)
+
     private let store: Store
     private let identity: Identity
     private let requests: RequestCounter
@@ -27,6 +30,8 @@ final class PageCommitter {
     private var witnesses: [CredentialsWitness] = []
     private var groupStarted: Duration = .zero
     private var hasCommitted = false
+    /// When the file last heard of the coverage.
+    private var savedAt: Duration
     private var commit: Task<PullRecord, any Error>?
     private var committing = 0
     private let commitIsDone = Flag()
@@ -39,6 +44,7 @@ final class PageCommitter {
         self.requests = requests
         self.time = time
         self.record = record
+        savedAt = time.uptime()
     }
 
     /// - Parameters:
@@ -101,6 +107,8 @@ final class PageCommitter {
         committing = pages.count
         hasCommitted = true
         commitIsDone.clear()
+        let saves = time.uptime() - savedAt >= Self.longestUnsaved
+        if saves { savedAt = time.uptime() }
         commit = Task { [record, commitIsDone, store, identity, requests, time] in
             defer { commitIsDone.set() }
             let novelty = try await store.novelty(of: pages)
@@ -115,6 +123,7 @@ final class PageCommitter {
                 return try await store.commit(pages, now: time.now(), record: record).record
             }
             await store.noteUnchanged(pages)
+            if saves { try await store.saveCoverage() }
             record.pages += pages.count
             return record
         }

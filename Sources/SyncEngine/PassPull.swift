@@ -1,7 +1,6 @@
 import PRSNLClient
 import PRSNLCore
 import Store
-import Synchronization
 
 /// Reads dialects P and E, whose pages shift while one reads them: a whole pass counts only when its pages fit together.
 struct PassPull {
@@ -12,7 +11,7 @@ struct PassPull {
     let dialect: Dialect
     let committer: PageCommitter
     let requests: RequestCounter
-    let size: PassPageSize
+    let size: PageSize
     let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
     /// What the pages were read with. These dialects name no account, but pages of two of them do not make a list.
     private let witness = CredentialsWitness()
@@ -77,7 +76,9 @@ struct PassPull {
     private func onePassWithPagesThatFit(pace: (Duration) async throws -> Void) async throws -> Int? {
         while true {
             do {
-                return try await onePass(pace: pace)
+                let total = try await onePass(pace: pace)
+                size.noteGood()
+                return total
             } catch let error as APIError {
                 guard case .networkError(.answerTooLarge) = error.kind, size.reduce(below: largestPage) else {
                     throw error
@@ -230,23 +231,5 @@ struct PassPull {
             TimelineRequest(.page(number.number), limit: number.limit, etag: etag), witness: witness)
         if !page.notModified { try identity.check(page, is: dialect) }
         return Fetched(number: number, page: page, took: time.uptime() - start, asOf: asOf)
-    }
-}
-
-/// How many items a page of P and E may have: fewer, once a page was too large to be read.
-final class PassPageSize: Sendable {
-    private static let largest = 1_000
-    /// Below this, pages cannot be made to overlap any more.
-    private static let smallest = 50
-
-    private let value = Atomic(PassPageSize.largest)
-    var limit: Int { value.load(ordering: .relaxed) }
-    var isReduced: Bool { limit < Self.largest }
-
-    /// - Returns: False where they are as small as they can be.
-    func reduce(below current: Int) -> Bool {
-        guard current > Self.smallest else { return false }
-        value.store(max(current / 2, Self.smallest), ordering: .relaxed)
-        return true
     }
 }

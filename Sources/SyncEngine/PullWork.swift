@@ -38,10 +38,10 @@ struct PullWork {
         let start = time.now()
         if work == .pull {
             if dialect == .cursor {
-                // The file's T1 stands still while there are gaps, which the head must not try to read through.
-                let saved = await store.coverage.isComplete ? memory.newAsOf : nil
-                let lastHead = memory.schedule.lastPull ?? saved
-                changes += try await puller.head(pageSize: pageSize, lastHead: lastHead)
+                // While there are gaps, T1 stands still, and the looks above them count.
+                let above = await store.coverage.isComplete ? nil : memory.schedule.lastPull
+                let lastHead = [above, memory.newAsOf].compactMap { $0 }.max()
+                changes += try await puller.head(pageSize: pageSize, newAsOf: lastHead)
             } else {
                 hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
             }
@@ -51,7 +51,7 @@ struct PullWork {
         // A head pull leaves what has failed lately alone.
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
         if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
-            changes += try await puller.fillGaps(pageSize: pageSize)
+            changes += try await puller.fillGaps(pageSize: pageSize, newAsOf: memory.newAsOf)
         }
         if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {

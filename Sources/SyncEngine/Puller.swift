@@ -10,7 +10,10 @@ struct Puller: Sendable {
     let time: TimeSource
     let log: LogHandler
     let progress: @Sendable (EngineState.Progress?) -> Void
-    let pageSize = PassPageSize()
+    /// How many items a page of P and E may have; below the smallest, pages cannot be made to overlap any more.
+    private let passSize = PageSize(largest: 1_000, smallest: 50, patience: 1)
+    /// And one of C.
+    private let cursorSize = PageSize(largest: CursorPlan.largestPage, smallest: 1, patience: 16)
 
     /// The head is read down to this long before the last look: items that were hidden then, or arrived late.
     static let overlap: Duration = .seconds(15 * 60)
@@ -52,13 +55,13 @@ struct Puller: Sendable {
 
     /// The newest items, down to what is known.
     ///
-    /// - Parameter lastHead: When the head was last read; `nil` where nobody knows.
-    func head(pageSize: Int, lastHead: Timestamp?) async throws(PullFailure) -> Changes {
+    /// - Parameter newAsOf: When the head was last read, as far as memory and the file's T1 know.
+    func head(pageSize: Int, newAsOf: Timestamp?) async throws(PullFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
-        let bottom = isFirst ? .earliest : try await headBottom(coverage, lastHead: lastHead, now: start)
+        let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, now: start)
         changes.add(
             try await record(isFirst ? .backfill : .head) { committer, requests throws(PullFailure) in
                 _ = try await cursorPull(committer, requests).run(
@@ -68,16 +71,23 @@ struct Puller: Sendable {
         return changes
     }
 
-    /// Each gap below the newest items, newest first.
-    func fillGaps(pageSize: Int) async throws(PullFailure) -> Changes {
+    /// Each gap below the newest items, newest first. Where there is something below it, as far down as the head would have
+    /// been read that left the gap.
+    ///
+    /// - Parameter newAsOf: The last time at which there was no gap.
+    func fillGaps(pageSize: Int, newAsOf: Timestamp?) async throws(PullFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         var known: ClosedRange<Timestamp>?
         while let gap = try await nextGap(after: &known, sweeping: false) {
+            let coverage = await store.coverage
+            let lastRead = max(coverage.readAt(below: gap) ?? .latest, newAsOf ?? .earliest)
+            let bottom = min(gap.lowerBound, lastRead.advanced(by: .zero - Self.overlap))
             changes.add(
                 try await record(.backfill) { committer, requests throws(PullFailure) in
                     _ = try await cursorPull(committer, requests).run(
-                        top: gap.upperBound, bottom: gap.lowerBound, readAt: start, pageSize: pageSize)
+                        top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
+                        knownNewest: coverage.newest ?? .earliest)
                 })
         }
         return changes
@@ -98,12 +108,16 @@ struct Puller: Sendable {
     }
 
     /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
-    /// and again. Whatever the clocks say, a gap that is left above the bottom is a gap in the coverage, and is filled.
+    /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
+    /// again; where the clock was set back, and nobody knows, the newest item's time has to do. Whatever the clocks say, a
+    /// gap that is left above the bottom is a gap in the coverage, and is filled.
     private func headBottom(
-        _ coverage: Coverage, lastHead: Timestamp?, now: Timestamp
+        _ coverage: Coverage, newAsOf: Timestamp?, now: Timestamp
     ) async throws(PullFailure) -> Timestamp {
         let newest = coverage.newest ?? .earliest
-        let overlapped = min(newest.next, min(lastHead ?? newest, now).advanced(by: .zero - Self.overlap))
+        let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
+        let lastHead = known > .earliest ? known : newest
+        let overlapped = min(newest.next, min(lastHead, now).advanced(by: .zero - Self.overlap))
         do {
             let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
             return min(overlapped, pending ?? .latest)
@@ -147,7 +161,7 @@ struct Puller: Sendable {
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
             store: store, client: client, identity: identity, time: time, committer: committer, requests: requests,
-            onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
+            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
     }
 
     // MARK: Dialects P and E
@@ -183,7 +197,7 @@ struct Puller: Sendable {
         let meter = ProgressMeter(kind: committer.record.kind, time: time, report: progress)
         return PassPull(
             client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
-            requests: requests, size: pageSize, onPage: { meter.page($0, nil, expected: $1) })
+            requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
     }
 
     // MARK: Absence

@@ -203,7 +203,7 @@ public final class SyncEngine: Sendable {
             HangPoint.tasks.block()
             await HangPoint.pulls.suspend()
             takeNews(&memory)
-            await memory.distrustClock(store, now: time.now())
+            await memory.distrustClock(store, now: time.now(), log: log)
             let requested = takeRequests()
             let now = time.now()
             let next = memory.schedule.next(now: now)
@@ -267,7 +267,7 @@ public final class SyncEngine: Sendable {
         network.begin()
         // The kernel may be wrong about the way; nobody asks again later.
         if network.current.state == .offline { _ = await ping() }
-        await memory.distrustClock(store, now: time.now())
+        await memory.distrustClock(store, now: time.now(), log: log)
         await replayer.drain()
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)

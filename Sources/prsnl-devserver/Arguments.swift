@@ -57,7 +57,8 @@ struct Arguments {
           POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal,
                                          garbage, empty, empty-object, close, close-after, die, stall,
                                          error-after&status=N (applied, and then an error),
-                                         truncate&bytes=N, delay&ms=N, redirect&to=URL;
+                                         truncate&bytes=N, delay&ms=N, redirect&to=URL,
+                                         lie&lie=halfWithCursor (and others), aged&seconds=N;
                                          path=PATH (default /api/timeline; PREFIX* too), times=N (default
                                          1; 0: all), skip=N
           POST /__dev/random-fault?probability=P&seed=N

@@ -13,6 +13,7 @@ import Testing
         var page = TimelinePage()
         page.items = times.enumerated().map { TimelineItem(id: "\($0)-\($1)", createdAt: at($1)) }
         page.count = times.count
+        page.lastCreatedAt = times.last.map(at)
         page.nextCursor = more ? times.last.map(at) : nil
         return page
     }
@@ -72,6 +73,98 @@ import Testing
         #expect(try errorCode { _ = try plan.take(page([7, 9, 8], more: true)) } == .pageDisordered)
     }
 
+    @Test(arguments: [([9, 8], 8), ([], 8), ([9, 8, 7], nil), ([9, 8, 7], 6), ([9, 8, 7, 6], 6)])
+    func aPageThatContradictsItselfProvesNothing(_ times: [Int], cursor: Int?) throws {
+        var plan = plan()
+        let before = plan
+        var page = page(times, more: false)
+        page.nextCursor = cursor.map(at)
+        #expect(try errorCode { _ = try plan.take(page) } == .pageContradictory)
+        #expect(plan == before)
+    }
+
+    @Test func theNextPageHasToShowWhatThisOneEndedWith() throws {
+        var plan = plan(limit: 4)
+        _ = try plan.take(page([9, 8, 7, 7], more: true))
+        #expect(plan.anchors.map(\.createdAt) == [at(7), at(7)])
+        #expect(!plan.isAnchored(page([6, 5, 4, 3], more: true)))
+        #expect(!plan.isAnchored(page([], more: false)))
+        var next = page([7, 6, 5, 4], more: true)
+        #expect(!plan.isAnchored(next), "another item of that time")
+        next.items[0] = TimelineItem(id: "3-7", createdAt: at(7))
+        #expect(plan.isAnchored(next), "one of them is enough")
+    }
+
+    @Test func aPageWhoseBoundaryIsHiddenBeginsHigher() throws {
+        var plan = plan(limit: 6)
+        _ = try plan.take(page([9, 8, 7, 6, 5, 4], more: true))
+        let raised = plan.raise()
+        #expect(raised)
+        #expect(plan.request == CursorPlan.Request(before: at(7), limit: 6))
+        #expect(plan.anchors.map(\.createdAt) == [at(4), at(5), at(6)])
+        let again = plan.raise()
+        #expect(!again)
+    }
+
+    @Test func aGapIsReadFromWhatIsKnownAboveIt() throws {
+        let known = [7, 7, 9].enumerated().map { KnownItem(id: "known-\($0)", createdAt: at($1)) }
+        let plan = CursorPlan(top: at(5), bottom: at(-9), readAt: at(9_999), limit: 4, known: known)
+        #expect(plan.request == CursorPlan.Request(before: at(8), limit: 4))
+        #expect(plan.anchors.count == 2)
+        let crowd = CursorPlan(top: at(5), bottom: at(-9), readAt: at(9_999), limit: 3, known: known)
+        #expect(crowd.request == CursorPlan.Request(before: at(6), limit: 3), "a page of ties would make no headway")
+        #expect(crowd.isUnanchored)
+    }
+
+    @Test func coverageNeverReachesBeyondTheTimeOfReading() throws {
+        var plan = CursorPlan(top: nil, bottom: at(-9), readAt: at(5), limit: 3, newestPossible: at(5))
+        #expect(try plan.take(page([9, 8, 7], more: true)).change.coverage == nil)
+        let (change, _) = try plan.take(page([7, 6, 3], more: true))
+        #expect(change.coverage == Coverage.Interval(from: at(4), to: at(5), readAt: at(5)))
+        #expect(change.proven == at(4)...at(7), "what is not there is missing all the same")
+        #expect(plan.covered(at(6), at(6)) == nil)
+    }
+
+    @Test func aFullPageOfTheLastInstantIsAmbiguousToo() throws {
+        var plan = CursorPlan(top: nil, bottom: .earliest, readAt: at(5), limit: 100)
+        var page = TimelinePage()
+        page.items = (0..<100).map { TimelineItem(id: "\($0)", createdAt: .latest) }
+        page.count = 100
+        page.lastCreatedAt = .latest
+        page.nextCursor = .latest
+        #expect(try plan.take(page).next == .crowded(.latest))
+        #expect(plan.stepOver(.latest) == .request(CursorPlan.Request(before: .latest, limit: 100)))
+    }
+
+    @Test func aPageThatIsTooLargeIsAskedForWithAHalvedLimit() throws {
+        var plan = plan(limit: 100)
+        #expect(plan.reduce() == .request(CursorPlan.Request(before: nil, limit: 50)))
+        plan.allow(25)
+        #expect(plan.request.limit == 25)
+        for limit in [12, 6, 3, 1] { #expect(plan.reduce() == .request(CursorPlan.Request(before: nil, limit: limit))) }
+        #expect(plan.reduce() == nil)
+    }
+
+    @Test func aCrowdOfLargeItemsIsSearchedForTheLargestReadablePage() throws {
+        var plan = plan(limit: 4, top: 7)
+        var step = try plan.take(page([7, 7, 7, 7], more: true)).next
+        var asked: [Int] = []
+        // Eleven of them can be read at once.
+        while case .request(let request) = step {
+            asked.append(request.limit)
+            if request.limit > 11 {
+                let reduced = plan.reduce()
+                step = try #require(reduced)
+            } else {
+                step = try plan.take(page(Array(repeating: 7, count: request.limit), more: true)).next
+            }
+        }
+        #expect(step == .crowded(at(7)))
+        #expect(asked.max() == 100)
+        #expect(asked.count < 12)
+        #expect(plan.largestReadable == 11)
+    }
+
     /// The plan against a server of its own, with groups of equal times up to a page's size less one.
     @Test func randomTimelinesAreReadExactly() throws {
         var random = SeededRandom()
@@ -95,7 +188,9 @@ import Testing
                 var answer = TimelinePage()
                 answer.items = shown.map { TimelineItem(id: "\($0)", createdAt: at(times[$0])) }
                 answer.count = shown.count
+                answer.lastCreatedAt = shown.last.map { at(times[$0]) }
                 answer.nextCursor = shown.count == request.limit ? shown.last.map { at(times[$0]) } : nil
+                #expect(plan.isAnchored(answer))
                 let (change, next) = try plan.take(answer)
                 for item in change.items { seen.insert(Int(item.id) ?? -1) }
                 if let proven = change.proven {
