@@ -67,13 +67,13 @@ import Testing
     @Test(arguments: PageLie.wellFormed)
     func aPollThatSharesNothingWithTheCopyIsRefused(_ lie: PageLie) async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 90))
-        try await fixture.pull(credentials: Credentials.none)
+        try await fixture.pull(credentials: Credentials.none, anonymous: true)
         fixture.time.advance(by: .seconds(3_600))
         let script = fixture.server.script(.lie(lie), on: .timeline, times: .max)
-        let result = try await fixture.pull(credentials: Credentials.none)
+        let result = try await fixture.pull(credentials: Credentials.none, anonymous: true)
         if lie == .emptyEnd { #expect(result.problem?.code == .pageContradictory) }
         script.remove()
-        #expect(try await fixture.pull(credentials: Credentials.none).isComplete)
+        #expect(try await fixture.pull(credentials: Credentials.none, anonymous: true).isComplete)
         try fixture.expectExact()
     }
 
