@@ -42,8 +42,8 @@ extension Store {
                 if let id = rows.text(0) { known.append(id) }
             }
             guard known.count > few else { return [] }
-            let shown = Set(page.items.lazy.map(\.id) + page.rejected.compactMap(\.id))
-            guard !known.contains(where: shown.contains) else { return [] }
+            let shown = Set((page.items.map(\.id) + page.rejected.compactMap(\.id)).map(ByteText.init))
+            guard !known.contains(where: { shown.contains(ByteText($0)) }) else { return [] }
             for item in page.items where proven.contains(item.createdAt) {
                 let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NULL").bind(item.id)
                 defer { row.reset() }

@@ -173,7 +173,10 @@ struct CursorPlan: Sendable, Equatable {
 
     /// Whether a page shows what it has to. Call before `take`.
     func isAnchored(_ page: TimelinePage) -> Bool {
-        anchors.isEmpty || anchors.contains { anchor in page.items.contains { $0.id == anchor.id } }
+        anchors.isEmpty
+            || anchors.contains { anchor in
+                page.items.contains { ByteText($0.id) == ByteText(anchor.id) }
+            }
     }
 
     /// Begins the next page higher, so that it has to show more of what is known: the item at its boundary is hidden, as

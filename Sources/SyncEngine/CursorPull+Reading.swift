@@ -150,6 +150,6 @@ extension APIError {
 extension TimelinePage {
     /// Whether both have the same place on the timeline.
     fileprivate func isSame(as other: TimelinePage) -> Bool {
-        nextCursor == other.nextCursor && items.map(\.id) == other.items.map(\.id)
+        nextCursor == other.nextCursor && items.map { ByteText($0.id) } == other.items.map { ByteText($0.id) }
     }
 }
