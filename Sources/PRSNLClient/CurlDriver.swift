@@ -13,6 +13,7 @@ final class CurlDriver {
 
     // The loop owns the thread, and the thread this driver: both end together.
     private unowned let loop: CurlLoop
+    private let wakeDescriptor: Int32
     /// `nil` while there is nothing to keep.
     private var multi: UnsafeMutableRawPointer?
     private var active: [UInt64: Transfer] = [:]
@@ -27,19 +28,20 @@ final class CurlDriver {
     /// Once for the process; libcurl 7.84 and later does this thread-safely.
     private static let initialized: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
 
-    init(loop: CurlLoop) {
+    init(loop: CurlLoop, wakeDescriptor: Int32) {
         self.loop = loop
+        self.wakeDescriptor = wakeDescriptor
         _ = Self.initialized
     }
 
     /// Sleeps until there is something to do: a socket, a timer, or the loop's eventfd.
     func wait() {
         guard let multi, !isStale else {
-            var descriptor = pollfd(fd: loop.wakeDescriptor, events: Int16(POLLIN), revents: 0)
+            var descriptor = pollfd(fd: wakeDescriptor, events: Int16(POLLIN), revents: 0)
             while poll(&descriptor, 1, -1) < 0 && errno == EINTR {}
             return
         }
-        var descriptor = curl_waitfd(fd: loop.wakeDescriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+        var descriptor = curl_waitfd(fd: wakeDescriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         let now = Self.monotonicMilliseconds()
         let until = active.values.map(\.stallDeadline).min() ?? idleSince + Self.idleMilliseconds
         // libcurl shortens this to its own next timer.

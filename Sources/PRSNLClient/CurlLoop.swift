@@ -6,7 +6,7 @@ import Synchronization
 /// Runs HTTP requests over libcurl's multi interface on one thread of its own.
 ///
 /// This is the side that other threads see: an inbox and an eventfd that wakes the thread. Everything of libcurl lives in
-/// `CurlDriver`, on the thread. While nothing is under way the thread sleeps without a timeout.
+/// `CurlDriver`, on the thread, which begins with the first request. While nothing is under way it sleeps without a timeout.
 final class CurlLoop: Sendable {
     struct Job: Sendable {
         let id: UInt64
@@ -32,8 +32,14 @@ final class CurlLoop: Sendable {
         var lastID: UInt64 = 0
         /// Bodies whose reader is done, to be filled again: saves an allocation of a page's size per request.
         var spareBodies: [[UInt8]] = []
-        /// The thread, until somebody has taken it to wait for it.
-        var thread: pthread_t?
+        /// An eventfd(2), as long as the thread lives.
+        var wakeDescriptor: Int32?
+
+        func wake() {
+            guard let wakeDescriptor else { return }
+            var one: UInt64 = 1
+            while write(wakeDescriptor, &one, 8) < 0 && errno == EINTR {}
+        }
     }
 
     /// A larger body goes back to the allocator.
@@ -43,26 +49,30 @@ final class CurlLoop: Sendable {
     let options: CurlOptions
     let lastAddress = LastAddress()
     private let inbox = Mutex(Inbox())
-    let wakeDescriptor: Int32
+    /// Until it has been waited for.
+    private let thread = Mutex<WorkerThread?>(nil)
 
     init(options: CurlOptions) {
         self.options = options
-        wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        precondition(wakeDescriptor >= 0, "eventfd: errno \(errno)")
-        let pointer = Unmanaged.passRetained(self).toOpaque()
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                let loop = Unmanaged<CurlLoop>.fromOpaque(argument!).takeRetainedValue()
-                loop.work()
-                return nil
-            }, pointer)
-        precondition(code == 0, "pthread_create: errno \(code)")
-        inbox.withLock { $0.thread = thread }
     }
 
-    deinit { close(wakeDescriptor) }
+    /// Begins the thread, where there is none yet.
+    ///
+    /// - Returns: what becomes of the request where that cannot be done.
+    private func begin(_ inbox: inout Inbox) -> HTTPOutcome? {
+        if inbox.wakeDescriptor != nil { return nil }
+        let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard descriptor >= 0 else { return .notBegun("eventfd: \(String(cString: strerror(errno)))") }
+        do throws(UserFacingError) {
+            let begun = try WorkerThread(name: "prsnl-http") { [self] in work(descriptor) }
+            thread.withLock { $0 = begun }
+        } catch {
+            close(descriptor)
+            return .notBegun(error.message)
+        }
+        inbox.wakeDescriptor = descriptor
+        return nil
+    }
 
     // MARK: From other threads
 
@@ -88,14 +98,12 @@ final class CurlLoop: Sendable {
         let refusal = inbox.withLock { inbox -> HTTPOutcome? in
             if inbox.work.stopping { return .cancelledUnsent }
             if inbox.isOffline, !job.request.isProbe { return .offlineUnsent }
+            if let failure = begin(&inbox) { return failure }
             inbox.work.jobs.append(job)
+            inbox.wake()
             return nil
         }
-        if let refusal {
-            job.continuation.resume(returning: refusal)
-        } else {
-            wake()
-        }
+        if let refusal { job.continuation.resume(returning: refusal) }
     }
 
     /// Ends what is under way with `offline` and takes nothing but probes, until it is lifted.
@@ -106,21 +114,28 @@ final class CurlLoop: Sendable {
             inbox.work.isOffline = true
             let unsent = inbox.work.jobs.filter { !$0.request.isProbe }
             inbox.work.jobs.removeAll { !$0.request.isProbe }
+            inbox.wake()
             return unsent
         }
         for job in unsent { job.continuation.resume(returning: .offlineUnsent) }
-        if isOffline { wake() }
     }
 
-    /// Has the thread call `answer`.
+    /// Has the thread call `answer`; calls it at once where none was needed yet.
     func roundTrip(_ answer: @escaping @Sendable () -> Void) {
-        inbox.withLock { $0.work.roundTrips.append(answer) }
-        wake()
+        let isForThread = inbox.withLock { inbox in
+            guard inbox.wakeDescriptor != nil || inbox.work.stopping else { return false }
+            inbox.work.roundTrips.append(answer)
+            inbox.wake()
+            return true
+        }
+        if !isForThread { answer() }
     }
 
     private func cancel(_ id: UInt64) {
-        inbox.withLock { $0.work.cancelled.append(id) }
-        wake()
+        inbox.withLock { inbox in
+            inbox.work.cancelled.append(id)
+            inbox.wake()
+        }
     }
 
     /// Takes back the body of an answer that has been read. It is only of use while nobody else holds a copy.
@@ -134,52 +149,40 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Ends every request with `cancelled`; later ones end so at once.
+    /// Ends every request with `cancelled`; later ones end so at once. Returns when the thread has ended: nothing of libcurl
+    /// runs any more, which matters to a process that is about to exit, because OpenSSL frees its tables then.
     func stop() {
-        inbox.withLock { $0.work.stopping = true }
-        wake()
-        if let thread = takeThread() { pthread_detach(thread) }
-    }
-
-    /// As `stop`, and returns when the thread has ended: nothing of libcurl runs any more, which matters to a process
-    /// that is about to exit, because OpenSSL frees its tables then.
-    func stopAndWait() {
-        inbox.withLock { $0.work.stopping = true }
-        wake()
-        if let thread = takeThread() { pthread_join(thread, nil) }
-    }
-
-    private func takeThread() -> pthread_t? {
         inbox.withLock { inbox in
-            defer { inbox.thread = nil }
-            return inbox.thread
+            inbox.work.stopping = true
+            inbox.wake()
         }
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        while write(wakeDescriptor, &one, 8) < 0 && errno == EINTR {}
+        // Whoever comes second waits here.
+        thread.withLock { thread in
+            thread?.join()
+            thread = nil
+        }
     }
 
     // MARK: On the thread
 
-    private func work() {
-        prsnl_set_thread_name("prsnl-http")
+    private func work(_ wakeDescriptor: Int32) {
         blockSignals()
-        let driver = CurlDriver(loop: self)
+        let driver = CurlDriver(loop: self, wakeDescriptor: wakeDescriptor)
         var stopping = false
         while !stopping {
             driver.wait()
-            let work = takeWork()
+            let work = takeWork(wakeDescriptor)
             stopping = work.stopping
             for answer in work.roundTrips { answer() }
             if !work.jobs.isEmpty { HangPoint.http.block() }
             driver.advance(work)
         }
         driver.close()
+        inbox.withLock { $0.wakeDescriptor = nil }
+        close(wakeDescriptor)
     }
 
-    private func takeWork() -> Work {
+    private func takeWork(_ wakeDescriptor: Int32) -> Work {
         var count: UInt64 = 0
         // EAGAIN: woken by a socket or a timer, and not by another thread.
         while read(wakeDescriptor, &count, 8) < 0 && errno == EINTR {}

@@ -62,6 +62,9 @@ struct HTTPOutcome: Sendable {
     static var cancelledUnsent: HTTPOutcome { unsent(.cancelled, "cancelled before it was sent") }
     static var offlineUnsent: HTTPOutcome { unsent(.offline, "not sent because the network is away") }
 
+    /// There is no thread to send it from.
+    static func notBegun(_ reason: String) -> HTTPOutcome { unsent(.connectFailed, reason) }
+
     private static func unsent(_ cause: APIError.NetworkCause, _ detail: String) -> HTTPOutcome {
         HTTPOutcome(
             result: .failure(

@@ -244,7 +244,15 @@ extension PRSNLClient {
         call.secrets = [old.refresh, old.access]
         call.body = Array("{\"refresh_token\":\(JSONText.string(old.refresh))}".utf8)
         let loop = CurlLoop(options: loop.options)
-        defer { loop.stopAndWait() }
+        let isShutDown = memory.withLock { memory in
+            memory.renewalLoops.append(loop)
+            return memory.isShutDown
+        }
+        if isShutDown { loop.stop() }
+        defer {
+            loop.stop()
+            memory.withLock { $0.renewalLoops.removeAll { $0 === loop } }
+        }
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         defer { usage?(figures) }
         do throws(APIError) {

@@ -25,6 +25,10 @@ public final class PRSNLClient: Sendable {
         var lastWaiter: UInt64 = 0
         /// No renewal is begun any more.
         var isStopping = false
+        /// No thread is, either.
+        var isShutDown = false
+        /// What renewals under way are sent over: one, and those of logins that were replaced meanwhile.
+        var renewalLoops: [CurlLoop] = []
         var serverClock: LoginState.ServerClock?
         var dialect: Dialect?
         /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
@@ -70,7 +74,7 @@ public final class PRSNLClient: Sendable {
         loop = CurlLoop(options: options)
     }
 
-    deinit { loop.stop() }
+    deinit { shutdown() }
 
     /// What it shows to the server.
     public var credentials: Credentials { memory.withLock(\.credentials) }
@@ -134,8 +138,15 @@ public final class PRSNLClient: Sendable {
         if let error = await ping().error { throw error }
     }
 
-    /// Ends every request with `cancelled`, closes the connections and the thread. Returns when the thread has ended.
-    public func shutdown() { loop.stopAndWait() }
+    /// Ends every request with `cancelled`, a renewal too, and closes the connections. Returns when the threads have ended.
+    public func shutdown() {
+        let renewals = memory.withLock { memory in
+            memory.isShutDown = true
+            return memory.renewalLoops
+        }
+        for renewal in renewals { renewal.stop() }
+        loop.stop()
+    }
 
     /// Has its thread call `answer`, which shows that it lives. Does nothing after `shutdown`.
     public func roundTrip(_ answer: @escaping @Sendable () -> Void) { loop.roundTrip(answer) }

@@ -8,7 +8,9 @@ import PRSNLCore
 enum Prsnlctl {
     static func main() {
         let environment = ProcessEnvironment.current()
-        exit(run(environment).rawValue)
+        let code = run(environment).rawValue
+        if checksUnderWay.load(ordering: .acquiring) > 0 { _exit(code) }
+        exit(code)
     }
 
     private static func run(_ environment: ProcessEnvironment) -> ExitCode {

@@ -117,6 +117,16 @@ import Testing
         #expect(scene.server.requestCount == 0)
     }
 
+    /// With a thread of libcurl's that had just begun, one run in forty died while exit(3) freed OpenSSL's tables.
+    @Test func aLoginThatIsRefusedBeforeItsFirstQuestionEndsAsItShould() async throws {
+        let scene = try LoginScene()
+        for _ in 1...100 {
+            let ended = try await scene.fixture.control("login", "--email", "owner@prsnl.example", "--password-stdin")
+            try #require(ended.exit == .status(2), "\(ended)")
+        }
+        #expect(scene.server.requestCount == 0)
+    }
+
     @Test func whoeverTypesAPasswordIsNotReadableFromOutside() async throws {
         let scene = try LoginScene()
         let terminal = try scene.terminal(["login", "--email", "owner@prsnl.example"])

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import PRSNLCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,12 +40,15 @@ struct DeadResolverTests {
         }
     }
 
-    /// Makes a client on a thread with a mount namespace of its own, in which resolv.conf names the silent server; the
-    /// client's thread and libcurl's resolver threads are born into it. `nil` without the privilege.
-    private func clientWithDeadResolver(_ resolvConf: String) throws -> PRSNLClient? {
+    /// A client, and its first call.
+    private typealias Begun = (client: PRSNLClient, call: Task<APIError?, Never>)
+
+    /// Asks for the first time from a thread with a mount namespace of its own, in which resolv.conf names the silent
+    /// server; the client's thread and libcurl's resolver threads are born into it. `nil` without the privilege.
+    private func callWithDeadResolver(_ resolvConf: String) throws -> Begun? {
         final class Work: @unchecked Sendable {
             let path: String
-            var client: PRSNLClient?
+            var begun: Begun?
             init(_ path: String) { self.path = path }
         }
         let work = Work(resolvConf)
@@ -55,8 +59,12 @@ struct DeadResolverTests {
                 let work = Unmanaged<Work>.fromOpaque(pointer!).takeRetainedValue()
                 guard NamespaceOfThread.enter(resolvConf: work.path) else { return nil }
                 do {
-                    work.client = try PRSNLClient(
+                    let client = try PRSNLClient(
                         configuration: ClientConfiguration(serverURL: "https://prsnl.example.org", credentials: .none))
+                    let call = Task(executorPreference: BeginningHere()) {
+                        await apiError { () async throws(APIError) in try await client.account() }
+                    }
+                    work.begun = (client, call)
                 } catch {
                     Issue.record(error)
                 }
@@ -64,7 +72,7 @@ struct DeadResolverTests {
             }, Unmanaged.passRetained(work).toOpaque())
         try #require(code == 0)
         pthread_join(thread, nil)
-        return work.client
+        return work.begun
     }
 
     @Test(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a mount namespace"))
@@ -76,8 +84,7 @@ struct DeadResolverTests {
         // The second round of queries comes after five seconds: a cancel that waited for the resolver would see it.
         try TestFile.write(
             "nameserver 127.0.0.77\noptions timeout:5 attempts:4\n", to: folder.file("resolv.conf"), mode: 0o644)
-        let client = try #require(try clientWithDeadResolver(folder.file("resolv.conf")))
-        let call = Task { await apiError { () async throws(APIError) in try await client.account() } }
+        let (client, call) = try #require(try callWithDeadResolver(folder.file("resolv.conf")))
         server.waitForQuery()
         call.cancel()
         let error = await call.value
@@ -86,6 +93,19 @@ struct DeadResolverTests {
         #expect(server.drain() <= 1, "IPv4 and IPv6 are asked for at once; more means that it waited")
         client.shutdown()
         #expect(server.drain() == 0, "nor does ending the client wait")
+    }
+}
+
+/// Runs a task on the thread that makes it, as far as its first suspension, and then elsewhere.
+private final class BeginningHere: TaskExecutor {
+    private let hasBegun = Atomic(false)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        if hasBegun.exchange(true, ordering: .relaxed) {
+            globalConcurrentExecutor.enqueue(job)
+        } else {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }
 

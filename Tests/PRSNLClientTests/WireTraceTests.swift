@@ -36,7 +36,7 @@ struct WireTraceTests {
                     headers: ["X-API-Key: fake-key", "Authorization: Bearer fake-key"],
                     body: Array("A secret thought".utf8), totalTimeout: .seconds(60)))
             #expect(throws: Never.self) { try outcome.result.get() }
-            loop.stopAndWait()
+            loop.stop()
             let trace = lines.all.joined(separator: "\n")
             #expect(trace.contains("> POST /api/capture HTTP/1.1"))
             #expect(trace.contains("> X-API-Key: …"))

@@ -2,12 +2,14 @@ import PRSNLCore
 import Synchronization
 
 /// Work on a thread of its own, which is waited for only so long: a disk, a name service or a daemon that hangs must not
-/// hang the one who looks for the reason. What is not done in time is left to itself; the process ends soon.
+/// hang the one who looks for the reason. What is not done in time is left to itself; the process ends soon, and leaves by
+/// `_exit` then.
 final class BoundedCheck<Value: Sendable>: Sendable {
     private let result = Mutex<Value?>(nil)
     private let done = ThreadWakeup()
 
     init(_ body: @escaping @Sendable () -> Value) {
+        checksUnderWay.add(1, ordering: .relaxed)
         do throws(UserFacingError) {
             _ = try WorkerThread(name: "check") { [self] in run(body) }
         } catch {
@@ -19,6 +21,7 @@ final class BoundedCheck<Value: Sendable>: Sendable {
     private func run(_ body: () -> Value) {
         let value = body()
         result.withLock { $0 = value }
+        checksUnderWay.subtract(1, ordering: .releasing)
         done.signal()
     }
 
@@ -34,3 +37,6 @@ final class BoundedCheck<Value: Sendable>: Sendable {
         BoundedCheck(body).value(by: .now + limit)
     }
 }
+
+/// Threads of checks that have not ended. Such a thread may be inside libcurl, whose memory exit(3) would free.
+let checksUnderWay = Atomic(0)
