@@ -95,6 +95,8 @@ extension DevServer {
         public var saysItemType = false
         /// Dialects P and E: the key is only accepted as `Authorization: Bearer`.
         public var bearerKeysOnly = false
+        /// Dialect C: login tokens carry `iat`; those of the main server do not.
+        public var tokensSayWhenIssued = false
         /// Dialect C: `PATCH` answers 500, as the current release does. False: it works.
         public var patchFails = true
         /// Dialect C: a URL captured without an explicit content type answers 500, as the current release does.

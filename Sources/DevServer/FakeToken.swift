@@ -2,13 +2,15 @@ import PRSNLCore
 
 /// A login token in the form of a JWT: three base64url parts, the first a JSON header. The signature is made up.
 enum FakeToken {
-    static func make(account: DevAccount, kind: String, number: Int, issuedAt: Timestamp, expiresAt: Timestamp)
-        -> String
-    {
+    /// - Parameter issuedAt: `nil` for a token that does not say, as those of the main server.
+    static func make(
+        account: DevAccount, kind: String, number: Int, issuedAt: Timestamp?, expiresAt: Timestamp
+    ) -> String {
         let header = #"{"alg":"HS256","typ":"JWT"}"#
+        let issued = issuedAt.map { #""iat":\#($0.microseconds / 1_000_000),"# } ?? ""
         let claims =
             #"{"sub":"\#(account.id)","email":"\#(account.email)","type":"\#(kind)","jti":\#(number),"#
-            + #""iat":\#(issuedAt.microseconds / 1_000_000),"exp":\#(expiresAt.microseconds / 1_000_000)}"#
+            + #"\#(issued)"exp":\#(expiresAt.microseconds / 1_000_000)}"#
         let signature = "fake-signature-\(number)-of-the-development-server"
         return [header, claims, signature].map { base64URL(Array($0.utf8)) }.joined(separator: ".")
     }

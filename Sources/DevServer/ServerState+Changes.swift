@@ -58,12 +58,13 @@ extension ServerState {
     mutating func issueToken(for account: DevAccount, lifetime: Duration?) -> (access: String, refresh: String) {
         tokenCount += 1
         let now = now
+        let issuedAt = quirks.tokensSayWhenIssued ? now : nil
         let accessEnd = now.advanced(by: lifetime ?? configuration.tokenLifetime)
         let refreshEnd = now.advanced(by: .seconds(7 * 86_400))
         let access = FakeToken.make(
-            account: account, kind: "access", number: tokenCount, issuedAt: now, expiresAt: accessEnd)
+            account: account, kind: "access", number: tokenCount, issuedAt: issuedAt, expiresAt: accessEnd)
         let refresh = FakeToken.make(
-            account: account, kind: "refresh", number: tokenCount, issuedAt: now, expiresAt: refreshEnd)
+            account: account, kind: "refresh", number: tokenCount, issuedAt: issuedAt, expiresAt: refreshEnd)
         accessTokens[access] = Token(account: account, expiresAt: accessEnd)
         refreshTokens[refresh] = Token(account: account, expiresAt: refreshEnd)
         return (access, refresh)

@@ -43,11 +43,16 @@ struct LoginState {
     static let leastLeft: Duration = .seconds(30)
     /// Between two attempts at what can wait: an early renewal, storing the pair.
     static let betweenAttempts: Duration = .seconds(30)
-    /// Where a token does not say when it was issued: what the main server gives.
-    private static let usualLife: Duration = .seconds(1_800)
+    /// What a token that was stored has lived before is not known: one with less left than this is taken for an old one.
+    private static let leastLife: Duration = .seconds(240)
 
     let pair: TokenPair
     let claims: AccessToken?
+    /// The server has given it out just now.
+    let isFresh: Bool
+    /// How long the access token lives, where that is known: by its own word, else what was left of it when it was first
+    /// compared with the server's clock. The main server's tokens do not say.
+    private var life: Duration?
     /// The server has refused the refresh token.
     var isRefused = false
     /// The server has refused the access token, though it has not expired.
@@ -59,10 +64,20 @@ struct LoginState {
     /// What can wait is not tried again before this (uptime).
     var notBefore: Duration = .zero
 
-    init(_ pair: TokenPair) {
+    init(_ pair: TokenPair, isFresh: Bool = false) {
         self.pair = pair
+        self.isFresh = isFresh
         claims = AccessToken(pair.access)
+        if let end = claims?.expiresAt, let start = claims?.issuedAt { life = end.duration(since: start) }
     }
+
+    /// Notes how long the token lives, at the first time that the server's clock is known.
+    mutating func measure(_ clock: ServerClock?, uptime: Duration) {
+        guard life == nil, let end = claims?.expiresAt, let clock else { return }
+        life = life(left: end.duration(since: clock.latest(at: uptime)))
+    }
+
+    private func life(left: Duration) -> Duration { life ?? (isFresh ? left : max(left, Self.leastLife)) }
 
     func need(_ clock: ServerClock?, uptime: Duration) -> Need {
         if isRefused { return .login }
@@ -70,8 +85,8 @@ struct LoginState {
         let mayWait = uptime < notBefore
         if let end = claims?.expiresAt {
             guard let clock else { return .clock }
-            let life = claims?.issuedAt.map { end.duration(since: $0) } ?? Self.usualLife
             let left = end.duration(since: clock.latest(at: uptime))
+            let life = life(left: left)
             if left <= min(Self.leastLeft, life / 8) { return .renewal(isUrgent: true) }
             if left <= min(Self.renewsAhead, life / 4), !mayWait { return .renewal(isUrgent: false) }
         }

@@ -61,10 +61,14 @@ extension PRSNLClient {
     /// use by now.
     func usablePair(for call: Call) async throws(APIError) -> TokenPair? {
         var failure: APIError?
+        var last: TokenPair?
         // One flight is enough, unless logins are replaced meanwhile.
         for _ in 0..<4 {
-            let (pair, need) = loginNow()
+            let (pair, need, isFresh) = loginNow()
             guard let pair else { return nil }
+            // One renewal per request: what the server has just given out is used, however short it lives.
+            if let last, last != pair, isFresh, need != .login { return pair }
+            last = pair
             switch need {
             case .nothing: return pair
             case .login: throw .loginExpired(call)
@@ -82,9 +86,7 @@ extension PRSNLClient {
                 return pair
             }
         }
-        throw APIError(
-            kind: .decodingError(.unexpectedShape("the access token that the server gave out has expired already")),
-            endpoint: Self.renewalEndpoint, requestID: "", mayHaveReachedServer: false, isOfRenewal: true)
+        throw .unsent(call, .cancelled, "the login could not be brought up to date")
     }
 
     /// A login token from a key file cannot be renewed. The server may answer an expired one with another user's items.
@@ -131,11 +133,12 @@ extension PRSNLClient {
         }
     }
 
-    private func loginNow() -> (pair: TokenPair?, need: LoginState.Need) {
+    private func loginNow() -> (pair: TokenPair?, need: LoginState.Need, isFresh: Bool) {
         let uptime = time.uptime()
         return memory.withLock { memory in
-            guard let login = memory.login else { return (nil, .nothing) }
-            return (login.pair, login.need(memory.serverClock, uptime: uptime))
+            memory.login?.measure(memory.serverClock, uptime: uptime)
+            guard let login = memory.login else { return (nil, .nothing, false) }
+            return (login.pair, login.need(memory.serverClock, uptime: uptime), login.isFresh)
         }
     }
 
@@ -187,10 +190,10 @@ extension PRSNLClient {
 
     private func bringUpToDate() async throws(APIError) {
         let generation = memory.withLock(\.generation)
-        var (pair, need) = loginNow()
+        var (pair, need, _) = loginNow()
         if need == .clock {
             try await learnServerTime()
-            (pair, need) = loginNow()
+            (pair, need, _) = loginNow()
         }
         guard let pair else { return }
         switch need {
@@ -199,8 +202,6 @@ extension PRSNLClient {
         case .nothing, .clock, .login: break
         }
     }
-
-    static let renewalEndpoint = "POST /api/auth/refresh"
 
     private func renew(_ old: TokenPair, _ generation: UInt64) async throws(APIError) {
         let new: TokenPair
@@ -227,7 +228,8 @@ extension PRSNLClient {
         let uptime = time.uptime()
         memory.withLock { memory in
             guard memory.generation == generation else { return }
-            var login = LoginState(new)
+            var login = LoginState(new, isFresh: true)
+            login.measure(memory.serverClock, uptime: uptime)
             login.isOnProbation = memory.login?.isRejected ?? false
             login.unsaved = failure.map { ($0, old) }
             login.notBefore = failure == nil ? .zero : uptime + LoginState.betweenAttempts

@@ -9,14 +9,15 @@ import Testing
 struct LoginStateTests {
     private static let start = Timestamp(microseconds: 1_750_000_000_000_000)
 
-    private func state(life: Duration?, says: Bool = true) throws -> LoginState {
+    /// - Parameter says: whether the token says when it was issued.
+    private func state(life: Duration?, says: Bool = true, isFresh: Bool = false) throws -> LoginState {
         let access =
             life.map {
                 FakeToken.make(
-                    account: .owner, kind: "access", number: 1, issuedAt: Self.start,
+                    account: .owner, kind: "access", number: 1, issuedAt: says ? Self.start : nil,
                     expiresAt: Self.start.advanced(by: $0))
             } ?? "fake-opaque-token"
-        return LoginState(try #require(TokenPair(access: access, refresh: "fake-refresh-token")))
+        return LoginState(try #require(TokenPair(access: access, refresh: "fake-refresh-token")), isFresh: isFresh)
     }
 
     /// So long after the token was issued, by a server that has just told its time.
@@ -33,6 +34,28 @@ struct LoginStateTests {
     ])
     func aTokenIsRenewedInTheLastPartOfItsLife(_ life: Int, _ age: Int, _ expected: LoginState.Need) throws {
         #expect(need(try state(life: .seconds(life)), after: .seconds(age)) == expected)
+    }
+
+    /// Whether it has arrived just now, how long it lives, when it was first compared with the server's clock, and later on.
+    @Test(arguments: [
+        (true, 1_800, 0, 1_498, LoginState.Need.nothing), (true, 1_800, 0, 1_499, .renewal(isUrgent: false)),
+        (true, 300, 0, 0, .nothing), (true, 300, 0, 223, .nothing), (true, 300, 0, 225, .renewal(isUrgent: false)),
+        (true, 300, 0, 268, .renewal(isUrgent: false)), (true, 300, 0, 269, .renewal(isUrgent: true)),
+        (true, 60, 0, 0, .nothing), (true, 60, 0, 44, .nothing), (true, 60, 0, 45, .renewal(isUrgent: false)),
+        (true, 60, 0, 52, .renewal(isUrgent: true)), (true, 8, 0, 0, .nothing),
+        (true, 8, 0, 7, .renewal(isUrgent: true)),
+        // A stored one may be at the end of a longer life.
+        (false, 300, 10, 10, .nothing), (false, 1_800, 1_780, 1_780, .renewal(isUrgent: true)),
+        (false, 1_800, 1_600, 1_600, .nothing), (false, 1_800, 1_740, 1_740, .renewal(isUrgent: false)),
+        (false, 300, 400, 400, .renewal(isUrgent: true)),
+    ])
+    func aTokenThatDoesNotSayWhenItWasIssuedLivesAsLongAsItHasLeft(
+        isFresh: Bool, life: Int, seen: Int, age: Int, expected: LoginState.Need
+    ) throws {
+        var state = try state(life: .seconds(life), says: false, isFresh: isFresh)
+        state.measure(
+            LoginState.ServerClock(date: Self.start.advanced(by: .seconds(seen)), uptime: .zero), uptime: .zero)
+        #expect(need(state, after: .seconds(age)) == expected)
     }
 
     @Test func timeThatHasPassedSinceTheServerToldItsOwnCounts() throws {

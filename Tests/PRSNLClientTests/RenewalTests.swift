@@ -101,6 +101,30 @@ import Testing
         fixture.expectCleanWire()
     }
 
+    @Test(arguments: [300, 60, 10], [Duration.zero, .seconds(86_400), .seconds(-86_400)])
+    func aTokenThatLivesShortIsUsedAndRenewedOncePerLife(life: Int, ahead: Duration) async throws {
+        let fixture = try LoginFixture(clockAhead: ahead) { $0.tokenLifetime = .seconds(life) }
+        // Twenty lives, a request each tenth of one: none is sent with an expired token.
+        for turn in 0..<200 {
+            let error = await apiError { () async throws(APIError) in
+                if turn % 7 == 0 { try await fixture.write() } else { try await fixture.read() }
+            }
+            #expect(error == nil, "turn \(turn)")
+            fixture.age(by: .milliseconds(life * 100))
+        }
+        #expect((20...40).contains(fixture.renewals), "\(fixture.renewals)")
+        fixture.expectCleanWire()
+    }
+
+    @Test func aTokenThatSeemsToHaveExpiredWhenItArrivesIsUsedAfterOneRenewal() async throws {
+        // The clock behind `Date` and the one that dates tokens differ.
+        let fixture = try LoginFixture { $0.tokenLifetime = .seconds(-5) }
+        for count in 1...3 {
+            try await fixture.read()
+            #expect(fixture.renewals == count)
+        }
+    }
+
     // MARK: Once
 
     @Test func aHundredRequestsShareOneRenewal() async throws {
