@@ -142,6 +142,7 @@ extension APIError.DecodingCause {
         case .portal: .portal
         case .notJSON: .notJSON
         case .unexpectedShape: .unexpectedShape
+        case .stale: .staleAnswer
         }
     }
 
@@ -150,6 +151,7 @@ extension APIError.DecodingCause {
         case .empty: "The answer is empty."
         case .portal: "A web page came instead of data: a network login page, or another web site."
         case .notJSON(let reason): "It is not JSON: \(reason.asSentence)"
+        case .stale(let seconds): "A cache answered in the server's place, with what it has had for \(seconds) s."
         case .unexpectedShape(let reason): "It is not what was asked for: \(reason.asSentence)"
         }
     }

@@ -41,6 +41,8 @@ public struct APIError: Error, Sendable, Equatable {
         case notJSON(String)
         /// JSON, but not of this endpoint; says what is missing and where.
         case unexpectedShape(String)
+        /// Out of a cache, so many seconds old.
+        case stale(seconds: Int)
     }
 
     public var kind: Kind

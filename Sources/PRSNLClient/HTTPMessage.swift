@@ -23,6 +23,8 @@ struct HTTPAnswer: Sendable {
     var contentType: String?
     var etag: String?
     var retryAfter: String?
+    /// `Age`, in seconds: how long the answer was in a cache.
+    var age: Int?
     /// `Date`; `nil` for an answer out of a cache.
     var date: String?
     /// `X-Error-Code`.

@@ -164,6 +164,7 @@ extension PRSNLClient {
     private func headers(_ call: Call, _ requestID: String, _ authorization: String?) -> [String] {
         var lines = ["Accept: application/json", "X-Request-ID: \(requestID)"]
         if let authorization { lines.append(authorization) }
+        if call.method == "GET" { lines.append("Cache-Control: no-cache") }
         // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission nobody gives.
         if call.body != nil { lines += ["Content-Type: application/json", "Expect:"] }
         return lines + call.headers

@@ -105,6 +105,11 @@ public final class PRSNLClient: Sendable {
         call.witness = witness
         if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
         var (answer, requestID) = try await send(call)
+        if let age = answer.age, age > 0 {
+            throw APIError(
+                kind: .decodingError(.stale(seconds: age)), endpoint: call.endpoint, status: answer.status,
+                requestID: requestID, mayHaveReachedServer: true)
+        }
         if answer.status == 304 {
             var page = TimelinePage()
             page.notModified = true

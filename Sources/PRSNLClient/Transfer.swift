@@ -279,6 +279,7 @@ extension Transfer {
         answer.contentType = string(CURLINFO_CONTENT_TYPE)
         answer.etag = header("ETag")
         // With an Age it is the date of a cache's copy, perhaps of half an hour ago: RFC 9111 section 5.1.
+        answer.age = header("Age").flatMap { Int($0) }
         answer.date = header("Age") == nil ? header("Date") : nil
         if answer.status >= 300 {
             answer.retryAfter = header("Retry-After")

@@ -55,7 +55,7 @@ extension FuzzTarget {
     private static func checkShape(_ cause: APIError.DecodingCause) {
         switch cause {
         case .unexpectedShape(let reason), .notJSON(let reason): require(!reason.isEmpty, "an error without a reason")
-        case .empty, .portal: break
+        case .empty, .portal, .stale: break
         }
     }
 }

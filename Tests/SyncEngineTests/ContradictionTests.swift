@@ -116,6 +116,19 @@ import Testing
         }
     }
 
+    @Test func anAnswerOutOfACacheProvesNothing() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 90))
+        try await fixture.pull()
+        let newAsOf = try fixture.query("SELECT new_as_of FROM sync_state")
+        fixture.time.advance(by: .seconds(3_600))
+        let script = fixture.server.script(.aged(.seconds(60)), on: .timeline, times: .max)
+        #expect(try await fixture.pull().problem?.code == .staleAnswer)
+        #expect(try fixture.query("SELECT new_as_of FROM sync_state") == newAsOf)
+        script.remove()
+        fixture.server.script(.aged(.zero), on: .timeline)
+        #expect(try await fixture.pull().isComplete)
+    }
+
     @Test func aListThatWasEmptiedOnTheServerIsStillBelieved() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 90))
         try await fixture.pull()
