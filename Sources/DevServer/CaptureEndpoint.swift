@@ -81,7 +81,8 @@ extension ServerState {
         capture.id = random.uuid()
         var item = DevItem(
             id: capture.id, createdAt: unusedTime(),
-            title: capture.title ?? capture.url ?? capture.content.map(NoteTitle.derived) ?? "Untitled",
+            title: quirks.untitledWhilePending
+                ? "Untitled" : capture.title ?? capture.url ?? capture.content.map(NoteTitle.derived) ?? "Untitled",
             type: type ?? (capture.url == nil ? "note" : "link"), status: "pending", tags: capture.tags,
             owner: capture.owner)
         item.url = capture.url

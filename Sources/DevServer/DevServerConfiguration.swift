@@ -23,6 +23,8 @@ extension DevServer {
         public var requestLogLimit = 1_000_000
         /// The server's wall clock: token expiry, rate limits, the times of new items.
         public var now: @Sendable () -> Timestamp = TimeSource.system.now
+        /// How far ahead the Date header is of the clock that stamps items: they may be two machines'.
+        public var dateAhead: Duration = .zero
         /// Where rows are kept, so that they outlive the server; `nil`: they do not.
         public var journal: String?
         /// Faults by chance from the start.
@@ -113,6 +115,12 @@ extension DevServer {
         public var etags = true
         /// Captured items are hidden (`processing`) until they settle, in place of `pending`.
         public var hidesCaptured = false
+        /// Dialect C: a captured item has the title "Untitled" until it is processed, whatever was asked for.
+        public var untitledWhilePending = false
+        /// A note's text loses line breaks and repeated white space when it is processed.
+        public var squeezesText = false
+        /// Dialect C: no `POST /api/capture/check-duplicate`.
+        public var lacksCheckDuplicate = false
         /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
         public var marksCutTitles = false
 

@@ -85,7 +85,8 @@ extension EventLoop {
         default: break
         }
         response.append(
-            to: &connection.output, server: serverName, date: date(at: time), requestID: id, keepsAlive: keepsAlive,
+            to: &connection.output, server: serverName,
+            date: date(at: time.advanced(by: shared.configuration.dateAhead)), requestID: id, keepsAlive: keepsAlive,
             announcedLength: wholeLength)
         switch admission.fault {
         case .truncate: connection.closesAfterwards = true

@@ -1,6 +1,6 @@
 /// Which requests a fault or a wait is about.
 public struct RequestMatcher: Sendable {
-    let matches: @Sendable (LoggedRequest) -> Bool
+    public let matches: @Sendable (LoggedRequest) -> Bool
 
     public init(_ matches: @escaping @Sendable (LoggedRequest) -> Bool) {
         self.matches = matches

@@ -48,7 +48,8 @@ extension ServerState {
                 respondToPagedTimeline(request, &response)
             }
         case ("/api/capture", "POST"): respondToCapture(request, &response)
-        case ("/api/capture/check-duplicate", "POST"): respondToCheckDuplicate(request, &response)
+        case ("/api/capture/check-duplicate", "POST") where !quirks.lacksCheckDuplicate:
+            respondToCheckDuplicate(request, &response)
         case ("/api/auth/me", "GET") where items.dialect == .cursor: respondToAccount(request, &response)
         case ("/api/auth/login", "POST") where items.dialect == .cursor: respondToLogin(request, &response)
         case ("/api/auth/refresh", "POST") where items.dialect == .cursor: respondToRefresh(request, &response)

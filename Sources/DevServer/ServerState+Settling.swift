@@ -33,6 +33,7 @@ extension ServerState {
     private mutating func settle(_ entry: Unsettled) {
         let now = now
         let marksCutTitles = quirks.marksCutTitles
+        let squeezesText = quirks.squeezesText
         items.change(entry.id, hidden: false) { item in
             item.updatedAt = max(now, item.updatedAt.advanced(by: .milliseconds(1)))
             if entry.number.isMultiple(of: 7) {
@@ -45,7 +46,10 @@ extension ServerState {
                 item.type = "link"
                 item.content = nil
             } else if let content = item.hiddenContent {
-                item.content = content.trimmingWhiteSpace()
+                item.content =
+                    squeezesText
+                    ? content.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                    : content.trimmingWhiteSpace()
                 item.title = marksCutTitles ? content.titleWithDots : NoteTitle.derived(from: content)
             }
             item.hiddenContent = nil
