@@ -24,7 +24,8 @@ extension APIError {
             }
         self.init(
             kind: kind, endpoint: endpoint, status: status, serverCode: code, requestID: requestID,
-            mayHaveReachedServer: true, isPRSNLError: answer.errorCode != nil || body.isPRSNL, detail: body.message)
+            mayHaveReachedServer: true, isPRSNLError: answer.errorCode != nil || body.isPRSNL,
+            isSurelyPRSNL: answer.errorCode != nil || body.isPRSNL && body.hasDetail, detail: body.message)
     }
 
     static let itemNotFoundCode = "ITEM_NOT_FOUND"

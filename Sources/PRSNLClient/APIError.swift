@@ -59,6 +59,9 @@ public struct APIError: Error, Sendable, Equatable {
     /// The answer is PRSNL's own, by its header or the form of its body, and not the page of a proxy in front of it: the
     /// server itself has refused the request.
     public var isPRSNLError: Bool
+    /// Not even a gateway answers so: by the server's own header, or `detail` in the body. `{"error": "text"}` may be a
+    /// gateway's.
+    public var isSurelyPRSNL: Bool
     /// The request itself was not sent: it waits for a login to be renewed, and that failed in this way.
     public var isOfRenewal: Bool
     /// What the server refuses is a login, and no key.
@@ -68,7 +71,7 @@ public struct APIError: Error, Sendable, Equatable {
 
     public init(
         kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
-        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isOfRenewal: Bool = false,
+        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isSurelyPRSNL: Bool = false, isOfRenewal: Bool = false,
         detail: String? = nil
     ) {
         self.kind = kind
@@ -78,6 +81,7 @@ public struct APIError: Error, Sendable, Equatable {
         self.requestID = requestID
         self.mayHaveReachedServer = mayHaveReachedServer
         self.isPRSNLError = isPRSNLError
+        self.isSurelyPRSNL = isSurelyPRSNL
         self.isOfRenewal = isOfRenewal
         self.detail = detail
     }

@@ -79,7 +79,7 @@ final class CurlDriver {
             end(transfer, .done(prsnl_msg_result(message)))
         }
         let now = Self.monotonicMilliseconds()
-        for transfer in Array(active.values) where transfer.stallDeadline <= now && !transfer.hasProgressed(at: now) {
+        for transfer in Array(active.values) where transfer.stallDeadline <= now {
             end(transfer, .stalled)
         }
         if active.isEmpty, !isStale, now - idleSince >= Self.idleMilliseconds { rest() }

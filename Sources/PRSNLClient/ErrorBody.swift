@@ -8,6 +8,8 @@ struct ErrorBody: Equatable {
     var retryAfter: String?
     /// It has one of the seven shapes, and nothing that they do not have.
     var isPRSNL = false
+    /// It has the member that only the main server's errors have.
+    var hasDetail = false
 
     init() {}
 
@@ -22,6 +24,7 @@ struct ErrorBody: Equatable {
             return  // no JSON is one of the shapes
         }
         isPRSNL = Self.hasKnownShape(value)
+        hasDetail = value["detail"] != nil
         read(value)
         if let detail = value["detail"] { readDetail(detail) }
         if case .number(let seconds)? = value["retry_after"] { retryAfter = seconds }

@@ -105,6 +105,12 @@ final class Transfer {
             prsnl_setopt_prereq(easy) { context, address, _, _, _ in
                 Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().begin(address)
             },
+            prsnl_setopt_long(easy, CURLOPT_NOPROGRESS, 0),
+            prsnl_setopt_pointer(easy, CURLOPT_XFERINFODATA, selfPointer),
+            prsnl_setopt_progress(easy) { context, _, _, _, uploaded in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().progress(uploaded: Int(uploaded))
+                return 0
+            },
         ]
         WireTrace.install(on: easy, options.trace)
         return codes.allSatisfy { $0 == CURLE_OK }
@@ -185,7 +191,6 @@ final class Transfer {
         }
         body.append(contentsOf: chunk.prefix(max(0, keptLimit - body.count)))
         stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
-        progressMark = uploaded + long(CURLINFO_HEADER_SIZE)
         return chunk.count
     }
 
@@ -197,16 +202,13 @@ final class Transfer {
         if length > 0 { body.reserveCapacity(min(Int(length), keptLimit, 1 << 20)) }
     }
 
-    // MARK: Progress
-
-    /// Whether bytes have moved that `receive` does not see, headers and uploads, since this was asked last; if so, the
-    /// transfer gets a new deadline.
-    func hasProgressed(at now: Int64) -> Bool {
+    /// Headers and uploads count as progress in the moment in which their bytes move: libcurl calls this whenever any do,
+    /// and now and then besides.
+    private func progress(uploaded: Int) {
         let mark = uploaded + long(CURLINFO_HEADER_SIZE)
-        guard mark != progressMark else { return false }
+        guard mark != progressMark else { return }
         progressMark = mark
-        stallDeadline = now + stallMilliseconds
-        return true
+        if starts > 0 { stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds }
     }
 
     func trace(_ lines: [String]) {
