@@ -24,7 +24,7 @@ public enum AccountChange {
                 .serverChanged, "The copy is of \(bound), and the daemon is to ask \(server).",
                 consequence: "Nothing is pulled and nothing is sent.")
         }
-        if let bound = copy.accountSubject, let subject, bound != subject {
+        if let bound = copy.accountSubject, let subject, ByteText(bound) != ByteText(subject) {
             return UserFacingError(
                 .accountChanged, "The login is for another account than the one this copy is of.",
                 consequence: "Nothing is pulled and nothing is sent.")
@@ -40,7 +40,9 @@ public enum AccountChange {
     /// Whether the token names the account that the copy is of.
     public static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
         guard let subject else { return false }
-        return [copy.accountSubject, copy.accountID, copy.accountName].contains(subject)
+        return [copy.accountSubject, copy.accountID, copy.accountName].contains {
+            $0.map(ByteText.init) == ByteText(subject)
+        }
     }
 
     /// A new copy would be of whoever the server shows to a login that it does not take.

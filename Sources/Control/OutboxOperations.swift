@@ -8,17 +8,20 @@ public struct OutboxOperations: Sendable {
     private let source: StatusReport.Source
     private let now: @Sendable () -> Timestamp
     private let connectivity: @Sendable () -> StatusReport.Connectivity?
+    private let wait: @Sendable () -> QueueReport.Wait?
     private let sending: @Sendable () -> Sending
 
     /// - Parameters:
     ///   - connectivity: whether the server can be used; `nil` where nobody asks it.
+    ///   - wait: until when the server has asked not to send.
     ///   - sending: when what is queued now will be sent.
     public init(
         store: Store, source: StatusReport.Source, now: @escaping @Sendable () -> Timestamp,
         connectivity: @escaping @Sendable () -> StatusReport.Connectivity? = { nil },
-        sending: @escaping @Sendable () -> Sending
+        wait: @escaping @Sendable () -> QueueReport.Wait? = { nil }, sending: @escaping @Sendable () -> Sending
     ) {
         self.connectivity = connectivity
+        self.wait = wait
         self.store = store
         self.source = source
         self.now = now
@@ -41,7 +44,7 @@ public struct OutboxOperations: Sendable {
             return .drop(DropReport(outcome, dryRun: dryRun, source: source))
         case .queue, .entry:
             return try Self.read(
-                request, path: store.path, source: source, connectivity: connectivity(), now: now())
+                request, path: store.path, source: source, connectivity: connectivity(), wait: wait(), now: now())
         case .errors(clear: true):
             return .errors(
                 ErrorsReport([], cleared: try await store.forgetErrors(), source: source, now: now()))
@@ -54,17 +57,17 @@ public struct OutboxOperations: Sendable {
     /// `queue` and `entry`, for which anybody's look at the file is enough; `nil` for anything else.
     public static func read(
         _ request: ControlRequest, path: String, source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
+        connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
     ) throws(UserFacingError) -> ControlReply? {
         switch request {
         case .queue(let filter, let limit):
             let list = try StoreReader(path: path).outbox(filter, limit: limit)
             return .queue(
-                QueueReport(list, filter: filter, source: source, connectivity: connectivity, now: now))
+                QueueReport(list, filter: filter, source: source, connectivity: connectivity, wait: wait, now: now))
         case .entry(let number):
             let (entry, attempts) = try StoreReader(path: path).outboxEntry(number)
             return .entry(
-                EntryReport(entry, attempts, source: source, connectivity: connectivity, now: now))
+                EntryReport(entry, attempts, source: source, connectivity: connectivity, wait: wait, now: now))
         default: return nil
         }
     }

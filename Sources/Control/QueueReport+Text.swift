@@ -4,14 +4,28 @@ import Store
 extension QueueReport: Report {
     public func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
-        let hold = QueueHold(source, connectivity)
+        let hold = QueueHold(source, connectivity, wait)
         var lines: [String] = []
         if let reason = hold?.headline(style, now: generatedAt), entries.contains(where: \.isWaiting) {
             lines += TextLayout.wrap(reason, width: style.width)
         }
-        lines += entries.flatMap { $0.lines(style, hold, now: generatedAt) }
+        // A server that fails at every edit fails at all of these: they wait together.
+        let together = entries.filter(\.isFailingFollowUp)
+        let isOneLine = together.count > 1
+        lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
+            .flatMap { $0.lines(style, hold, now: generatedAt) }
+        if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
         if total > entries.count { lines.append("and \(Figures.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// `14 titles and tags wait: the server fails at every edit; next attempt in 5 h (#3, #7 and 12 more)`
+    private func togetherText(_ entries: [Entry], _ style: TextStyle, _ hold: QueueHold?) -> String {
+        let next = entries.compactMap(\.nextAttemptAt).min()
+        let first = entries.first { $0.nextAttemptAt == next } ?? entries[0]
+        let what = first.whatNext(generatedAt, hold).map { "; \($0)" } ?? ""
+        return "\(Figures.count(entries.count)) titles and tags wait: the server fails at every edit\(what) "
+            + "(\(OutboxWords.numbers(entries.map(\.entry))))"
     }
 
     private var emptyText: String {
@@ -23,26 +37,35 @@ extension QueueReport: Report {
     }
 }
 
-/// Why nothing of the queue is sent at the moment, whatever is due.
+/// Why nothing of the queue is sent at the moment, or no new items, whatever is due.
 private struct QueueHold {
-    /// `due when there is a network`
-    let text: String
+    /// `due when there is a network`; `nil` where only the server's wait holds.
+    private let text: String?
     private let connectivity: StatusReport.Connectivity?
+    private let wait: QueueReport.Wait?
 
-    init?(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?) {
+    init?(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?, _ wait: QueueReport.Wait?) {
         self.connectivity = connectivity
-        if source == .file {
-            text = "due when the daemon runs"
-        } else if let text = connectivity.flatMap({ ConnectivityWords.whatIsWaitedFor($0.state) }) {
-            self.text = text
-        } else {
+        self.wait = wait
+        text =
+            source == .file
+            ? "due when the daemon runs" : connectivity.flatMap { ConnectivityWords.whatIsWaitedFor($0.state) }
+        if text == nil, wait == nil { return nil }
+    }
+
+    /// Why an entry that is due, or will be, is not sent then.
+    func text(_ entry: QueueReport.Entry, dueAt: Timestamp, now: Timestamp) -> String? {
+        if let text { return text }
+        let isCreation = OutboxEntry.Kind(rawValue: entry.kind)?.isCreation ?? false
+        guard let until = isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt) else {
             return nil
         }
+        return "the server asks to wait until \(Figures.time(until))"
     }
 
     /// `Nothing is sent: offline since … (3 h ago). No way to …`; the line that a stopped daemon gets is on stderr.
     func headline(_ style: TextStyle, now: Timestamp) -> String? {
-        guard let connectivity else { return nil }
+        guard text != nil, let connectivity else { return nil }
         return "Nothing is sent: \(connectivity.headline(style, now: now)). "
             + style.safe(connectivity.reason?.message ?? "")
     }
@@ -72,6 +95,11 @@ extension QueueReport.Entry {
 
     private func since(_ now: Timestamp) -> String { "since \(Figures.timeWithAge(acceptedAt, now: now))" }
 
+    fileprivate var isFailingFollowUp: Bool {
+        follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
+            && error?.code == ErrorCode.serverError.rawValue
+    }
+
     fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
 
     fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
@@ -79,8 +107,9 @@ extension QueueReport.Entry {
         if let supersededBy { return "replaced by #\(supersededBy)" }
         if let endedAt { return "over for \(Figures.duration(now.duration(since: endedAt)))" }
         guard let nextAttemptAt else { return nil }
+        if awaitsItem { return "waits until the server has processed the item" }
         // When that is over, what waits is due at once.
-        if let hold { return hold.text }
+        if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
         let wait = nextAttemptAt.duration(since: now)
         return wait > .zero ? "next attempt in \(Figures.duration(wait))" : "due now"
     }
@@ -119,7 +148,7 @@ extension EntryReport: Report {
 
     private func stateText(_ style: TextStyle) -> [String] {
         var words = [style.safe(entry.state)]
-        if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity)) { words.append(next) }
+        if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity, wait)) { words.append(next) }
         return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
     }
 

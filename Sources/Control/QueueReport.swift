@@ -14,6 +14,10 @@ public struct QueueReport: Sendable, Equatable, Codable {
         @Nullable public var endedAt: Timestamp? = nil
         @Nullable public var nextAttemptAt: Timestamp? = nil
         @Nullable public var behind: Int64? = nil
+        /// Of an edit that carries what a creation asked for and the server replaced: the creation.
+        @Nullable public var follows: Int64? = nil
+        /// It waits until the server has processed the item.
+        public var awaitsItem: Bool
         @Nullable public var supersededBy: Int64? = nil
         public var attempts: Int
         @Nullable public var lastAttemptAt: Timestamp? = nil
@@ -23,8 +27,9 @@ public struct QueueReport: Sendable, Equatable, Codable {
         @Nullable public var error: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
-            case entry, state, kind, what, behind, attempts, remark, error
+            case entry, state, kind, what, behind, follows, attempts, remark, error
             case itemID = "item_id"
+            case awaitsItem = "awaits_item"
             case acceptedAt = "accepted_at"
             case endedAt = "ended_at"
             case nextAttemptAt = "next_attempt_at"
@@ -34,11 +39,29 @@ public struct QueueReport: Sendable, Equatable, Codable {
         }
     }
 
+    /// Until when the server has asked not to send: it limits how many items are made in a minute, say.
+    public struct Wait: Sendable, Equatable, Codable {
+        @Nullable public var creationsUntil: Timestamp? = nil
+        @Nullable public var othersUntil: Timestamp? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case creationsUntil = "creations_until"
+            case othersUntil = "others_until"
+        }
+
+        public init(creationsUntil: Timestamp?, othersUntil: Timestamp?) {
+            self.creationsUntil = creationsUntil
+            self.othersUntil = othersUntil
+        }
+    }
+
     public var schemaVersion = 1
     public var source: StatusReport.Source
     public var generatedAt: Timestamp
     /// Whether the server can be used; `null` where the file answered.
     @Nullable public var connectivity: StatusReport.Connectivity? = nil
+    /// `null` where it has not, or where the file answered.
+    @Nullable public var wait: Wait? = nil
     /// `open`, `all`, or a state.
     public var filter: String
     /// How many entries there are; `entries` may hold fewer.
@@ -46,17 +69,18 @@ public struct QueueReport: Sendable, Equatable, Codable {
     public var entries: [Entry]
 
     enum CodingKeys: String, CodingKey {
-        case source, connectivity, filter, total, entries
+        case source, connectivity, wait, filter, total, entries
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
     }
 
     public init(
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
+        connectivity: StatusReport.Connectivity? = nil, wait: Wait? = nil, now: Timestamp
     ) {
         self.source = source
         self.connectivity = connectivity
+        self.wait = wait
         generatedAt = now
         self.filter = filter.name
         total = list.total
@@ -75,6 +99,8 @@ extension QueueReport.Entry {
         endedAt = entry.endedAt
         nextAttemptAt = entry.nextAttemptAt
         behind = entry.behind
+        follows = entry.follows
+        awaitsItem = entry.awaitsItem
         supersededBy = entry.supersededBy
         attempts = entry.attempts
         lastAttemptAt = entry.lastAttemptAt
@@ -135,6 +161,7 @@ public struct EntryReport: Sendable, Equatable, Codable {
     public var generatedAt: Timestamp
     /// As in `QueueReport`.
     @Nullable public var connectivity: StatusReport.Connectivity? = nil
+    @Nullable public var wait: QueueReport.Wait? = nil
     public var entry: QueueReport.Entry
     public var write: Fields
     /// What an edited item's fields were when the edit was accepted.
@@ -146,7 +173,7 @@ public struct EntryReport: Sendable, Equatable, Codable {
     public var requests: [Attempt]
 
     enum CodingKeys: String, CodingKey {
-        case source, connectivity, entry, write, base, theirs, requests
+        case source, connectivity, wait, entry, write, base, theirs, requests
         case schemaVersion = "schema_version"
         case generatedAt = "generated_at"
         case idempotencyKey = "idempotency_key"
@@ -154,10 +181,11 @@ public struct EntryReport: Sendable, Equatable, Codable {
 
     public init(
         _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, now: Timestamp
+        connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
     ) {
         self.source = source
         self.connectivity = connectivity
+        self.wait = wait
         generatedAt = now
         self.entry = QueueReport.Entry(entry)
         write = Fields(entry.payload)

@@ -69,6 +69,7 @@ extension RetryReport: Report {
         case .isBeingSent: "being sent at this moment"
         case .isDue: "due already"
         case .isBehind: "behind another write of the same item"
+        case .awaitsItem: "until the server has processed the item (give the number to try now)"
         case .wasTriedJustNow: "tried just now"
         case .isParked: "parked (give the number, or --parked)"
         case .isOver: "over"

@@ -17,7 +17,7 @@ extension StatusReport: Report {
             field("Account", [accountText(style)], style),
             field("Copy", [copyText(style)], style),
             field("New items", [asOf(copy.newAsOf)], style),
-            field("Edits", ["and deletions \(asOf(copy.editsAsOf))"], style),
+            field("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions, style),
             field("Items", [itemsText], style),
             field("Missing", missing, style),
             field("Unsettled", unsettled(style), style),
@@ -36,6 +36,17 @@ extension StatusReport: Report {
 
     private func asOf(_ time: Timestamp?) -> String {
         time.map { "as of \(Figures.timeWithAge($0, now: generatedAt))" } ?? Figures.notKnown
+    }
+
+    /// Where the server's list does not tell what is gone.
+    private var unseenDeletions: [String] {
+        guard copy.editsAsOf != nil else { return [] }
+        var places: [String] = []
+        if !copy.possiblyMoreAt.isEmpty {
+            places.append("at \(Figures.count(copy.possiblyMoreAt.count, "crowded time"))")
+        }
+        if copy.rejected > 0 { places.append("around items that could not be read") }
+        return places.isEmpty ? [] : ["except for deletions \(places.joined(separator: " and "))"]
     }
 
     private func daemonText(_ style: TextStyle) -> [String] {

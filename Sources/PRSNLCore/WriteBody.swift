@@ -40,7 +40,7 @@ public enum WriteBody {
     }
 
     /// The small server refuses an item without a title.
-    static func expressTitle(_ item: NewItem) -> String {
+    public static func expressTitle(_ item: NewItem) -> String {
         item.title ?? item.note.map(NoteTitle.derived) ?? item.url ?? ""
     }
 

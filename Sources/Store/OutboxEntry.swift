@@ -68,6 +68,10 @@ public struct OutboxEntry: Sendable, Equatable {
     public var errorMessage: String?
     /// Sent with every attempt.
     public var idempotencyKey: String
+    /// Of an edit that carries what a creation asked for and the server did not take: the creation.
+    public var follows: Int64?
+    /// It waits until the server has processed the item.
+    public var awaitsItem = false
 }
 
 /// One request that was made for an entry.
@@ -133,6 +137,7 @@ public struct RetryOutcome: Sendable, Equatable {
         case isBeingSent = "being_sent"
         case isDue = "already_due"
         case isBehind = "behind_another"
+        case awaitsItem = "item_in_process"
         case wasTriedJustNow = "tried_just_now"
         case isParked = "parked"
         case isOver = "over"

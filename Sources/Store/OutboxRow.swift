@@ -7,7 +7,8 @@ extension OutboxEntry {
         last_attempt_at, (SELECT reachable_seconds FROM copy) - reachable_at, superseded_by, remark, error_code,
         error_message, idempotency_key,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END,
+        follows, awaits_item
         """
 
     /// `nil` for a row that this program did not write.
@@ -23,39 +24,34 @@ extension OutboxEntry {
             nextAttemptAt: row.timestamp(9), behind: row.text(18) == nil ? nil : row.int64(18), attempts: row.int(10),
             lastAttemptAt: row.timestamp(11), reachableAge: .microseconds(Int64(max(0, row.double(12)) * 1e6)),
             supersededBy: row.text(13) == nil ? nil : row.int64(13), remark: row.text(14), errorCode: row.text(15),
-            errorMessage: row.text(16), idempotencyKey: key)
+            errorMessage: row.text(16), idempotencyKey: key, follows: row.text(19) == nil ? nil : row.int64(19),
+            awaitsItem: row.int(20) == 1)
     }
 }
 
 extension OutboxTask {
-    static let columns = OutboxEntry.columns + ", failures, maybe_applied, by_hand, evidence"
+    static let columns =
+        OutboxEntry.columns + ", failures, maybe_applied, by_hand, evidence, undecided_since, failed_looks"
 
     init?(row: Statement) {
         guard let entry = OutboxEntry(row: row) else { return nil }
         self.init(
-            entry: entry, failures: row.int(19), maybeApplied: row.int(20) == 1,
-            byHand: row.text(21).flatMap(ByHand.init),
-            evidence: row.text(22).flatMap(SendEvidence.init(json:)))
+            entry: entry, failures: row.int(21), maybeApplied: row.int(22) == 1,
+            byHand: row.text(23).flatMap(ByHand.init), evidence: row.text(24).flatMap(SendEvidence.init(json:)),
+            undecidedSince: row.timestamp(25), failedLooks: row.int(26))
     }
 }
 
 extension SendEvidence {
     var json: String {
         var object = JSONObject()
-        object.add("server_time", serverTime.description)
         object.add("known_ids", knownIDs)
         object.add("known_down_to", knownDownTo?.description)
-        object.add("absent_since", absentSince?.description)
         return object.text
     }
 
     init?(json: String) {
-        guard let members = JSONObject.members(json),
-            let serverTime = members.text["server_time"].flatMap({ Timestamp($0) })
-        else { return nil }
-        self.init(
-            serverTime: serverTime, knownIDs: members.lists["known_ids"] ?? [],
-            knownDownTo: members.text["known_down_to"].flatMap { Timestamp($0) },
-            absentSince: members.text["absent_since"].flatMap { Timestamp($0) })
+        guard let members = JSONObject.members(json), let knownIDs = members.lists["known_ids"] else { return nil }
+        self.init(knownIDs: knownIDs, knownDownTo: members.text["known_down_to"].flatMap { Timestamp($0) })
     }
 }

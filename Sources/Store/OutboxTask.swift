@@ -18,26 +18,23 @@ public struct OutboxTask: Sendable, Equatable {
     public var byHand: ByHand?
     /// Of the send whose outcome is looked for.
     public var evidence: SendEvidence?
+    /// When a look, by the server's clock, first could not find what was sent. One look is not enough: servers insert late.
+    public var undecidedSince: Timestamp?
+    /// In a row, for their backoff.
+    public var failedLooks: Int
 }
 
-/// What was true on the server just before a creation was sent: by this a new item can be told from an old one.
+/// What the server had just before a creation was sent: by this a new item can be told from an old one, whatever any clock
+/// says.
 public struct SendEvidence: Sendable, Equatable {
-    /// The server's clock.
-    public var serverTime: Timestamp
     /// The ids of the newest items.
     public var knownIDs: [String]
     /// All items that are newer than this are among `knownIDs`; `nil` where all items are.
     public var knownDownTo: Timestamp?
-    /// When (by the server's clock) a look first found nothing; one is not enough, because servers show new items late.
-    public var absentSince: Timestamp?
 
-    public init(
-        serverTime: Timestamp, knownIDs: [String], knownDownTo: Timestamp? = nil, absentSince: Timestamp? = nil
-    ) {
-        self.serverTime = serverTime
+    public init(knownIDs: [String], knownDownTo: Timestamp? = nil) {
         self.knownIDs = knownIDs
         self.knownDownTo = knownDownTo
-        self.absentSince = absentSince
     }
 }
 
@@ -48,7 +45,7 @@ public struct Settlement: Sendable {
         /// Certainly not applied: to be sent at that time. `isFailure`: the backoff grows.
         case queued(at: Timestamp, isFailure: Bool)
         /// To be looked up at that time.
-        case unknown(lookAt: Timestamp, absentSince: Timestamp?)
+        case unknown(lookAt: Timestamp, undecidedSince: Timestamp?, failedLooks: Int)
         /// `theirs`: in a conflict, what the server has.
         case parked(theirs: ItemEdit?)
     }
@@ -62,11 +59,12 @@ public struct Settlement: Sendable {
         /// Of an edit: the item's fields, where the answer had them.
         public var fields: ItemEdit?
         public var updatedAt: Timestamp?
-        /// An edit that is to follow, because the item was there already and differs.
-        public var followUp: (edit: ItemEdit, base: ItemEdit)?
+        /// Of a creation whose item was there before it: what the server has in its fields.
+        public var there: ItemEdit?
 
-        public init(serverID: String? = nil) {
+        public init(serverID: String? = nil, there: ItemEdit? = nil) {
             self.serverID = serverID
+            self.there = there
         }
     }
 

@@ -38,8 +38,8 @@ extension OutboxEntry {
     fileprivate func isMade(of draft: WriteDraft) -> Bool {
         switch (draft, payload) {
         case (.create(let wanted), .create(let made)):
-            wanted.url == made.url && wanted.title == made.title && wanted.note == made.note
-                && Set(wanted.tags) == Set(made.tags) && wanted.type == made.type
+            isSame(wanted.url, made.url) && isSame(wanted.title, made.title) && isSame(wanted.note, made.note)
+                && isSame(wanted.tags, made.tags) && wanted.type == made.type
                 && wanted.summarize == made.summarize
         case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
         // An edit of what was not sent yet changes what is to be sent.
@@ -53,7 +53,13 @@ extension OutboxEntry {
 
 extension ItemEdit {
     fileprivate func contains(_ part: ItemEdit) -> Bool {
-        (part.title == nil || part.title == title) && (part.summary == nil || part.summary == summary)
-            && (part.tags == nil || part.tags.map(Set.init) == tags.map(Set.init))
+        (part.title == nil || isSame(part.title, title)) && (part.summary == nil || isSame(part.summary, summary))
+            && (part.tags == nil || tags.map { isSame(part.tags ?? [], $0) } ?? false)
     }
+}
+
+private func isSame(_ left: String?, _ right: String?) -> Bool { left.map(ByteText.init) == right.map(ByteText.init) }
+
+private func isSame(_ left: [String], _ right: [String]) -> Bool {
+    Set(left.map(ByteText.init)) == Set(right.map(ByteText.init))
 }

@@ -28,13 +28,13 @@ extension OutboxWriter {
 
     /// Carries out one settlement.
     ///
-    /// - Returns: The id of the item that the entry is about, as it is afterwards.
+    /// - Returns: What was delivered.
     mutating func settle(
         _ settlement: Settlement, statements: Statements?, reachable: Double
-    ) throws(SQLiteFailure) -> String? {
+    ) throws(SQLiteFailure) -> DeliveredWrite? {
         guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
-            // While a queued one was looked up, a person has dropped it, or a newer write has taken its place.
-            if settlement.from == .queued { return nil }
+            // While it was looked up, a person has dropped it, or a newer write has taken its place.
+            if settlement.from != .sending { return nil }
             throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)")
         }
         try record(settlement.attempt, of: settlement.entry)
@@ -44,17 +44,17 @@ extension OutboxWriter {
         case .queued(let at, let isFailure):
             try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
             if !isFailure, settlement.from == .sending { try uncount(settlement) }
+            if task.entry.follows != nil, isFailure, settlement.error?.code == .serverError {
+                try holdFollowUps(until: at, after: settlement, failures: task.failures + 1)
+            }
             if task.entry.kind == .edit {
                 try giveWayToDeletion(task.entry, from: .queued)
                 try refreshLocalEdit(task.entry.itemID)
             }
-        case .unknown(let lookAt, let absentSince):
-            // Without a note of what the server had before, nothing can be told from it afterwards.
-            var evidence = task.evidence
-            evidence?.absentSince = absentSince
+        case .unknown(let lookAt, let undecidedSince, let failedLooks):
             try update(
                 settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
-                evidence: evidence)
+                evidence: task.evidence, undecidedSince: undecidedSince, failedLooks: failedLooks)
         case .parked(let theirs):
             let isUndecidable = settlement.error?.code == .outcomeUndecidable
             // Kept with the evidence, so that a person can have it looked for again.
@@ -70,7 +70,7 @@ extension OutboxWriter {
         {
             try release(settlement.entry)
         }
-        return task.entry.itemID
+        return nil
     }
 
     /// What never reached the server, or what it did not take now, was no attempt; what was not even begun leaves no trace.
@@ -88,18 +88,20 @@ extension OutboxWriter {
 
     private mutating func update(
         _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
-        maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil
+        maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil,
+        undecidedSince: Timestamp? = nil, failedLooks: Int = 0
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
-                theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11,
-                by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
+                theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
+                failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
             .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.json).bind(settlement.remark)
-            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).runDirect()
+            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince)
+            .bind(failedLooks).runDirect()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: state)
     }
@@ -128,7 +130,7 @@ extension OutboxWriter {
     private mutating func deliver(
         _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery, _ statements: Statements?,
         reachable: Double
-    ) throws(SQLiteFailure) -> String? {
+    ) throws(SQLiteFailure) -> DeliveredWrite? {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
         let changed = try connection.cached(
@@ -140,40 +142,23 @@ extension OutboxWriter {
         ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).runDirect()
         guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: .delivered)
+        var write = DeliveredWrite(item)
         switch entry.kind {
         case .capture, .note:
             try bind(entry, to: delivery.serverID)
-            if let made = delivery.item, let statements { try upsert(made, statements) }
-        case .edit: try applyEdit(entry, delivery)
-        case .delete: try bury(item)
-        }
-        if let followUp = delivery.followUp {
-            let edit = try withoutWhatIsQueued(followUp.edit, of: item)
-            if !edit.isEmpty {
-                _ = try insert(
-                    .edit, item: item, payload: .edit(edit), base: followUp.base, dueAt: nil, reachable: reachable)
-            }
+            if let made = delivery.item, let statements { try insert(made, statements) }
+            try carryOver(entry, delivery, remark: settlement.remark, reachable: reachable)
+        case .edit:
+            write.fields = try applyEdit(entry, delivery)
+            write.updatedAt = delivery.updatedAt
+            try releaseFollowUps()
+        case .delete:
+            try bury(item)
+            write.isDeletion = true
         }
         try refreshLocalEdit(item)
         try advance(item)
-        return item
-    }
-
-    /// What a follow-up would set that no later word of the person sets otherwise: those come first, and it would undo
-    /// them.
-    private func withoutWhatIsQueued(_ edit: ItemEdit, of item: String) throws(SQLiteFailure) -> ItemEdit {
-        var left = edit
-        for entry in try open(item) {
-            switch entry.payload {
-            case .delete: return ItemEdit()
-            case .edit(let later):
-                if later.title != nil { left.title = nil }
-                if later.summary != nil { left.summary = nil }
-                if later.tags != nil { left.tags = nil }
-            case .create: break
-            }
-        }
-        return left
+        return write
     }
 
     /// A deletion takes the place of edits that the server does not have, also of one that was under way when the deletion
@@ -233,18 +218,19 @@ extension OutboxWriter {
         }
     }
 
-    private mutating func upsert(_ item: TimelineItem, _ statements: Statements) throws(SQLiteFailure) {
-        if try statements.insertItem.bind(item).run() == 1 {
-            deltas.live += 1
-        } else {
-            try statements.updateItem.bind(item).run()
-        }
+    /// An item that a pull has brought already is as new as the answer to its creation, or newer.
+    private mutating func insert(_ item: TimelineItem, _ statements: Statements) throws(SQLiteFailure) {
+        deltas.live += try statements.insertItem.bind(item).run()
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
     }
 
     /// The row gets what the server answered or, where its answer could not be read, what it was sent.
-    private func applyEdit(_ entry: OutboxEntry, _ delivery: Settlement.Delivery) throws(SQLiteFailure) {
-        guard case .edit(let edit) = entry.payload else { return }
+    ///
+    /// - Returns: The fields that it has now.
+    private func applyEdit(
+        _ entry: OutboxEntry, _ delivery: Settlement.Delivery
+    ) throws(SQLiteFailure) -> ItemEdit {
+        guard case .edit(let edit) = entry.payload else { return ItemEdit() }
         let fields = edit.overlaid(by: delivery.fields ?? ItemEdit())
         for table in ["item", "local_item"] {
             // A new item has no summary yet.
@@ -258,6 +244,7 @@ extension OutboxWriter {
             ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(TagList.json))
                 .bind(delivery.updatedAt).run()
         }
+        return fields
     }
 
     private mutating func bury(_ item: String) throws(SQLiteFailure) {
@@ -270,10 +257,12 @@ extension OutboxWriter {
         deltas.live -= buried
         deltas.deleted += buried
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()
+        try connection.cached("UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND is_unverified IS 1")
+            .bind(item).run()
     }
 
     /// Shows the items that were held back because they could have been this creation.
-    private func release(_ entry: Int64) throws(SQLiteFailure) {
+    func release(_ entry: Int64) throws(SQLiteFailure) {
         try connection.cached("DELETE FROM held_item WHERE entry_id = ?").bind(Int(entry)).run()
     }
 }

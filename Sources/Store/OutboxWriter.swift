@@ -7,6 +7,8 @@ struct OutboxWriter {
     let connection: Connection
     let now: Timestamp
     var deltas = CounterDeltas()
+    /// Items that something waits for until the server has processed them: for `WritesMeanwhile`, after the commit.
+    var awaited: Set<String> = []
 
     init(_ connection: Connection, now: Timestamp) {
         self.connection = connection
@@ -25,7 +27,10 @@ struct OutboxWriter {
         var hasBase: Bool
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
+        var follows: Int64?
 
+        /// The entry whose words these are: later ones count.
+        var word: Int64 { follows ?? id }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
     }
@@ -34,7 +39,7 @@ struct OutboxWriter {
     func open(_ item: String) throws(SQLiteFailure) -> [Open] {
         let rows = try connection.cached(
             """
-            SELECT id, kind, state, attempts, maybe_applied, payload, base FROM outbox
+            SELECT id, kind, state, attempts, maybe_applied, payload, base, follows FROM outbox
             WHERE item_id = ? AND ended_at IS NULL ORDER BY id
             """
         ).bind(item)
@@ -48,26 +53,30 @@ struct OutboxWriter {
             open.append(
                 Open(
                     id: rows.int64(0), kind: kind, state: state, attempts: rows.int(3), maybeApplied: rows.int(4) == 1,
-                    hasBase: rows.text(6) != nil, payload: payload, base: ItemEdit(json: rows.text(6))))
+                    hasBase: rows.text(6) != nil, payload: payload, base: ItemEdit(json: rows.text(6)),
+                    follows: rows.text(7) == nil ? nil : rows.int64(7)))
         }
         return open
     }
 
-    /// - Parameter dueAt: `nil` puts it behind the entry of its item that comes first.
+    /// - Parameters:
+    ///   - dueAt: `nil` puts it behind the entry of its item that comes first; `advance` gives that one its time.
+    ///   - follows: of an edit: the creation that asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
-        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double, requestKey: RequestKey? = nil
+        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double, requestKey: RequestKey? = nil,
+        follows: Int64? = nil
     ) throws(SQLiteFailure) -> Int64 {
         let row = try connection.cached(
             """
             INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
-                reachable_at, idempotency_key, fingerprint, request_key)
-            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?)
+                reachable_at, idempotency_key, fingerprint, request_key, follows)
+            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?)
             RETURNING id
             """
         ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
             .bind(base?.json).bind(now).bind(dueAt)
-            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text)
+            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
         defer { row.reset() }
         guard try row.step() else { throw stale("a new entry") }
         deltas.waiting += 1
@@ -99,15 +108,30 @@ struct OutboxWriter {
         deltas.parked += (to == .parked ? 1 : 0) - (from == .parked ? 1 : 0)
     }
 
-    /// Lets the first entry of an item have its turn, if it waited behind another one that is over now.
-    func advance(_ item: String) throws(SQLiteFailure) {
-        try connection.cached(
+    /// Gives the first entry of an item its time, where it has none: the one before it is over now.
+    ///
+    /// An edit waits until the server has processed the item, because processing would overwrite it.
+    mutating func advance(_ item: String) throws(SQLiteFailure) {
+        let row = try connection.cached(
             """
-            UPDATE outbox SET next_attempt_at = ?2
-            WHERE id = (SELECT min(id) FROM outbox WHERE item_id = ?1 AND ended_at IS NULL)
-                AND state = 'queued' AND next_attempt_at IS NULL
+            SELECT id, kind, follows, state = 'queued' AND next_attempt_at IS NULL FROM outbox
+            WHERE item_id = ? AND ended_at IS NULL ORDER BY id LIMIT 1
             """
-        ).bind(item).bind(now).run()
+        ).bind(item)
+        defer { row.reset() }
+        guard try row.step(), row.int(3) == 1 else { return }
+        let (id, kind, isFollowUp) = (row.int64(0), row.text(1), row.text(2) != nil)
+        var awaitsItem = false
+        if kind == OutboxEntry.Kind.edit.rawValue { awaitsItem = try isUnsettled(item) }
+        if awaitsItem { awaited.insert(item) }
+        var dueAt = now
+        if awaitsItem {
+            dueAt = now.advanced(by: Self.settlingPatience)
+        } else if isFollowUp, let others = try followUpsDueAt() {
+            dueAt = max(now, others)
+        }
+        try connection.cached("UPDATE outbox SET next_attempt_at = ?2, awaits_item = ?3 WHERE id = ?1")
+            .bind(Int(id)).bind(dueAt).bind(awaitsItem ? 1 : 0).run()
     }
 
     func stale(_ what: String) -> SQLiteFailure {

@@ -56,7 +56,7 @@ extension Store {
                 """)
             var deltas = CounterDeltas()
             let written = meanwhile.writtenSince(asOf)
-            for id in ids where !written.contains(id) {
+            for id in ids where written[ByteText(id)] == nil {
                 bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
                 deltas.live -= buried

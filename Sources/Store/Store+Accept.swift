@@ -10,7 +10,7 @@ extension Store {
     ) throws(UserFacingError) -> [Acceptance] {
         let dialect = binding.dialect
         let reachable = reachable
-        let results = try writeOutbox { connection throws(SQLiteFailure) in
+        let (results, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
             var results: [Acceptance] = []
             results.reserveCapacity(requests.count)
@@ -34,8 +34,9 @@ extension Store {
             }
             try writer.deltas.save(connection)
             CrashPoint.beforeAccept.reach()
-            return results
+            return (results, writer.awaited)
         }
+        meanwhile.expectProcessing(of: awaited)
         CrashPoint.afterAccept.reach()
         // The path is looked at once more: what went into a file that is gone by now was not accepted.
         try checkIdentity()
@@ -95,8 +96,9 @@ extension OutboxWriter {
         }
         let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
         var merged = edit
-        // While the item is only here, nobody knows what the server will make of its fields.
-        var base = try isLocal(item) ? nil : try shownFields(item).map { edit.sameFields(of: $0) }
+        // While the item is only here, or in process there, its fields are not yet what the server makes of them.
+        let isSettled = try !isLocal(item) && !isUnsettled(item)
+        var base = isSettled ? try shownFields(item).map { edit.sameFields(of: $0) } : nil
         if let last, case .edit(let earlier) = last.payload {
             merged = earlier.overlaid(by: edit)
             if let older = last.base, let newer = base {
@@ -110,10 +112,10 @@ extension OutboxWriter {
         }
         let before = open.last { $0.id != last?.id }?.id
         let entry = try insert(
-            .edit, item: item, payload: .edit(merged), base: base, dueAt: before == nil ? now : nil,
-            reachable: reachable, requestKey: key)
+            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, reachable: reachable, requestKey: key)
         if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
         try refreshLocalEdit(item)
+        try advance(item)
         return AcceptedWrite(
             entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
             supersedes: last.map { [$0.id] } ?? [], behind: before)

@@ -21,7 +21,7 @@ extension Store {
         if let ids, let strange = try missing(ids) { throw Self.unknown(strange) }
         let open: [Int64]
         if let ids { open = ids } else { open = try openIDs() }
-        return try writeOutbox { connection throws(SQLiteFailure) in
+        let (outcome, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
             var outcome = RetryOutcome()
             for id in open {
@@ -35,11 +35,13 @@ extension Store {
                 }
             }
             try writer.deltas.save(connection)
-            return outcome
+            return (outcome, writer.awaited)
         }
+        meanwhile.expectProcessing(of: awaited)
+        return outcome
     }
 
-    /// Gives entries up.
+    /// Gives entries up. One whose outcome is not known may be on the server all the same.
     ///
     /// - Parameter withDependents: Also what is queued behind a creation, which could never be sent without it. Without
     ///   this, nothing is dropped where there is any.
@@ -48,25 +50,28 @@ extension Store {
         _ ids: [Int64], withDependents: Bool, dryRun: Bool, now: Timestamp
     ) throws(UserFacingError) -> DropOutcome {
         if let strange = try missing(ids) { throw Self.unknown(strange) }
-        for entry in try outboxEntries(ids) where entry.state != .queued && entry.state != .parked {
+        for entry in try outboxEntries(ids) where !entry.state.isDroppable {
             throw UserFacingError(
                 .entryNotChangeable, "#\(entry.id) is \(entry.state.rawValue) and cannot be dropped.",
                 consequence: "Nothing was dropped.")
         }
-        return try writeOutbox { connection throws(SQLiteFailure) in
+        let (outcome, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
             var outcome = DropOutcome()
             let chosen = Set(ids)
             for id in chosen.sorted() {
                 outcome.dependents += try writer.dependents(of: id).filter { !chosen.contains($0) }
             }
-            guard outcome.dependents.isEmpty || withDependents else { return outcome }
+            guard outcome.dependents.isEmpty || withDependents else { return (outcome, writer.awaited) }
             outcome.dropped = (chosen.union(outcome.dependents)).sorted()
-            guard !dryRun else { return outcome }
+            guard !dryRun else { return (outcome, writer.awaited) }
             for id in outcome.dropped { try writer.drop(id) }
             try writer.deltas.save(connection)
-            return outcome
+            return (outcome, writer.awaited)
         }
+        meanwhile.expectProcessing(of: awaited)
+        if !dryRun { for id in outcome.dropped { meanwhile.noteSettled(id) } }
+        return outcome
     }
 
     private func openIDs() throws(UserFacingError) -> [Int64] {
@@ -95,6 +100,11 @@ extension Store {
     }
 }
 
+extension OutboxEntry.State {
+    /// Whether a person may give it up. What is being sent has to be waited for.
+    fileprivate var isDroppable: Bool { self == .queued || self == .unknown || self == .parked }
+}
+
 extension OutboxWriter {
     /// - Returns: Why the entry is left as it is; `nil` where it is tried again.
     fileprivate mutating func retry(
@@ -104,7 +114,7 @@ extension OutboxWriter {
             """
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
                 WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at), failures, error_code,
-                maybe_applied, last_attempt_at FROM outbox
+                maybe_applied, last_attempt_at, awaits_item FROM outbox
             WHERE id = ?
             """
         ).bind(Int(id))
@@ -121,11 +131,17 @@ extension OutboxWriter {
         case .delivered, .dropped, .superseded: return .isOver
         case .queued, .unknown:
             guard let nextAttempt else { return .isBehind }
+            if row.int(8) == 1, !isNamed { return .awaitsItem }
             if nextAttempt <= now { return .isDue }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
-            try connection.cached("UPDATE outbox SET next_attempt_at = ?2, failures = 0 WHERE id = ?1 AND state = ?3")
-                .bind(Int(id)).bind(now).bind(state.rawValue).run()
+            try connection.cached(
+                """
+                UPDATE outbox SET next_attempt_at = ?2, failures = 0, failed_looks = 0, awaits_item = 0
+                WHERE id = ?1 AND state = ?3
+                """
+            )
+            .bind(Int(id)).bind(now).bind(state.rawValue).run()
         case .parked:
             guard isNamed || parked else { return .isParked }
             if wasJustTried { return .wasTriedJustNow }
@@ -175,9 +191,12 @@ extension OutboxWriter {
             let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
         else { throw stale("#\(id) is gone") }
         row.reset()
-        guard state == .queued || state == .parked else { throw stale("#\(id) is \(state.rawValue)") }
+        guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
         try move(id, from: state, to: .dropped)
-        if kind.isCreation { try removeLocalItem(entry: id) }
+        if kind.isCreation {
+            try removeLocalItem(entry: id)
+            try release(id)
+        }
         try refreshLocalEdit(item)
         try advance(item)
     }

@@ -39,22 +39,28 @@ extension Store {
     /// The entry that is due longest, lookups of unknown outcomes first: they may let others go on.
     ///
     /// A creation that could be confused with one whose outcome is not known is left out.
+    ///
+    /// - Parameter excluded: entries that are left alone for now.
     public func dueEntry(
-        now: Timestamp, sending kinds: Set<OutboxEntry.Kind>
+        now: Timestamp, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = []
     ) throws(UserFacingError) -> OutboxTask? {
-        try read { connection throws(SQLiteFailure) in try Self.due(connection, sending: kinds, now: now) }
+        try read { connection throws(SQLiteFailure) in
+            try Self.due(connection, sending: kinds, excluding: excluded, now: now)
+        }
     }
 
     private static func due(
-        _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, now: Timestamp
+        _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = [],
+        now: Timestamp
     ) throws(SQLiteFailure) -> OutboxTask? {
         let count = try connection.cached("SELECT unknown FROM copy")
         let hasUnknown = try count.step() && count.int(0) > 0
         count.reset()
-        if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), now: now) {
+        let ids = "[\(excluded.map(String.init).joined(separator: ","))]"
+        if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), ids, now: now) {
             return look
         }
-        return try due(connection, .queued, kinds, now: now)
+        return try due(connection, .queued, kinds, ids, now: now)
     }
 
     /// When the next entry becomes due after `now`; `nil` where none waits for a time to come.
@@ -78,7 +84,8 @@ extension Store {
     }
 
     private static func due(
-        _ connection: Connection, _ state: OutboxEntry.State, _ kinds: Set<OutboxEntry.Kind>, now: Timestamp
+        _ connection: Connection, _ state: OutboxEntry.State, _ kinds: Set<OutboxEntry.Kind>, _ excluded: String,
+        now: Timestamp
     ) throws(SQLiteFailure) -> OutboxTask? {
         var best: OutboxTask?
         for kind in kinds {
@@ -89,9 +96,10 @@ extension Store {
                     AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
                         WHERE other.maybe_applied IS 1 AND other.state = 'unknown'
                             AND other.fingerprint = outbox.fingerprint))
+                    AND id NOT IN (SELECT value FROM json_each(?4))
                 ORDER BY next_attempt_at, id LIMIT 1
                 """
-            ).bind(state.rawValue).bind(kind.rawValue).bind(now)
+            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded)
             defer { row.reset() }
             guard try row.step(), let task = OutboxTask(row: row) else { continue }
             let isEarlier = best.map { best in
@@ -130,31 +138,34 @@ extension Store {
     /// - Returns: The entries that are now `sending`, in their order.
     public func settle(
         _ settlements: [Settlement], now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
-        unprepared: Set<OutboxEntry.Kind> = [], most: Int = 1
+        unprepared: Set<OutboxEntry.Kind> = [], excluding excluded: Set<Int64> = [], most: Int = 1
     ) throws(UserFacingError) -> [OutboxTask] {
-        let (next, items) = try writeOutbox { connection throws(SQLiteFailure) in
+        let (next, delivered, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
-            var items: [String?] = []
+            var delivered: [DeliveredWrite?] = []
             for settlement in settlements {
-                items.append(try writer.settle(settlement, statements: statements, reachable: reachable))
+                delivered.append(try writer.settle(settlement, statements: statements, reachable: reachable))
             }
-            let next = try Self.begin(&writer, kinds, unprepared: unprepared, most: most)
+            let next = try Self.begin(&writer, kinds, unprepared: unprepared, excluding: excluded, most: most)
             try writer.deltas.save(connection)
             CrashPoint.beforeSettling.reach()
-            return (next, items)
+            return (next, delivered, writer.awaited)
         }
+        meanwhile.expectProcessing(of: awaited)
         CrashPoint.afterSettling.reach()
-        for (settlement, item) in zip(settlements, items) { noteSettled(settlement, item: item) }
+        for (settlement, write) in zip(settlements, delivered) { noteSettled(settlement, write) }
         for task in next { noteSending(task) }
         return next
     }
 
     private static func begin(
-        _ writer: inout OutboxWriter, _ kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>, most: Int
+        _ writer: inout OutboxWriter, _ kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
+        excluding excluded: Set<Int64>, most: Int
     ) throws(SQLiteFailure) -> [OutboxTask] {
         var begun: [OutboxTask] = []
         while !unprepared.isEmpty, begun.count < most,
-            let due = try due(writer.connection, sending: kinds, now: writer.now), due.entry.state == .queued,
+            let due = try due(writer.connection, sending: kinds, excluding: excluded, now: writer.now),
+            due.entry.state == .queued,
             unprepared.contains(due.entry.kind), let task = try writer.beginSending(due.entry.id, evidence: nil)
         {
             begun.append(task)
@@ -164,14 +175,16 @@ extension Store {
 
     /// Begins to send the entries that are due next; see `settle`. Writes nothing where none is.
     public func beginNext(
-        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>, most: Int
+        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
+        excluding excluded: Set<Int64>, most: Int
     ) throws(UserFacingError) -> [OutboxTask] {
-        guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds), due.entry.state == .queued,
+        guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds, excluding: excluded),
+            due.entry.state == .queued,
             unprepared.contains(due.entry.kind)
         else { return [] }
         let next = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)
-            return try Self.begin(&writer, kinds, unprepared: unprepared, most: most)
+            return try Self.begin(&writer, kinds, unprepared: unprepared, excluding: excluded, most: most)
         }
         for task in next { noteSending(task) }
         return next
@@ -207,7 +220,7 @@ extension Store {
     }
 
     /// Which of the ids belong to creations from here already.
-    public func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<String> {
+    public func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<ByteText> {
         try read { connection throws(SQLiteFailure) in
             guard !ids.isEmpty else { return [] }
             // Without an index: this is asked when an answer was lost, and the index would cost every delivery a page.
@@ -217,9 +230,9 @@ extension Store {
                 WHERE item_id IN (SELECT value FROM json_each(?)) AND kind IN ('capture', 'note') AND state = 'delivered'
                 """
             ).bind(JSONText.array(ids))
-            var bound: Set<String> = []
+            var bound: Set<ByteText> = []
             while try rows.step() {
-                if let id = rows.text(0) { bound.insert(id) }
+                if let id = rows.text(0) { bound.insert(ByteText(id)) }
             }
             return bound
         }
@@ -291,14 +304,15 @@ extension Store {
         }
     }
 
-    /// When the entry was first sent without anybody knowing what became of it, before the attempt under way.
+    /// When the entry was first sent with an unknown outcome, the attempt under way not counted.
     public func doubtfulSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
                 """
                 SELECT min(started_at) FROM outbox_attempt
                 WHERE entry_id = ?1 AND purpose = 'send' AND (verdict IS NULL OR verdict = 'look')
-                    AND number < (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+                    AND NOT (EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sending')
+                        AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1))
                 """
             ).bind(Int(id))
             return try row.step() ? row.timestamp(0) : nil

@@ -54,7 +54,9 @@ extension Store {
     }
 
     /// What committing the pages would do. Stops looking at the first news.
-    public func novelty(of pages: [PageChange]) throws(UserFacingError) -> Novelty {
+    ///
+    /// - Parameter now: by it, an item that is `pending` for too long counts as processed.
+    public func novelty(of pages: [PageChange], now: Timestamp = .earliest) throws(UserFacingError) -> Novelty {
         let covered = coverage
         return try read { connection throws(SQLiteFailure) in
             guard let statements else { return .repeats }
@@ -62,6 +64,7 @@ extension Store {
             var isProven = false
             for page in pages {
                 for item in page.items {
+                    if meanwhile.awaits(item, now: now) { return .news }
                     defer { statements.sameItem.reset() }
                     guard try statements.sameItem.bind(item).step() else { return .news }
                     // It could not be read for a while.
@@ -109,11 +112,14 @@ extension Store {
         }
         var record = record
         var counts = ChangeCounts()
+        var processed: [String] = []
         try write { connection throws(SQLiteFailure) in
+            processed = []
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
             for page in pages {
                 counts += try self.apply(page, now: now, deltas: &deltas, connection)
+                processed += try noteProcessed(page, now: now, connection)
             }
             record.pages += pages.count
             record.add(counts)
@@ -124,7 +130,21 @@ extension Store {
         coverage = next
         coverageIsNewer = false
         noteRejected(pages)
+        meanwhile.noteProcessed(processed)
         return (counts, record)
+    }
+
+    /// Lets go what waits in the outbox for items that the server has processed.
+    private func noteProcessed(
+        _ page: PageChange, now: Timestamp, _ connection: Connection
+    ) throws(SQLiteFailure) -> [String] {
+        let written = meanwhile.writtenSince(page.asOf)
+        let items = page.items.filter { meanwhile.awaits($0, now: now) && written[ByteText($0.id)] == nil }.map(\.id)
+        guard !items.isEmpty else { return [] }
+        var writer = OutboxWriter(connection, now: now)
+        for item in items { try writer.settled(item, reachable: reachable) }
+        try writer.deltas.save(connection)
+        return items
     }
 
     /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
@@ -165,12 +185,14 @@ extension Store {
             counts.suspects += try statement.bind(now).run()
         }
         let written = meanwhile.writtenSince(page.asOf)
-        for id in written {
+        for id in written.keys {
             counts.suspects -= try connection.cached(
                 "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
-            ).bind(id).bind(now).run()
+            ).bind(id.text).bind(now).run()
         }
-        for item in page.items where !written.contains(item.id) {
+        for shown in page.items {
+            let write = written[ByteText(shown.id)]
+            guard let item = write == nil ? shown : write?.applied(to: shown) else { continue }
             if try statements.insertItem.bind(item).run() == 1 {
                 counts.added += 1
                 deltas.live += 1

@@ -17,7 +17,7 @@ extension Store {
                 "The server answers in dialect \(other.rawValue); this copy was made from one with dialect "
                     + "\(dialect.rawValue).", consequence: "Nothing was written.")
         }
-        if let account = binding.accountID, account != new.accountID {
+        if let account = binding.accountID, ByteText(account) != new.accountID.map(ByteText.init) {
             throw UserFacingError(
                 .accountChanged, "The server now answers as another account than the one this copy is of.",
                 consequence: "Nothing was written.")

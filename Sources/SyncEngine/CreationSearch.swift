@@ -2,7 +2,10 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Tells from the newest items whether a creation was applied: a value that is given what was found and says what it means.
+/// Tells from the server's items whether a creation was applied: a value that is given what was found and says what it means.
+///
+/// Where the ids are known that were there before the send, no clock takes part. Tags are no evidence against an item: the
+/// main server inserts the item first and its tags afterwards, and may fail in between.
 struct CreationSearch: Sendable {
     /// An item that was not there before the send and could be it.
     struct Candidate: Sendable, Equatable {
@@ -21,42 +24,57 @@ struct CreationSearch: Sendable {
     }
 
     let item: NewItem
-    let evidence: SendEvidence
-
-    /// The clock that writes the Date header, a proxy's perhaps, and the one that stamps items may differ. What was there
-    /// before is told apart by its id.
-    private static let tolerance: Duration = .seconds(600)
-
+    /// The small server keeps title and tags as they were sent, in one statement.
+    private let isKeptAsSent: Bool
     /// How far down the newest items are to be read: nothing older can be it.
-    var oldest: Timestamp {
-        max(evidence.serverTime.advanced(by: .zero - Self.tolerance), evidence.knownDownTo ?? .earliest)
+    let oldest: Timestamp
+    private let known: Set<ByteText>
+
+    /// - Parameter oldest: of the candidates, where no ids are known.
+    init(item: NewItem, evidence: SendEvidence?, dialect: Dialect = .cursor, oldest: Timestamp = .earliest) {
+        self.item = item
+        isKeptAsSent = dialect == .express
+        self.oldest = evidence.map { $0.knownDownTo ?? .earliest } ?? oldest
+        known = Set((evidence?.knownIDs ?? []).map(ByteText.init))
     }
 
-    /// Whether the item was not there before the send, by what is known of that moment, and has what we sent with it.
+    /// Whether the item was not there before the send, by what is known of that moment, and is of our kind.
     func isCandidate(_ other: TimelineItem) -> Bool {
-        guard other.createdAt >= oldest, !evidence.knownIDs.contains(other.id) else { return false }
+        guard other.createdAt >= oldest, !known.contains(ByteText(other.id)) else { return false }
         if let url = item.url { return other.url == url || other.url == url + "/" }
         guard (other.url ?? "").isEmpty else { return false }
-        return Set(item.tags).isSubset(of: TagText.parse(other.tags))
+        return other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) || hasOurTitle(other)
     }
 
     /// Whether only the text can tell: titles are derived from it and easily the same.
     var needsContent: Bool { item.url == nil }
 
     func finding(_ candidates: [Candidate]) -> Finding {
-        if item.url != nil {
-            // The same URL is the same item: the oldest is the one that this send made, others are somebody's repeats.
-            guard let first = candidates.min(by: { $0.item.createdAt < $1.item.createdAt }) else { return .absent }
-            return .found(id: first.item.id)
-        }
-        let text = (item.note ?? "").trimmingWhiteSpace()
+        item.url == nil ? findingNote(candidates) : findingURL(candidates.map(\.item))
+    }
+
+    /// Another client may have captured the same URL: of several, ours is the one with our title and tags.
+    private func findingURL(_ candidates: [TimelineItem]) -> Finding {
+        if candidates.isEmpty { return .absent }
+        if candidates.count == 1, !isKeptAsSent || isAsSent(candidates[0]) { return .found(id: candidates[0].id) }
+        let tagged = candidates.filter(hasOurTags)
+        let titled = tagged.filter { item.title == nil || ServerText.isSame($0.title, item.title) }
+        if titled.count == 1 { return .found(id: titled[0].id) }
+        // The page's title may have taken the place of ours.
+        if titled.isEmpty, tagged.count == 1, !item.tags.isEmpty, !isKeptAsSent { return .found(id: tagged[0].id) }
+        return .ambiguous
+    }
+
+    private func findingNote(_ candidates: [Candidate]) -> Finding {
         var matches: [String] = []
         var isUnsettled = false
         var isDoubtful = false
         for candidate in candidates {
             if let content = candidate.content, !content.isEmpty {
-                if content.trimmingWhiteSpace() == text {
-                    matches.append(candidate.item.id)
+                if ServerText.isSame(content, item.note) {
+                    // Else it is another client's note of the same words, or was edited elsewhere.
+                    let isOurs = isKeptAsSent ? isAsSent(candidate.item) : hasNoForeignTag(candidate.item)
+                    if isOurs { matches.append(candidate.item.id) } else { isDoubtful = true }
                 } else if hasOurTitle(candidate.item) {
                     isDoubtful = true  // rewritten by the server, or another note that begins the same way
                 }
@@ -64,7 +82,7 @@ struct CreationSearch: Sendable {
                 isUnsettled = true
             } else if hasDerivedTitle(candidate.item) {
                 matches.append(candidate.item.id)
-            } else {
+            } else if hasTagsLikeOurs(candidate.item) {
                 // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
                 // another title may be ours, and retitled elsewhere: to take it for another would double ours.
                 isDoubtful = true
@@ -77,22 +95,39 @@ struct CreationSearch: Sendable {
 
     /// As the person named it, or as a server would.
     private func hasOurTitle(_ other: TimelineItem) -> Bool {
-        hasDerivedTitle(other) || item.title != nil && other.title == item.title
+        hasDerivedTitle(other) || item.title != nil && ServerText.isSame(other.title, item.title)
     }
 
+    /// Servers derive it from the text as it came, or with squeezed white space.
     private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
-        other.title.map { NoteTitle.isDerived($0, from: item.note ?? "") } ?? false
+        guard let title = other.title, let note = item.note else { return false }
+        return NoteTitle.isDerived(title, from: note) || NoteTitle.isDerived(title, from: ServerText.squeezed(note))
     }
+
+    private func isAsSent(_ other: TimelineItem) -> Bool {
+        hasOurTags(other) && ServerText.isSame(other.title, WriteBody.expressTitle(item))
+    }
+
+    private func hasOurTags(_ other: TimelineItem) -> Bool { TagText.parse(other.tags) == ourTags }
+
+    /// All of ours, or a part of them.
+    private func hasTagsLikeOurs(_ other: TimelineItem) -> Bool {
+        hasNoForeignTag(other) || TagText.parse(other.tags).isSuperset(of: ourTags)
+    }
+
+    private func hasNoForeignTag(_ other: TimelineItem) -> Bool { TagText.parse(other.tags).isSubset(of: ourTags) }
+
+    private var ourTags: Set<ByteText> { Set(item.tags.map(ByteText.init)) }
 }
 
 /// How a search reads tags.
 enum TagText {
-    static func parse(_ json: String?) -> Set<String> {
+    static func parse(_ json: String?) -> Set<ByteText> {
         guard let json else { return [] }
         do {
             return try JSONReader.read(Array(json.utf8)) { reader in
-                var tags: Set<String> = []
-                try reader.array { reader in tags.insert(try reader.string()) }
+                var tags: Set<ByteText> = []
+                try reader.array { reader in tags.insert(ByteText(try reader.string())) }
                 return tags
             }
         } catch {

@@ -10,22 +10,31 @@ enum EditComparison: Sendable, Equatable {
     /// Somebody has; `theirs` is what the server has in the edited fields.
     case conflict(theirs: ItemEdit)
 
+    /// What the server itself makes of a text, and the placeholder that it fills in, are no change.
+    ///
     /// - Parameter base: What the fields were when the edit was made; `nil` where that was not known.
     init(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit) {
         var isDone = true
         var isConflict = false
-        func compare<Value: Equatable>(_ ours: Value?, _ base: Value?, _ theirs: Value?, isBaseKnown: Bool) {
-            guard let ours, ours != theirs else { return }
+        func compare(_ isOurs: Bool?, isBase: @autoclosure () -> Bool) {
+            guard isOurs == false else { return }
             isDone = false
-            if isBaseKnown, theirs != base { isConflict = true }
+            if base != nil, !isBase() { isConflict = true }
         }
-        compare(edit.title, base?.title, theirs.title, isBaseKnown: base != nil)
-        // No summary and an empty one are the same to a reader.
-        compare(edit.summary, base?.summary ?? "", theirs.summary ?? "", isBaseKnown: base != nil)
         compare(
-            edit.tags.map(Set.init), Set(base?.tags ?? []), Set(theirs.tags ?? []), isBaseKnown: base != nil)
+            edit.title.map { ServerText.isSame($0, theirs.title) },
+            isBase: ServerText.isPlaceholder(base?.title) || ServerText.isSame(base?.title, theirs.title))
+        // No summary and an empty one are the same to a reader.
+        compare(
+            edit.summary.map { ServerText.isSame($0, theirs.summary) },
+            isBase: ServerText.isSame(base?.summary, theirs.summary))
+        compare(
+            edit.tags.map { Self.tags($0) == Self.tags(theirs.tags) },
+            isBase: Self.tags(base?.tags) == Self.tags(theirs.tags))
         self = isDone ? .done : isConflict ? .conflict(theirs: theirs.fields(of: edit)) : .send
     }
+
+    private static func tags(_ tags: [String]?) -> Set<ByteText> { Set((tags ?? []).map(ByteText.init)) }
 }
 
 extension ItemEdit {

@@ -25,6 +25,12 @@ public struct EngineState: Sendable, Equatable {
         }
     }
 
+    /// Until when the server has asked not to send.
+    public struct ServerWait: Sendable, Equatable {
+        public var creationsUntil: Timestamp?
+        public var othersUntil: Timestamp?
+    }
+
     public var activity: Activity = .starting
     public var progress: Progress?
     /// When the next pull is due; `nil` while one runs or when only a person can help.
@@ -35,6 +41,9 @@ public struct EngineState: Sendable, Equatable {
     public var newAsOf: Timestamp?
     /// Whether the server can be used.
     public var connectivity = Connectivity()
+
+    /// `nil` where the server takes writes as they come.
+    public var serverWait: ServerWait?
 
     public init() {}
 }

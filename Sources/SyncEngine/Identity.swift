@@ -35,8 +35,10 @@ struct Identity: Sendable {
             if dialect == .cursor, binding.accountID == nil { try refuseNobody(credentials) }
             return dialect
         }
-        let page = try await answer { () async throws(APIError) in
-            try await client.timeline(TimelineRequest(.page(1), limit: pageSize))
+        let page = try await PageSize.fitting(pageSize) { limit throws(PullFailure) in
+            try await answer { () async throws(APIError) in
+                try await client.timeline(TimelineRequest(.page(1), limit: limit))
+            }
         }
         guard let dialect = page.dialect else {
             throw PullFailure(
@@ -71,7 +73,9 @@ struct Identity: Sendable {
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
                 verdict: .needsPerson)
         }
-        guard let known = binding.accountSubject, let subject = credentials.subject, subject != known else { return }
+        guard let known = binding.accountSubject, let subject = credentials.subject,
+            ByteText(subject) != ByteText(known)
+        else { return }
         throw PullFailure(
             UserFacingError(
                 .accountChanged, "The login is of another account than the one this copy is of.",
@@ -146,7 +150,7 @@ struct Identity: Sendable {
         if let first = shown.first, shown.contains(where: { $0 != first }) { throw .renewed }
     }
 
-    private static let accountEndpoint = "GET /api/auth/me"
+    static let accountEndpoint = "GET /api/auth/me"
 
     /// Whom the server really sees, and what it was shown.
     private func whoAmI() async throws(PullFailure) -> (account: Account, shown: Credentials) {

@@ -19,24 +19,27 @@ struct OutboxLook: Sendable {
     enum Conclusion: Sendable {
         case applied(Settlement.Delivery, remark: String?)
         case notApplied
-        case lookAgain(after: Duration, absentSince: Timestamp?)
+        case lookAgain(after: Duration, undecidedSince: Timestamp)
         case undecidable
+        /// The server has the URL and does not say under which id.
+        case thereUnderNoID
         case gone
         case conflict(theirs: ItemEdit)
     }
 
-    /// How long a request may be under way on the server after it was sent from here: a look before that proves nothing.
-    static let settleTime: Duration = .seconds(5)
-    /// An item that the server has not finished after this long will not be told apart any more.
-    private static let patience: Duration = .seconds(86_400)
+    /// Between the first look and the second: most answers are lost after the item was inserted, or a moment before.
+    private static let secondLook: Duration = .seconds(30)
+    /// Clocks are set by minutes wrong. Where no ids are known, an item may be older by this than the send that made it.
+    private static let clockTolerance: Duration = .seconds(3_600)
     private static let pageSize = 100
     private static let mostPages = 50
 
-    /// - Parameter interval: Between two looks that find nothing, before it is believed.
+    /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
+    ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
     func conclude(_ task: OutboxTask, interval: Duration) async throws(PullFailure) -> Conclusion {
         switch task.entry.payload {
         case .create(let item):
-            if item.url != nil, dialect == .cursor { return try await lookForURL(item, task) }
+            if item.url != nil, dialect == .cursor { return try await lookForURL(item, task, interval: interval) }
             return try await search(item, task, interval: interval)
         case .edit(let edit): return try await compare(edit, task)
         case .delete: return try await lookForDeleted(task)
@@ -57,6 +60,21 @@ struct OutboxLook: Sendable {
         }
         try await prove()
         return item == nil ? .applied(Settlement.Delivery(), remark: nil) : .notApplied
+    }
+
+    /// What a look means that has not found a creation: one is not enough, because servers insert late and hide new items
+    /// while they work on them.
+    ///
+    /// - Parameter sure: what it means once the interval has passed since the first such look.
+    private func undecided(_ task: OutboxTask, interval: Duration, sure: Conclusion) -> Conclusion {
+        // By the server's clock, as its last answer gave it: a step of ours must not make ten minutes of one.
+        let now = time.now().advanced(by: client.serverClockOffset ?? .zero)
+        guard let since = task.undecidedSince, since <= now else {
+            return .lookAgain(after: min(Self.secondLook, interval), undecidedSince: now)
+        }
+        let left = interval - now.duration(since: since)
+        // The server tells its time in whole seconds.
+        return left > .zero ? .lookAgain(after: max(left, .seconds(1)), undecidedSince: since) : sure
     }
 
     // MARK: Edits
@@ -89,102 +107,124 @@ struct OutboxLook: Sendable {
 
     // MARK: URLs, dialect C
 
-    private func lookForURL(_ item: NewItem, _ task: OutboxTask) async throws(PullFailure) -> Conclusion {
-        guard let url = item.url else { return .undecidable }
-        if let existing = try await existing(url) {
-            let delivery = try await delivery(of: existing, item, sentAt: task.entry.lastAttemptAt)
-            return .applied(delivery, remark: "found on the server")
+    private func lookForURL(
+        _ item: NewItem, _ task: OutboxTask, interval: Duration
+    ) async throws(PullFailure) -> Conclusion {
+        // After "already exists", the one question is under which id.
+        let exists = task.entry.errorCode == ErrorCode.conflict.rawValue
+        switch try await whereIs(item, task.entry, exists: exists) {
+        case .was(let delivery): return .applied(delivery, remark: OutboxEntry.wasThere)
+        case .ours(let delivery): return .applied(delivery, remark: "found on the server")
+        case .nowhere where exists:
+            guard item.saysMoreThanItsURL else {
+                return .applied(Settlement.Delivery(), remark: OutboxEntry.wasThere)
+            }
+            // The server may hide it while it works on it.
+            return undecided(task, interval: interval, sure: .thereUnderNoID)
+        case .nowhere: return undecided(task, interval: interval, sure: .notApplied)
+        case .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
-        return tooSoon(task) ?? .notApplied
     }
 
-    /// What the answer "already exists" means: it was there before, or an earlier attempt has made it whose answer was lost.
-    func whatWasThere(_ item: NewItem, _ entry: OutboxEntry) async throws(PullFailure) -> Settlement.Delivery {
-        let sentAt: Timestamp?
-        do {
-            sentAt = try await store.doubtfulSend(of: entry.id)
-        } catch {
-            throw PullFailure(store: error)
+    /// Which item of the server has a URL that was captured here.
+    enum Whereabouts: Sendable {
+        /// It was there before, or another entry has made it.
+        case was(Settlement.Delivery)
+        /// An attempt whose answer was lost has probably made it.
+        case ours(Settlement.Delivery)
+        case nowhere
+        /// Several could be ours.
+        case ambiguous
+    }
+
+    /// - Parameter exists: the server has refused the URL because it has it.
+    func whereIs(
+        _ item: NewItem, _ entry: OutboxEntry, exists: Bool
+    ) async throws(PullFailure) -> Whereabouts {
+        guard let url = item.url else { return .nowhere }
+        let (existing, isAnswered) = try await existing(url)
+        let sentAt = try await fromStore { () async throws(UserFacingError) in
+            try await store.doubtfulSend(of: entry.id)
         }
-        guard let url = item.url else { return Settlement.Delivery() }
-        guard let existing = try await existing(url) else {
+        // No attempt of ours can have made it.
+        guard let sentAt else {
+            if let existing { return .was(try await delivery(of: existing.id)) }
             // The server compares the raw text when it refuses, and a cleaned one when it is asked.
-            do {
-                if let known = try await store.itemID(url: url) {
-                    return try await delivery(of: ExistingItem(id: known), item, sentAt: sentAt)
-                }
-            } catch {
-                throw PullFailure(error)
-            }
-            guard sentAt != nil else { return Settlement.Delivery() }
-            // Not pulled yet: one that an earlier attempt has made is among the newest.
-            let offset = client.serverClockOffset ?? .zero
-            let search = CreationSearch(
-                item: item, evidence: SendEvidence(serverTime: entry.acceptedAt.advanced(by: offset), knownIDs: []))
-            guard case .found(let id) = search.finding(try await candidates(search)) else {
-                return Settlement.Delivery()
-            }
+            let known = try await fromStore { () async throws(UserFacingError) in try await store.itemID(url: url) }
+            if let known { return .was(try await delivery(of: known)) }
+            guard let other = try await newest(search(item, since: entry.acceptedAt)).first else { return .nowhere }
             try await prove()
-            return Settlement.Delivery(serverID: id)
+            return .was(try await delivery(of: other.id))
         }
-        return try await delivery(of: existing, item, sentAt: sentAt)
-    }
-
-    private func existing(_ url: String) async throws(PullFailure) -> ExistingItem? {
-        guard dialect == .cursor else { return nil }
-        let existing = try await ask { () async throws(APIError) in
-            try await client.existing(url: url, witness: witness)
+        // The server has answered that there is none, and nothing else is asked: it may yet be inserted.
+        if existing == nil, isAnswered, !exists { return .nowhere }
+        let search = search(item, since: sentAt)
+        if let existing, let created = existing.createdAt, created < search.oldest {
+            return .was(try await delivery(of: existing.id))
+        }
+        var found = try await newest(search)
+        if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
+            found.append(TimelineItem(existing, url: url))
+        }
+        let bound = try await fromStore { () async throws(UserFacingError) in
+            try await store.boundIDs(among: found.map(\.id))
         }
         try await prove()
-        return existing
+        let free = found.filter { !bound.contains(ByteText($0.id)) }
+            .map { CreationSearch.Candidate(item: $0, content: nil) }
+        switch search.finding(free) {
+        case .found(let id): return .ours(Settlement.Delivery(serverID: id))
+        case .absent:
+            guard let other = found.first else { return .nowhere }
+            return .was(try await delivery(of: other.id))
+        case .unsettled, .ambiguous: return .ambiguous
+        }
     }
 
-    /// - Parameter sentAt: When it was sent from here; an item that is older than that was there already.
-    private func delivery(
-        of existing: ExistingItem, _ item: NewItem, sentAt: Timestamp?
-    ) async throws(PullFailure) -> Settlement.Delivery {
-        var delivery = Settlement.Delivery(serverID: existing.id)
+    /// Without ids from before the send, only the time is left to tell new items from old ones.
+    private func search(_ item: NewItem, since sentAt: Timestamp) -> CreationSearch {
         let offset = client.serverClockOffset ?? .zero
-        // A minute for clocks that are not set well: an item of ours is hardly older than that when it is looked for.
-        let isOurs = sentAt.map { sent in
-            existing.createdAt.map { $0 >= sent.advanced(by: offset - .seconds(60)) } ?? true
-        }
-        guard !(isOurs ?? false), item.title != nil || !item.tags.isEmpty || item.note != nil else { return delivery }
-        let there = try await ask { () async throws(APIError) in try await client.item(existing.id, witness: witness) }
-        try await prove()
-        guard let there else { return delivery }
-        let edit = item.edit(over: ItemEdit(there))
-        var base = ItemEdit(there).fields(of: edit)
-        // A remark becomes the summary of an item that has none; one that is there is not replaced unasked.
-        base.summary = nil
-        if !edit.isEmpty { delivery.followUp = (edit, base) }
-        return delivery
+        return CreationSearch(
+            item: item, evidence: nil, dialect: dialect, oldest: sentAt.advanced(by: offset - Self.clockTolerance))
     }
 
-    /// A look that finds nothing says little while the request may still be at work.
-    private func tooSoon(_ task: OutboxTask) -> Conclusion? {
-        guard let sent = task.entry.lastAttemptAt else { return nil }
-        let left = Self.settleTime - time.now().duration(since: sent)
-        return left > .zero && left <= Self.settleTime ? .lookAgain(after: left, absentSince: nil) : nil
+    /// - Returns: What the server has for the URL, and whether it knows the question at all.
+    private func existing(_ url: String) async throws(PullFailure) -> (ExistingItem?, isAnswered: Bool) {
+        guard dialect == .cursor else { return (nil, false) }
+        let existing: ExistingItem?
+        do throws(APIError) {
+            existing = try await client.existing(url: url, witness: witness)
+        } catch {
+            switch (error.kind, error.status) {
+            // A server without the endpoint: the newest pages tell, as on dialects P and E.
+            case (.notFound, _), (_, 405), (_, 501): return (nil, false)
+            default: throw PullFailure(error)
+            }
+        }
+        try await prove()
+        return (existing, true)
+    }
+
+    /// An item that is not this entry's work, with what the server has in its fields.
+    private func delivery(of id: String) async throws(PullFailure) -> Settlement.Delivery {
+        let there = try await ask { () async throws(APIError) in try await client.item(id, witness: witness) }
+        try await prove()
+        return Settlement.Delivery(serverID: id, there: there.map(ItemEdit.init))
     }
 
     // MARK: Notes, and URLs on dialects P and E
 
     /// What the server has just before a creation is sent.
     func evidence() async throws(PullFailure) -> SendEvidence {
-        let page = try await ask { () async throws(APIError) in
-            try await client.timeline(TimelineRequest(firstPage, limit: Self.pageSize), witness: witness)
+        let (page, limit) = try await PageSize.fitting(Self.pageSize) { limit throws(PullFailure) in
+            (try await self.page(firstPage, limit), limit)
         }
-        try identity.check(page, is: dialect)
         // The write goes with what was proven, and with nothing else: what is read for it must have been, too.
         guard let proven, witness.shown == [proven] else { throw PullFailure.renewed }
         witness.forget()
-        // A server that does not say what time it is: its newest item does, roughly.
-        let newest = page.items.first?.createdAt ?? .latest
-        let serverTime = client.serverClockOffset.map { time.now().advanced(by: $0) } ?? min(time.now(), newest)
         return SendEvidence(
-            serverTime: serverTime, knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id),
-            knownDownTo: page.count >= Self.pageSize ? page.items.last.map(place) : nil)
+            knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id),
+            knownDownTo: page.count >= limit ? page.items.last.map(place) : nil)
     }
 
     /// What the timeline is sorted by. The small server's is the last change, which is never before the creation.
@@ -198,70 +238,76 @@ struct OutboxLook: Sendable {
         _ item: NewItem, _ task: OutboxTask, interval: Duration
     ) async throws(PullFailure) -> Conclusion {
         guard let evidence = task.evidence else { return .undecidable }
-        let search = CreationSearch(item: item, evidence: evidence)
-        let candidates = try await candidates(search)
+        let search = CreationSearch(item: item, evidence: evidence, dialect: dialect)
+        let found = try await newest(search)
+        let candidates: [CreationSearch.Candidate]
+        do {
+            let bound = try await store.boundIDs(among: found.map(\.id))
+            candidates = try await contents(found.filter { !bound.contains(ByteText($0.id)) }, search)
+        } catch {
+            throw PullFailure(error)
+        }
         try await prove()
-        let now = time.now()
-        // By the server's clock: a step of ours must not make ten minutes of one.
-        let serverNow = now.advanced(by: client.serverClockOffset ?? .zero)
-        let isSure = evidence.absentSince.map { serverNow.duration(since: $0) >= interval } ?? false
         switch search.finding(candidates) {
         case .found(let id): return .applied(Settlement.Delivery(serverID: id), remark: "found on the server")
-        case .unsettled:
-            let sent = task.entry.lastAttemptAt ?? now
-            guard now.duration(since: sent) < Self.patience else { return .undecidable }
-            let waited = max(1, Int(now.duration(since: sent) / .seconds(15)))
-            return .lookAgain(after: WriteBackoff.betweenLooks(waited), absentSince: nil)
-        case .absent:
-            if let soon = tooSoon(task) { return soon }
-            // Servers hide new items while they work on them: one look is not enough.
-            return isSure
-                ? .notApplied : .lookAgain(after: interval, absentSince: evidence.absentSince ?? serverNow)
-        case .ambiguous:
-            return isSure
-                ? .undecidable : .lookAgain(after: interval, absentSince: evidence.absentSince ?? serverNow)
+        case .absent: return undecided(task, interval: interval, sure: .notApplied)
+        case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
     }
 
-    /// Reads the newest pages down to the time of the send.
-    private func candidates(_ search: CreationSearch) async throws(PullFailure) -> [CreationSearch.Candidate] {
-        var found: [String: TimelineItem] = [:]
+    /// Reads the newest pages, as far down as a candidate can be.
+    private func newest(_ search: CreationSearch) async throws(PullFailure) -> [TimelineItem] {
+        try await PageSize.fitting(Self.pageSize) { limit throws(PullFailure) in try await newest(search, limit) }
+    }
+
+    private func newest(_ search: CreationSearch, _ limit: Int) async throws(PullFailure) -> [TimelineItem] {
+        var found: [ByteText: TimelineItem] = [:]
         var position = firstPage
+        var boundary: Timestamp?
         var number = 1
         var reachedPast = false
         while !reachedPast {
-            guard number <= Self.mostPages else {
+            guard number <= Self.mostPages * Self.pageSize / limit else {
                 throw PullFailure(
                     UserFacingError(
                         .timelineUnsettled, "So many items are newer than the write that it could not be looked for."),
                     verdict: .retry(after: nil))
             }
-            let page = try await ask { [position] () async throws(APIError) in
-                try await client.timeline(TimelineRequest(position, limit: Self.pageSize), witness: witness)
+            let page = try await page(position, limit)
+            // Each page begins with what the one before it has ended with.
+            if let boundary, page.items.first?.createdAt != boundary {
+                throw CursorPlan.contradictory("it does not go on where the page before it has ended")
             }
-            try identity.check(page, is: dialect)
-            for item in page.items where search.isCandidate(item) { found[item.id] = item }
+            for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
             number += 1
-            guard page.count >= Self.pageSize, let last = page.items.last else { break }
+            guard page.count >= limit, let last = page.items.last else { break }
             reachedPast = place(last) < search.oldest
             // One microsecond above the last: items that share its time are not skipped. A page of nothing but that time
             // is stepped over.
             let next = TimelineRequest.Position.before(last.createdAt.next)
-            position = dialect != .cursor ? .page(number) : position == next ? .before(last.createdAt) : next
+            let isCrowded = position == next
+            boundary = dialect == .cursor && !isCrowded ? last.createdAt : nil
+            position = dialect != .cursor ? .page(number) : isCrowded ? .before(last.createdAt) : next
         }
-        do {
-            let bound = try await store.boundIDs(among: Array(found.keys))
-            return try await contents(found.values.filter { !bound.contains($0.id) }, search)
-        } catch {
-            throw PullFailure(error)
-        }
+        return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    }
+
+    /// One that contradicts itself tells nothing of what is there and what is not.
+    private func page(
+        _ position: TimelineRequest.Position, _ limit: Int
+    ) async throws(PullFailure) -> TimelinePage {
+        let request = TimelineRequest(position, limit: limit)
+        let page = try await ask { () async throws(APIError) in try await client.timeline(request, witness: witness) }
+        try identity.check(page, is: dialect)
+        try page.requireConsistency(request)
+        return page
     }
 
     private func contents(
         _ items: [TimelineItem], _ search: CreationSearch
     ) async throws -> [CreationSearch.Candidate] {
         var candidates: [CreationSearch.Candidate] = []
-        for item in items.sorted(by: { $0.createdAt < $1.createdAt }) {
+        for item in items {
             var content = item.content
             if content == nil, search.needsContent {
                 content = try await client.item(item.id, witness: witness)?.content
@@ -287,16 +333,33 @@ struct OutboxLook: Sendable {
             throw PullFailure(error)
         }
     }
+
+    private func fromStore<Answer: Sendable>(
+        _ question: () async throws(UserFacingError) -> Answer
+    ) async throws(PullFailure) -> Answer {
+        do {
+            return try await question()
+        } catch {
+            throw PullFailure(store: error)
+        }
+    }
+}
+
+extension TimelineItem {
+    /// What check-duplicate says of an item.
+    fileprivate init(_ existing: ExistingItem, url: String) {
+        self.init(id: existing.id, createdAt: existing.createdAt ?? .latest)
+        title = existing.title
+        self.url = url
+    }
+}
+
+extension OutboxEntry {
+    /// The remark of a creation whose item the server had before.
+    static let wasThere = "was already there"
 }
 
 extension NewItem {
-    /// What of it an item that was there already lacks. Its tags are kept, and a remark becomes its summary.
-    fileprivate func edit(over there: ItemEdit) -> ItemEdit {
-        var edit = ItemEdit()
-        if let title, title != there.title { edit.title = title }
-        let theirs = Set(there.tags ?? [])
-        if !theirs.isSuperset(of: tags) { edit.tags = theirs.union(tags).sorted() }
-        if let note, url != nil, note != there.summary { edit.summary = note }
-        return edit
-    }
+    /// Whether something would be lost if only the URL were on the server.
+    var saysMoreThanItsURL: Bool { title != nil || !tags.isEmpty || note != nil }
 }

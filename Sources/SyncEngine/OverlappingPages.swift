@@ -15,7 +15,7 @@ enum OverlappingPages {
 
     /// - Parameters:
     ///   - end: The offset after the last item read; at least 1.
-    ///   - largest: The largest limit that the server takes; at least 50, for there to be limits to choose from.
+    ///   - largest: The largest limit that the server takes; at least 20: some limit then does not divide `end`.
     static func following(_ end: Int, largest: Int) -> Page {
         var best = Page(number: end, limit: 1)
         for limit in stride(from: largest, to: max(1, largest / 2), by: -1) {

@@ -111,7 +111,7 @@ final class PageCommitter {
         if saves { savedAt = time.uptime() }
         commit = Task { [record, commitIsDone, store, identity, requests, time] in
             defer { commitIsDone.set() }
-            let novelty = try await store.novelty(of: pages)
+            let novelty = try await store.novelty(of: pages, now: time.now())
             if novelty != .repeats {
                 try await identity.prove(witnesses, counting: requests)
                 // A cancelled pull writes nothing more.

@@ -13,7 +13,7 @@ final class PageSize: Sendable {
     }
 
     let largest: Int
-    private let smallest: Int
+    let smallest: Int
     private let patience: Int
     private let state: Mutex<State>
 
@@ -59,6 +59,21 @@ final class PageSize: Sendable {
             } else {
                 state.needed = patience
                 state.hasGrown = false
+            }
+        }
+    }
+
+    /// Reads pages that nothing is remembered of: with half as many items each where one was too large to be read.
+    static func fitting<Answer>(
+        _ largest: Int, _ read: (_ limit: Int) async throws(PullFailure) -> Answer
+    ) async throws(PullFailure) -> Answer {
+        var limit = largest
+        while true {
+            do throws(PullFailure) {
+                return try await read(limit)
+            } catch {
+                guard error.error.code == .answerTooLarge, limit > 1 else { throw error }
+                limit /= 2
             }
         }
     }

@@ -151,8 +151,18 @@ struct PassPull {
     ///
     /// - Parameter etag: Of the last such answer; the server then says in one short answer that nothing has changed.
     func head(etag: String?, pageSize: Int) async throws(PullFailure) -> Head {
-        do {
+        while true {
             let limit = min(pageSize, largestPage)
+            do throws(PullFailure) {
+                return try await head(etag: etag, limit: limit)
+            } catch {
+                guard error.error.code == .answerTooLarge, size.reduce(below: limit) else { throw error }
+            }
+        }
+    }
+
+    private func head(etag: String?, limit: Int) async throws(PullFailure) -> Head {
+        do {
             var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), etag: etag)
             if page.page.notModified { return Head(isUnchanged: true, etag: etag) }
             guard let total = page.page.total else { throw Self.noTotal }
@@ -162,7 +172,7 @@ struct PassPull {
                 let change = page.change
                 let end = page.number.start + page.page.count
                 let isLast =
-                    try await store.novelty(of: [change]) != .news || page.page.count == 0
+                    try await store.novelty(of: [change], now: time.now()) != .news || page.page.count == 0
                     || end >= page.page.total ?? 0
                 if !isLast, !isOpen {
                     try await store.setHeadOpen(true)

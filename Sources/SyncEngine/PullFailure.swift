@@ -73,6 +73,9 @@ struct PullFailure: Error, Sendable {
         }
     }
 
+    /// The account itself was asked for.
+    var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
+
     static let renewed: PullFailure = {
         var failure = PullFailure(
             UserFacingError(

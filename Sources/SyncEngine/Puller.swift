@@ -11,7 +11,7 @@ struct Puller: Sendable {
     let log: LogHandler
     let progress: @Sendable (EngineState.Progress?) -> Void
     /// How many items a page of P and E may have; below the smallest, pages cannot be made to overlap any more.
-    private let passSize = PageSize(largest: 1_000, smallest: 50, patience: 1)
+    private let passSize = PageSize(largest: 1_000, smallest: 20, patience: 1)
     /// And one of C.
     private let cursorSize = PageSize(largest: CursorPlan.largestPage, smallest: 1, patience: 16)
 

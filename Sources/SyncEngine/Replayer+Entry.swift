@@ -41,29 +41,36 @@ extension Replayer {
         }
     }
 
-    /// A look that failed. The entry stays where it is: the way to the server is what has to change, or its mind.
+    /// A look that failed, before a send or after one. It counts against the entry, so that each time it waits longer, and
+    /// others have their turn.
     private func note(_ failure: PullFailure, of task: OutboxTask, _ memory: inout Memory) async {
         guard failure.verdict != .cancelled else { return }
         if failure.isOfRenewal {
-            // Its turn comes again at once, with another proof.
             memory.proof = nil
-            return
+            return noteOvertaken(&memory)
         }
-        guard !failure.concernsEverything, failure.endpoint != "database" else {
-            return pause(after: failure, &memory)
+        if failure.isRefusal {
+            // Something may refuse this one question; the next entry shows whether it is the login.
+            return leaveAlone(task.entry.id, failure, &memory)
         }
+        if failure.isOfTheWay || failure.endpoint == "database" { pause(after: failure, &memory) }
+        if !failure.isOfTheEntry { return }
         slowDown(task.entry.kind, &memory)
-        // Half as long again as it has been looked for.
-        let tried = time.now().duration(since: task.entry.lastAttemptAt ?? task.entry.acceptedAt)
-        let wait = min(max(tried / 2, .seconds(4)), .seconds(3_600)) * (0.8 + 0.4 * random.unit())
+        let isUnknown = task.entry.state == .unknown
+        var asked: Duration?
+        if case .retry(let wait) = failure.verdict { asked = wait }
+        let wait = WriteBackoff.afterFailure(
+            failures: 1 + (isUnknown ? task.failedLooks : task.failures), after: asked, draw: random.unit())
         let at = time.now().advanced(by: wait)
         var attempt = OutboxAttempt(.look, startedAt: time.now())
         attempt.verdict = "look"
         attempt.errorCode = failure.error.code.rawValue
-        let isUnknown = task.entry.state == .unknown
         var outcome: Settlement.Outcome =
-            isUnknown ? .unknown(lookAt: at, absentSince: task.evidence?.absentSince) : .queued(at: at, isFailure: true)
-        var error = failure.error
+            isUnknown
+            ? .unknown(lookAt: at, undecidedSince: task.undecidedSince, failedLooks: task.failedLooks + 1)
+            : .queued(at: at, isFailure: true)
+        // After "already exists", the error says what is asked for.
+        var error = isUnknown && task.isOfExistingURL ? task.lastError ?? failure.error : failure.error
         if let age = tooOld(task) {
             outcome = .parked(theirs: nil)
             error = isUnknown ? .undecidable : age
@@ -106,12 +113,13 @@ extension Replayer {
         switch conclusion {
         case .applied(let delivery, let remark): return settle(.delivered(delivery), "delivered", remark: remark)
         case .notApplied: return notApplied(task, settle)
-        case .lookAgain(let after, let absentSince):
+        case .lookAgain(let after, let undecidedSince):
             return task.entry.reachableAge < WriteBackoff.ageLimit
                 ? settle(
-                    .unknown(lookAt: now.advanced(by: after), absentSince: absentSince), "look", task.lastError,
-                    remark: "looked for on the server, and to be looked for again")
+                    .unknown(lookAt: now.advanced(by: after), undecidedSince: undecidedSince, failedLooks: 0), "look",
+                    task.lastError, remark: "not found on the server yet; it may still be working on it")
                 : settle(.parked(theirs: nil), "park", .undecidable)
+        case .thereUnderNoID: return settle(.parked(theirs: nil), "park", .thereUnderNoID)
         case .undecidable:
             return settings().resendUnknown
                 ? notApplied(task, settle) : settle(.parked(theirs: nil), "park", .undecidable)
@@ -150,6 +158,11 @@ extension Replayer {
     private func wait(_ task: OutboxTask, _ error: UserFacingError, after asked: Duration?) -> Duration? {
         guard task.byHand == nil, tooOld(task) == nil else { return nil }
         if error.code == .serverError, !task.entry.kind.isCreation {
+            // A title that the server replaced is tried now and then, for as long as the server fails at edits.
+            if task.entry.follows != nil {
+                let failures = min(task.failures + 1, WriteBackoff.serverErrorSteps.count)
+                return WriteBackoff.afterServerError(failures: failures, draw: random.unit())
+            }
             if let wait = WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit()) {
                 return wait
             }
@@ -162,6 +175,7 @@ extension Replayer {
     }
 
     private func tooOld(_ task: OutboxTask) -> UserFacingError? {
+        if task.entry.follows != nil { return nil }
         guard task.entry.reachableAge >= WriteBackoff.ageLimit else { return nil }
         return UserFacingError(
             .writeTooOld, "The write could not be delivered in 30 days during which the server could be reached.",
@@ -171,6 +185,8 @@ extension Replayer {
     private func delivered(_ kind: OutboxEntry.Kind, _ memory: inout Memory) {
         memory.failures[kind] = nil
         memory.slowedUntil[kind] = nil
+        memory.refusals.noteTaken()
+        memory.slowDowns = 0
         if memory.unseenSince == nil { memory.unseenSince = time.uptime() }
     }
 
@@ -246,7 +262,8 @@ extension Replayer {
         if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
         do {
             return try await store.beginNext(
-                now: time.now(), of: sendable(memory), unprepared: unprepared, most: batch(memory))
+                now: time.now(), of: sendable(memory), unprepared: unprepared,
+                excluding: memory.refusals.leftAlone(at: time.uptime()), most: batch(memory))
         } catch {
             // Its turn comes again; what must not be lost is not in it.
             log(.warning, .store, "the next entry could not be begun: \(error.message)")
@@ -358,25 +375,109 @@ extension Replayer {
         case .waitForNetwork, .waitForLogin:
             pause(after: PullFailure(error), &memory)
             return settle(.queued(at: now, isFailure: false), facing)
+        case .refused:
+            if memory.refusals.isRefusedAlone(task.entry.id) {
+                memory.refusals.forget(task.entry.id)
+                attempt.verdict = WriteVerdict.park.name
+                return settle(.parked(theirs: nil), facing, remark: "refused, while the server takes other writes")
+            }
+            leaveAlone(task.entry.id, PullFailure(error), &memory)
+            return settle(.queued(at: now, isFailure: false), facing)
         case .slowDown(let wait):
             noteAnswer(&memory)
+            // A server that takes nothing at all is asked less and less often, whatever it says.
+            memory.slowDowns += 1
+            let longer =
+                memory.slowDowns > Self.tolerated
+                ? WriteBackoff.afterFailure(
+                    failures: memory.slowDowns - Self.tolerated, after: wait, draw: random.unit()) : wait
             if task.entry.kind.isCreation {
                 memory.pace.noteRefused(at: time.uptime(), retryAfter: wait)
+                memory.pace.hold(until: time.uptime() + longer)
             } else {
-                memory.closedUntil = time.uptime() + wait
+                memory.closedUntil = time.uptime() + longer
             }
             return settle(.queued(at: now, isFailure: false), facing)
         case .look:
             slowDown(task.entry.kind, after: error, &memory)
-            return settle(.unknown(lookAt: now, absentSince: nil), facing)
+            return settle(.unknown(lookAt: now, undecidedSince: nil, failedLooks: 0), facing)
         case .retry(let asked):
             slowDown(task.entry.kind, after: error, &memory)
             guard let wait = wait(task, facing, after: asked) else {
                 return settle(.parked(theirs: nil), tooOld(task) ?? facing)
             }
             return settle(.queued(at: now.advanced(by: wait), isFailure: true), facing)
-        case .done, .alreadyThere, .park:
-            return await settleProven(answer, facing, verdict, look, settle, &memory)
+        case .alreadyThere:
+            noteAnswer(&memory)
+            return await settleExisting(task, attempt, look, &memory)
+        case .done, .park:
+            noteAnswer(&memory)
+            // A gateway's page says nothing of the URL, which may be on the server by now.
+            let isForeign = verdict == .park && task.entry.kind == .capture && !error.isPRSNLError
+            return isForeign
+                ? await settleExisting(task, attempt, look, orPark: facing, &memory)
+                : await settleProven(answer, facing, verdict, settle, &memory)
+        }
+    }
+
+    /// An entry that was refused waits, while others show whether it is the only one.
+    private func leaveAlone(_ entry: Int64, _ failure: PullFailure, _ memory: inout Memory) {
+        let inARow = memory.refusals.note(
+            entry, until: time.uptime() + RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit()))
+        let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: random.unit())
+        memory.pausedUntil = max(memory.pausedUntil, time.uptime() + wait)
+        log(
+            .info, .http,
+            "#\(entry) was refused, and others are tried: \(failure.endpoint): \(failure.logText) "
+                + "[\(failure.error.code.rawValue)]")
+    }
+
+    /// The server has this URL, or something says so: under which id, it is asked.
+    ///
+    /// - Parameter refusal: parks the entry where the server does not have the URL.
+    private func settleExisting(
+        _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook, orPark refusal: UserFacingError? = nil,
+        _ memory: inout Memory
+    ) async -> Settlement {
+        var attempt = attempt
+        func settle(_ outcome: Settlement.Outcome, _ verdict: String, _ error: UserFacingError?, remark: String? = nil)
+            -> Settlement
+        {
+            attempt.verdict = verdict
+            return Settlement(
+                entry: task.entry.id, from: .sending, outcome: outcome, attempt: attempt, error: error, remark: remark)
+        }
+        guard case .create(let item) = task.entry.payload else {
+            return settle(.parked(theirs: nil), "park", refusal ?? .thereUnderNoID)
+        }
+        do throws(PullFailure) {
+            let whereabouts = try await look.whereIs(item, task.entry, exists: refusal == nil)
+            if let refusal {
+                guard case .was(let delivery) = whereabouts else {
+                    return settle(.parked(theirs: nil), "park", refusal)
+                }
+                return settle(.delivered(delivery), "delivered", nil, remark: OutboxEntry.wasThere)
+            }
+            switch whereabouts {
+            case .was(let delivery), .ours(let delivery):
+                delivered(task.entry.kind, &memory)
+                return settle(.delivered(delivery), "delivered", nil, remark: OutboxEntry.wasThere)
+            case .nowhere where !item.saysMoreThanItsURL:
+                return settle(.delivered(Settlement.Delivery()), "delivered", nil, remark: OutboxEntry.wasThere)
+            // It is not sent again: only the question is still open.
+            case .nowhere, .ambiguous:
+                return settle(
+                    .unknown(lookAt: time.now(), undecidedSince: nil, failedLooks: 0), "already_there",
+                    .existsSomewhere)
+            }
+        } catch {
+            if error.isOfTheWay { pause(after: error, &memory) }
+            var asked: Duration?
+            if case .retry(let wait) = error.verdict { asked = wait }
+            let wait = WriteBackoff.afterFailure(failures: 1, after: asked, draw: random.unit())
+            return settle(
+                .unknown(lookAt: time.now().advanced(by: wait), undecidedSince: nil, failedLooks: 1), "already_there",
+                .existsSomewhere)
         }
     }
 
@@ -391,27 +492,13 @@ extension Replayer {
 
     /// Verdicts that are final: believed once the account that they were given to is proven.
     private func settleProven(
-        _ answer: Answer, _ error: UserFacingError, _ verdict: WriteVerdict, _ look: OutboxLook,
+        _ answer: Answer, _ error: UserFacingError, _ verdict: WriteVerdict,
         _ settle: (Settlement.Outcome, UserFacingError?, String?) -> Settlement, _ memory: inout Memory
     ) async -> Settlement {
-        noteAnswer(&memory)
-        let task = answer.task
         do throws(PullFailure) {
-            switch verdict {
-            case .alreadyThere:
-                if case .create(let item) = task.entry.payload {
-                    // What was sent before may be what is there now.
-                    let delivery = try await look.whatWasThere(item, task.entry)
-                    delivered(task.entry.kind, &memory)
-                    guard delivery.serverID != nil || !item.saysMoreThanItsURL else {
-                        return settle(.parked(theirs: nil), .thereUnderNoID, nil)
-                    }
-                    return settle(.delivered(delivery), nil, "was already there")
-                }
-            case .done(let remark):
+            if case .done(let remark) = verdict {
                 try await identity.prove([answer.witness], counting: RequestCounter())
                 return settle(.delivered(Settlement.Delivery()), nil, remark)
-            default: break
             }
             if error.code == .notFound {
                 try await identity.prove([answer.witness], counting: RequestCounter())
@@ -423,9 +510,10 @@ extension Replayer {
             }
             return settle(.parked(theirs: nil), error, nil)
         } catch {
-            pause(after: error, &memory)
+            if error.isOfTheWay { pause(after: error, &memory) }
             // It is certain that nothing was applied, but not yet what to make of it.
-            return settle(.queued(at: time.now(), isFailure: false), error.error, nil)
+            let wait = WriteBackoff.afterFailure(failures: answer.task.failures + 1, after: nil, draw: random.unit())
+            return settle(.queued(at: time.now().advanced(by: wait), isFailure: true), error.error, nil)
         }
     }
 
@@ -452,17 +540,37 @@ extension OutboxTask {
         guard let code = entry.errorCode.flatMap(ErrorCode.init) else { return nil }
         return UserFacingError(code, entry.errorMessage ?? code.rawValue)
     }
+
+    /// The server has answered that it has the URL, and could not be asked under which id.
+    fileprivate var isOfExistingURL: Bool { entry.errorCode == ErrorCode.conflict.rawValue }
 }
 
-extension NewItem {
-    /// Whether something would be lost if only the URL were on the server.
-    fileprivate var saysMoreThanItsURL: Bool { title != nil || !tags.isEmpty || note != nil }
+extension PullFailure {
+    /// The way to the server, or what lets us in, has failed: another question would fail in the same way.
+    fileprivate var isOfTheWay: Bool {
+        if case .retry(after: .some) = verdict { return false }
+        return concernsEverything
+    }
+
+    /// The question may be what failed, whatever else: it waits longer each time.
+    fileprivate var isOfTheEntry: Bool {
+        guard endpoint != "database", isOfTheWay else { return endpoint != "database" }
+        return !isOfAccount && (error.code == .portal || error.code == .timedOut)
+    }
+
+    /// One question was refused. A login that was refused shows at the account's endpoint too.
+    fileprivate var isRefusal: Bool {
+        (error.code == .unauthorized || error.code == .forbidden) && !isOfAccount
+    }
 }
 
 extension UserFacingError {
     fileprivate static let thereUnderNoID = UserFacingError(
         .conflict, "The server has this URL already and does not say under which id.",
         consequence: "Title, tags and remark are kept here; try again when the item was pulled.")
+    fileprivate static let existsSomewhere = UserFacingError(
+        .conflict, "The server has this URL already; under which id is not known yet.",
+        consequence: "The write is not sent again; title and tags follow when the item is found.")
     fileprivate static let undecidable = UserFacingError(
         .outcomeUndecidable, "Nobody can say whether the write was applied.",
         consequence: "It is parked rather than sent twice.")

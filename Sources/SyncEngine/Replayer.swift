@@ -28,6 +28,8 @@ final class Replayer: Sendable {
     private let isUrged = Flag()
     private let hasReturned = Flag()
     private let counting: Mutex<Counting>
+    /// Until when (uptime) the server has asked not to send, with what it counts as its pace.
+    private let asked = Mutex<(creations: Duration, others: Duration)>((.zero, .zero))
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
@@ -58,6 +60,10 @@ final class Replayer: Sendable {
         var failures: [OutboxEntry.Kind: Int] = [:]
         /// Until when (uptime) a kind is left alone for that.
         var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
+        /// 429s in a row, without a write that was taken.
+        var slowDowns = 0
+        /// Entries that were refused, while others may go.
+        var refusals = Refusals()
         /// When a person was last listened to (uptime).
         var urgedAt: Duration?
         /// What was shown to the server then.
@@ -198,6 +204,7 @@ final class Replayer: Sendable {
         memory.urgedWith = credentials
         memory.pausedUntil = .zero
         memory.slowedUntil = [:]
+        memory.refusals = Refusals()
         memory.proof = nil
     }
 
@@ -207,6 +214,7 @@ final class Replayer: Sendable {
     private func step(_ memory: inout Memory) async -> Duration? {
         let uptime = time.uptime()
         await countReachable()
+        asked.withLock { $0 = (memory.pace.nextAt(), memory.closedUntil) }
         let closed = max(memory.pausedUntil, memory.closedUntil)
         do {
             if memory.hasStray {
@@ -214,7 +222,10 @@ final class Replayer: Sendable {
                 memory.hasStray = false
             }
             let kinds = sendable(memory)
-            guard closed <= uptime, let task = try await store.dueEntry(now: time.now(), sending: kinds) else {
+            guard closed <= uptime,
+                let task = try await store.dueEntry(
+                    now: time.now(), sending: kinds, excluding: memory.refusals.leftAlone(at: uptime))
+            else {
                 return try await idle(memory, closedUntil: closed)
             }
             // Probes find out when that is over, and say so.
@@ -244,10 +255,20 @@ final class Replayer: Sendable {
             if clockStep(memory) != .zero { return .zero }
             try await store.distrustDueTimes(now: now)
         }
-        for opens in Array(memory.slowedUntil.values) + [memory.pace.nextAt()] where opens > uptime {
+        for opens in Array(memory.slowedUntil.values) + memory.refusals.ends + [memory.pace.nextAt()]
+        where opens > uptime {
             wait = min(wait, opens - uptime)
         }
         return min(wait, longest)
+    }
+
+    /// What `status` and `queue` say of the server's wait.
+    var serverWait: EngineState.ServerWait? {
+        let (now, uptime) = (time.now(), time.uptime())
+        let asked = asked.withLock { $0 }
+        func end(_ until: Duration) -> Timestamp? { until > uptime ? now.advanced(by: until - uptime) : nil }
+        guard let creations = end(max(asked.creations, asked.others)) else { return nil }
+        return EngineState.ServerWait(creationsUntil: creations, othersUntil: end(asked.others))
     }
 
     /// Which entries may be sent now; creations at the server's pace.
@@ -351,7 +372,7 @@ final class Replayer: Sendable {
             do {
                 let next = try await store.settle(
                     settlements, now: time.now(), thenSending: sendable(memory), unprepared: unprepared,
-                    most: batch(memory))
+                    excluding: memory.refusals.leftAlone(at: time.uptime()), most: batch(memory))
                 changes.announce()
                 return next
             } catch {

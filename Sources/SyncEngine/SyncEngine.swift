@@ -105,6 +105,7 @@ public final class SyncEngine: Sendable {
         var state = shared.withLock { $0.state }
         state.progress = board.progress
         state.connectivity = network.current
+        state.serverWait = replayer.serverWait
         return state
     }
 
@@ -271,6 +272,8 @@ public final class SyncEngine: Sendable {
         await replayer.drain()
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, &memory, request: request, manners: .none)
+        // What waited until the server had processed an item, as the pull has shown.
+        if result.problem == nil, result.added + result.changed > 0 { await replayer.drain() }
         if result.problem == nil {
             let next = memory.schedule.next(now: time.now())
             if next.at <= time.now(), next.work != .pull {
@@ -337,7 +340,7 @@ public final class SyncEngine: Sendable {
             let failure = PullFailure(error)
             changes += failure.changes
             result.problem = failure.error
-            await fail(failure, &memory)
+            await fail(failure, after: changes, &memory)
         }
         await store.endPull()
         result.added = changes.added
@@ -362,14 +365,18 @@ public final class SyncEngine: Sendable {
     private func settle(_ memory: inout EngineMemory, changes: Puller.Changes) async throws {
         await memory.remember(store, now: time.now(), log: log)
         // Where something was written, one more row costs nothing; a quiet poll writes nothing at all.
-        if !changes.isEmpty { try await memory.saveNewAsOf(store) }
+        if !changes.isEmpty {
+            try await memory.saveNewAsOf(store)
+            // Edits may have waited for what the pull has shown.
+            replayer.wake(byHand: false)
+        }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.
         if memory.schedule.head.failures == 0, memory.deepProblem == nil { try await store.noteSuccess() }
         await store.releaseMemory()
     }
 
-    private func fail(_ failure: PullFailure, _ memory: inout EngineMemory) async {
+    private func fail(_ failure: PullFailure, after changes: Puller.Changes, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         if failure.error.code == .offline {
             // No failure of anybody's: its turn comes with the network, which may be there again already.
@@ -381,6 +388,8 @@ public final class SyncEngine: Sendable {
         let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
         let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
+        // One that got further is the first in a row.
+        if !changes.isEmpty { memory.schedule[keyPath: backoff].failures = 0 }
         memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
         let notBefore = memory.schedule[keyPath: backoff].notBefore
         if failure.concernsEverything { memory.schedule.closedUntil = notBefore }

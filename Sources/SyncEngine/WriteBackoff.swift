@@ -23,13 +23,10 @@ enum WriteBackoff {
         return serverErrorSteps[max(failures, 1) - 1] * (1 + 0.1 * draw)
     }
 
-    /// Exponential with full jitter, from 4 s to an hour.
+    /// Exponential with full jitter, from 4 s to an hour; at least as long as the server asks for.
     static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
-        RetryPolicy().delay(failures: failures, verdict: .retry(after: wait), draw: draw)
-    }
-
-    /// Between two looks for an item that the server is still working on.
-    static func betweenLooks(_ looks: Int) -> Duration {
-        min(.seconds(600), .seconds(15) * (1 << min(max(looks, 1) - 1, 6)))
+        let policy = RetryPolicy()
+        let own = policy.delay(failures: failures, verdict: .retry(after: nil), draw: draw)
+        return wait.map { max(own, policy.delay(failures: failures, verdict: .retry(after: $0), draw: draw)) } ?? own
     }
 }

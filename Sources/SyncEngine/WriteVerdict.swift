@@ -8,8 +8,10 @@ enum WriteVerdict: Sendable, Equatable {
     case retry(after: Duration?)
     /// Certainly nothing was sent: the network has to come back first. Costs no attempt.
     case waitForNetwork
-    /// The server does not let us in: the whole queue stops. Costs no attempt.
+    /// The login could not be renewed: the whole queue stops. Costs no attempt.
     case waitForLogin
+    /// The server, or something in front of it, does not take this write. It may take others. Costs no attempt.
+    case refused
     /// The server asks for a slower pace. Costs no attempt.
     case slowDown(Duration)
     /// It may have been applied: to be looked up before anything else is done.
@@ -29,6 +31,7 @@ enum WriteVerdict: Sendable, Equatable {
         case .retry: "retry"
         case .waitForNetwork: "wait_for_network"
         case .waitForLogin: "wait_for_login"
+        case .refused: "refused"
         case .slowDown: "slow_down"
         case .look: "look"
         case .done, .alreadyThere: "delivered"
@@ -44,7 +47,8 @@ enum WriteVerdict: Sendable, Equatable {
         }
         self =
             switch error.kind {
-            case .unauthorized, .loginExpired, .loginFailed, .forbidden: .waitForLogin
+            case .unauthorized, .forbidden: .refused
+            case .loginExpired, .loginFailed: .waitForLogin
             case .rateLimitExceeded(let wait): .slowDown(wait)
             case .conflict: .park
             case .invalidInput: kind == .capture && error.saysURLExists ? .alreadyThere : .park
@@ -52,8 +56,8 @@ enum WriteVerdict: Sendable, Equatable {
             case .serverError: kind == .delete ? .retry(after: nil) : .look
             case .serviceUnavailable(_, let wait): Self.unavailable(error, kind, wait)
             case .networkError(.cancelled): error.mayHaveReachedServer ? .look : .returned
-            // A server that takes writes does not answer them with another address: somebody else stands in between.
-            case .networkError(.redirectRefused): .waitForNetwork
+            // A server that takes writes does not answer them with another address: something stands in between.
+            case .networkError(.redirectRefused): .refused
             case .networkError: error.mayHaveReachedServer ? .look : .waitForNetwork
             // A page of a portal, or half of PRSNL's own answer: nobody knows.
             case .decodingError: .look
@@ -85,7 +89,7 @@ enum WriteVerdict: Sendable, Equatable {
 
     private static func unavailable(_ error: APIError, _ kind: OutboxEntry.Kind, _ wait: Duration?) -> WriteVerdict {
         // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.
-        if error.status == 503, kind == .delete || error.isPRSNLError { return .retry(after: wait) }
+        if error.status == 503, kind == .delete || error.isSurelyPRSNL { return .retry(after: wait) }
         return kind == .delete ? .retry(after: wait) : .look
     }
 }

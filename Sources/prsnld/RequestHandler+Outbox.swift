@@ -13,6 +13,7 @@ extension RequestHandler {
         let operations = OutboxOperations(
             store: store, source: .daemon, now: time.now,
             connectivity: { [engine] in StatusReport.Connectivity(engine.state.connectivity) },
+            wait: { [engine] in engine.state.serverWait.map(QueueReport.Wait.init) },
             sending: { [engine] in Sending(engine.state.connectivity.state) })
         if case .write = request { await engine.countReachable() }
         guard let reply = try await operations.answer(request) else {
@@ -33,6 +34,12 @@ extension ControlRequest {
         case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
         case .loginCheck, .login, .logout, .whoami, .account: nil
         }
+    }
+}
+
+extension QueueReport.Wait {
+    init(_ wait: EngineState.ServerWait) {
+        self.init(creationsUntil: wait.creationsUntil, othersUntil: wait.othersUntil)
     }
 }
 
