@@ -201,4 +201,51 @@ import Testing
         let first = queue.text(style).split(separator: "\n")[0]
         #expect(TextLayout.width(String(first)) <= width)
     }
+
+    // MARK: What the server makes people wait for
+
+    private var wide: TextStyle {
+        var style = style()
+        style.width = 120
+        return style
+    }
+
+    private func followUp(_ id: Int64) -> OutboxEntry {
+        var entry = Samples.entry(id, .queued)
+        entry.kind = .edit
+        entry.payload = .edit(ItemEdit(title: "Title \(id)"))
+        entry.follows = id - 1
+        entry.errorCode = ErrorCode.serverError.rawValue
+        entry.errorMessage = "Server error: Failed to update item"
+        entry.nextAttemptAt = Samples.now.advanced(by: .seconds(5 * 3_600))
+        return entry
+    }
+
+    @Test func titlesThatWaitForAServerThatFailsAtEveryEditAreOneLine() {
+        let list = OutboxList(entries: [followUp(3), followUp(7), followUp(9)], total: 3)
+        let text = QueueReport(list, filter: .open, source: .daemon, now: Samples.now).text(wide)
+        #expect(
+            text == "3 titles and tags wait: the server fails at every edit; next attempt in 5 h (#3, #7, #9)\n")
+    }
+
+    @Test func anEditSaysThatItWaitsUntilTheServerHasProcessedTheItem() {
+        var entry = followUp(3)
+        entry.awaitsItem = true
+        entry.errorCode = nil
+        let report = QueueReport(
+            OutboxList(entries: [entry], total: 1), filter: .open, source: .daemon, now: Samples.now)
+        #expect(report.text(wide).contains("waits until the server has processed the item"))
+    }
+
+    @Test func aCreationSaysUntilWhenTheServerAsksToWait() {
+        var entry = Samples.entry(3, .queued)
+        entry.nextAttemptAt = Samples.now
+        let until = Samples.now.advanced(by: .seconds(42))
+        let report = QueueReport(
+            OutboxList(entries: [entry], total: 1), filter: .open, source: .daemon,
+            wait: QueueReport.Wait(creationsUntil: until, othersUntil: nil), now: Samples.now)
+        let text = report.text(wide)
+        #expect(text.contains("the server asks to wait until \(Figures.time(until))"))
+        #expect(!text.contains("due now"))
+    }
 }

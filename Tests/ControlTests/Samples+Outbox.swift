@@ -28,6 +28,7 @@ extension Samples {
         entry.nextAttemptAt = time("2026-11-21T04:07:00Z")
         entry.behind = 11
         entry.supersededBy = 13
+        entry.follows = 10
         entry.attempts = 3
         entry.lastAttemptAt = time("2026-11-21T04:05:00Z")
         entry.reachableAge = .seconds(360)
@@ -67,11 +68,14 @@ extension Samples {
 
     static var queue: QueueReport {
         QueueReport(
-            OutboxList(entries: [conflict], total: 70), filter: .open, source: .daemon, connectivity: away, now: now)
+            OutboxList(entries: [conflict], total: 70), filter: .open, source: .daemon, connectivity: away,
+            wait: QueueReport.Wait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
     }
 
     static var shown: EntryReport {
-        EntryReport(conflict, [attempt], source: .file, connectivity: away, now: now)
+        EntryReport(
+            conflict, [attempt], source: .file, connectivity: away,
+            wait: QueueReport.Wait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
     }
 
     static var deliveries: DeliveryReport { DeliveryReport([conflict, entry(13, .delivered)]) }

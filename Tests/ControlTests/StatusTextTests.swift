@@ -37,6 +37,21 @@ import Testing
                 """)
     }
 
+    /// In a crowded instant, and where a row could not be read, the list does not tell what is gone.
+    @Test func whereDeletionsAreNotSeenIsSaid() {
+        var summary = Samples.complete
+        summary.possiblyMoreAt = Samples.withGaps.possiblyMoreAt
+        summary.rejected = 2
+        #expect(
+            Samples.report(summary).text(TextStyle()).contains(
+                """
+                Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
+                             except for deletions at 1 crowded time and around items that could
+                             not be read
+
+                """))
+    }
+
     @Test func aPullUnderWayShowsHowFarItIs() {
         var facts = Samples.facts
         facts.activity = "pulling"

@@ -59,8 +59,10 @@ import Testing
         #expect(delete.stdout.split(separator: "\n").count == 2)
         #expect(fixture.server.item(items[1].id) == nil && fixture.server.item(items[2].id) == nil)
         let queue = try fixture.decode(QueueReport.self, try await fixture.control("queue", "--all", "--json"))
-        #expect(queue.source == .daemon && queue.total == 5)
-        #expect(queue.entries.allSatisfy { $0.state == "delivered" })
+        // The main server may have replaced the title by now: then an edit follows.
+        let given = queue.entries.filter { $0.follows == nil }
+        #expect(queue.source == .daemon && given.count == 5)
+        #expect(given.allSatisfy { $0.state == "delivered" })
         #expect(try await daemon.terminate() == .status(0))
     }
 

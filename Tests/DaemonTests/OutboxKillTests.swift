@@ -44,7 +44,9 @@ import Testing
         try scene.server.acceptConnections()
         #expect(try await scene.live() == false)
         #expect(scene.server.captures.map(\.title) == ["A title"])
-        #expect(scene.server.appliedWrites == .init(created: 1, deleted: 1))
+        // The server may have replaced the title by now: then an edit follows.
+        let applied = scene.server.appliedWrites
+        #expect(applied.created == 1 && applied.deleted == 1, "\(applied)")
     }
 
     @Test func aCommandThatIsKilledWhileItWritesTheFileLeavesAllOrNothing() async throws {

@@ -193,6 +193,50 @@ import Testing
         await store.close()
     }
 
+    /// The page counts as read: what others have changed must not be passed over with the edit.
+    @Test func aPageFromBeforeAnEditBringsTheOtherFields() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1, title: "Old")]))
+        await store.beginPull()
+        let asOf = await store.deliveries
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "New")))
+        try await deliver(store, 1)
+        var item = StoreFixture.item(1, title: "Old")
+        item.summary = "Changed elsewhere"
+        var stale = StoreFixture.page([item])
+        stale.asOf = asOf
+        try await store.commit(stale)
+        #expect(try fixture.query("SELECT title || ', ' || summary FROM timeline") == "New, Changed elsewhere")
+        await store.endPull()
+        await store.close()
+    }
+
+    /// However the page and the answer to the creation overtake each other.
+    @Test(arguments: [true, false])
+    func aPageThatShowsACreationIsAsNewAsTheAnswerToIt(pageComesFirst: Bool) async throws {
+        let store = try fixture.open()
+        await store.beginPull()
+        let asOf = await store.deliveries
+        _ = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        var made = StoreFixture.item(7, title: "As it was sent")
+        made.url = "https://example.org/1"
+        made.status = "pending"
+        var processed = made
+        processed.title = "The page's title"
+        processed.status = "completed"
+        var page = StoreFixture.page([processed])
+        page.asOf = asOf
+        var delivery = Settlement.Delivery(serverID: made.id)
+        delivery.item = made
+        if pageComesFirst { try await store.commit(page) }
+        try await settle(store, 1, .delivered(delivery))
+        if !pageComesFirst { try await store.commit(page) }
+        #expect(try fixture.query("SELECT title || ', ' || status FROM item") == "The page's title, completed")
+        await store.endPull()
+        await store.close()
+    }
+
     @Test func whatWasBeingSentIsUnknownAtTheNextStart() async throws {
         var store = try fixture.open()
         _ = try await accept(store, url(1))
@@ -212,7 +256,7 @@ import Testing
         _ = try await store.accept(
             [.create(NewItem(note: "Same words")), .create(NewItem(note: "Same words "))], now: now)
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .unknown(lookAt: StoreFixture.at(9_000), absentSince: nil))
+        try await settle(store, 1, .unknown(lookAt: StoreFixture.at(9_000), undecidedSince: nil, failedLooks: 0))
         let all = Set(OutboxEntry.Kind.allCases)
         #expect(try await store.dueEntry(now: now, sending: all) == nil)
         #expect(try await store.dueEntry(now: StoreFixture.at(9_000), sending: all)?.entry.id == 1)

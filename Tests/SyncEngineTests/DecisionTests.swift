@@ -6,7 +6,7 @@ import Testing
 @testable import SyncEngine
 
 @Suite struct OverlappingPagesTests {
-    @Test(arguments: [50, 99, 100, 1_000])
+    @Test(arguments: [20, 50, 99, 100, 1_000])
     func eachPageBeginsWithinTheOneBefore(_ largest: Int) {
         var end = largest
         var requests = 1
@@ -39,6 +39,12 @@ import Testing
     @Test func theServersWordIsKept() {
         #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(90)), draw: 0) == .seconds(90))
         #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(9_000)), draw: 0) == .seconds(3_600))
+    }
+
+    @Test func aServerThatSaysSoonForEverIsAskedEverLessOften() {
+        #expect(policy.delay(failures: 8, verdict: .retry(after: .seconds(1)), draw: 0.9) < .seconds(2))
+        #expect(policy.delay(failures: 12, verdict: .retry(after: .seconds(1)), draw: 0.5) == .seconds(16))
+        #expect(policy.delay(failures: 12, verdict: .retry(after: .seconds(90)), draw: 0) == .seconds(90))
     }
 
     @Test func whatNeedsAPersonIsLookedAtRarely() {

@@ -193,13 +193,52 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         try fixture.expectExact()
     }
 
-    @Test func pagesThatAreTooLargeAreAskedForSmaller() async throws {
+    @Test(arguments: Dialect.allCases)
+    func pagesThatAreTooLargeAreAskedForSmaller(_ dialect: Dialect) async throws {
         var items = DevItem.generate(count: 900)
-        for index in items.indices { items[index].content = String(repeating: "a long text ", count: 200) }
-        let fixture = try PullFixture(.express, items: items)
-        let result = try await fixture.withEngine(maximumAnswerSize: 1 << 20) { engine, _ in await engine.runOnce() }
+        for index in items.indices {
+            items[index].content = String(repeating: "a long text ", count: 200)
+            // The whole text is in the small server's list alone.
+            if dialect != .express, index < 100 { items[index].title = String(repeating: "long ", count: 4_000) }
+        }
+        let fixture = try PullFixture(dialect, items: items)
+        // The others show a new note only once it is processed.
+        if dialect == .express { fixture.server.script(.closeAfterApplying, on: .capture) }
+        let result = try await fixture.withEngine(maximumAnswerSize: 1 << 20) { engine, store in
+            // To write a note, the newest page is read before, and after a lost answer the newest pages.
+            _ = try await store.accept([.create(NewItem(note: "Some words"))], now: fixture.time.now)
+            return await engine.runOnce()
+        }
         #expect(result.isComplete, "\(String(describing: result.problem))")
         try fixture.expectExact()
+        #expect(try fixture.query("SELECT state FROM outbox") == "delivered")
+    }
+
+    @Test(arguments: [Dialect.page, .express])
+    func oneAnswerThatWasTooLargeDoesNotMakeLaterPassesDearer(_ dialect: Dialect) async throws {
+        var items = DevItem.generate(count: 900)
+        items[50].content = String(repeating: "x", count: 1_000_000)
+        items[50].title = String(repeating: "x", count: 1_000_000)
+        let fixture = try PullFixture(dialect, items: items)
+        func requestsOfAPass(_ engine: SyncEngine) async -> Int {
+            fixture.server.clearLog()
+            #expect(await engine.sync(SyncRequest(full: true)).isComplete)
+            return fixture.server.requests(.timeline).count
+        }
+        try await fixture.withEngine(maximumAnswerSize: 900_000) { engine, _ in
+            fixture.time.stand()
+            let run = Task { await engine.run() }
+            #expect(await engine.sync(SyncRequest()).isComplete == false)
+            fixture.server.edit(items[50].id) { item in
+                item.content = "short"
+                item.title = "short"
+            }
+            var passes: [Int] = []
+            for _ in 0..<8 { passes.append(await requestsOfAPass(engine)) }
+            run.cancel()
+            await run.value
+            #expect(passes[7] == (dialect == .express ? 2 : 12), "\(passes)")
+        }
     }
 
     @Test func aServerThatIgnoresThePageIsAnErrorAndNoLoop() async throws {

@@ -219,7 +219,7 @@ import Testing
         try await fixture.pull()
         try await fixture.accept(.edit(item: made.itemID, ItemEdit(title: "Third")))
         try await fixture.carryAll()
-        #expect(try fixture.states().allSatisfy { $0 == .delivered })
+        #expect(try fixture.states().allSatisfy { $0 == .delivered || $0 == .superseded })
         #expect(fixture.server.items().first { $0.url == "https://example.org/a" }?.title == "Third")
         try fixture.expectSound()
     }

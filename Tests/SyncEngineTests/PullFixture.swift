@@ -44,12 +44,14 @@ final class PullFixture: Sendable {
     /// Runs `body` with an engine over a store that is opened for it and closed after it.
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
-        source: NetworkSource = .none, anonymous: Bool = false, _ body: (SyncEngine, Store) async throws -> Result
+        requestTimeout: Duration? = nil, source: NetworkSource = .none, anonymous: Bool = false,
+        _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
         let used = credentials ?? self.credentials
         var configuration = ClientConfiguration(serverURL: server.url, credentials: used)
         configuration.maximumAnswerSize = maximumAnswerSize
+        if let requestTimeout { configuration.totalTimeout = requestTimeout }
         let client = try PRSNLClient(configuration: configuration, time: time.source, seed: 7)
         var settings = SyncSettings()
         settings.pageSize = pageSize

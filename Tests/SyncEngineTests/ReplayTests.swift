@@ -62,6 +62,10 @@ import Testing
         let edit = try await fixture.accept(.edit(item: made.itemID, ItemEdit(summary: "Read this")))
         #expect(edit.behind == 1)
         try await fixture.pull()
+        // The server would overwrite it while it works on the item.
+        #expect(try fixture.states() == [.delivered, .queued])
+        fixture.server.settle()
+        try await fixture.pull()
         #expect(try fixture.states() == [.delivered, .delivered])
         let item = try #require(fixture.server.items().first)
         #expect(item.summary == "Read this")
@@ -78,12 +82,16 @@ import Testing
         fixture.server.setQuirks { $0.patchFails = false }
         try await fixture.accept(.url("https://example.org/a", title: "First", tags: ["x"]))
         try await fixture.pull()
+        fixture.server.settle()
         fixture.time.advance(by: .seconds(3_600))
+        try await fixture.pull()
+        #expect(fixture.server.items().map(\.title) == ["First"])
         try await fixture.accept(.url("https://example.org/a", title: "Second", tags: ["y"]))
         try await fixture.pull()
         #expect(
             try fixture.outbox() == [
-                "#1 capture delivered", "#2 capture delivered was already there", "#3 edit delivered",
+                "#1 capture delivered", "#2 edit delivered",
+                "#3 capture delivered was already there; title and tags follow as #4", "#4 edit delivered",
             ])
         #expect(fixture.server.items().map(\.title) == ["Second"])
         #expect(fixture.server.items().map { Set($0.tags) } == [["x", "y"]])

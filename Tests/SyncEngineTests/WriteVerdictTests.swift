@@ -9,12 +9,12 @@ import Testing
 /// The pure values of the replay, as tables.
 @Suite struct WriteVerdictTests {
     private func error(
-        _ kind: APIError.Kind, status: Int? = nil, code: String? = nil, arrived: Bool = true, isPRSNL: Bool = false,
+        _ kind: APIError.Kind, status: Int? = nil, code: String? = nil, arrived: Bool = true, isSurely: Bool = false,
         detail: String? = nil
     ) -> APIError {
         APIError(
             kind: kind, endpoint: "POST /api/capture", status: status, serverCode: code, requestID: "r",
-            mayHaveReachedServer: arrived, isPRSNLError: isPRSNL, detail: detail)
+            mayHaveReachedServer: arrived, isPRSNLError: true, isSurelyPRSNL: isSurely, detail: detail)
     }
 
     private func verdicts(_ error: APIError) -> [WriteVerdict] {
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func whatCertainlyDidNotArriveIsNeverLookedFor() {
-        for cause in [APIError.NetworkCause.nameNotResolved, .connectFailed, .tlsFailed, .redirectRefused(to: "x")] {
+        for cause in [APIError.NetworkCause.nameNotResolved, .connectFailed, .tlsFailed] {
             #expect(verdicts(error(.networkError(cause), arrived: false)).allSatisfy { $0 == .waitForNetwork })
         }
         #expect(verdicts(error(.networkError(.cancelled), arrived: false)).allSatisfy { $0 == .returned })
@@ -45,10 +45,11 @@ import Testing
     }
 
     @Test func whatTheServerItselfRefusedIsKnownNotToBeApplied() {
-        let busy = error(.serviceUnavailable(reason: "", retryAfter: nil), status: 503, isPRSNL: true)
+        let busy = error(.serviceUnavailable(reason: "", retryAfter: nil), status: 503, isSurely: true)
         #expect(verdicts(busy).allSatisfy { $0 == .retry(after: nil) })
-        #expect(verdicts(error(.unauthorized, status: 401)).allSatisfy { $0 == .waitForLogin })
-        #expect(verdicts(error(.forbidden, status: 403)).allSatisfy { $0 == .waitForLogin })
+        #expect(verdicts(error(.unauthorized, status: 401)).allSatisfy { $0 == .refused })
+        #expect(verdicts(error(.forbidden, status: 403)).allSatisfy { $0 == .refused })
+        #expect(verdicts(error(.networkError(.redirectRefused(to: "x")))).allSatisfy { $0 == .refused })
         let slow = error(.rateLimitExceeded(retryAfter: .seconds(60)), status: 429)
         #expect(verdicts(slow).allSatisfy { $0 == .slowDown(.seconds(60)) })
         #expect(verdicts(error(.conflict(message: ""), status: 409)).allSatisfy { $0 == .park })
@@ -99,11 +100,10 @@ import Testing
         #expect(WriteBackoff.afterServerError(failures: 8, draw: 0) == nil)
     }
 
-    @Test func probesAndLooksAreCapped() {
+    @Test func probesAreCapped() {
         for failures in 1...200 {
             #expect(ProbeBackoff.wait(failures: failures, draw: 1) <= .seconds(60))
             #expect(ProbeBackoff.wait(failures: failures, draw: 0) >= .milliseconds(800))
-            #expect(WriteBackoff.betweenLooks(failures) <= .seconds(600))
         }
     }
 
@@ -114,12 +114,55 @@ import Testing
         #expect(pace.limit == 30)
         var sent: [Duration] = []
         var now = Duration.seconds(5)
-        for _ in 0..<300 {
+        for _ in 0..<290 {
             now = max(now, pace.nextAt())
             pace.noteSent(at: now)
             sent.append(now)
         }
         for (earlier, later) in zip(sent, sent.dropFirst(30)) { #expect(later - earlier > .seconds(60)) }
+    }
+
+    /// How many a server takes of `pace` until `end`, that lets 30 a minute in, and another client use what `others` says.
+    private func taken(_ pace: inout Pace, from start: Duration = .zero, until end: Duration, others: (Int) -> Int)
+        -> (taken: Int, refused: Int)
+    {
+        var (taken, refused, now) = (0, 0, start)
+        var window: (start: Duration, used: Int)?
+        var number = 0
+        while true {
+            now = max(now, pace.nextAt()) + .milliseconds(50)
+            guard now < end else { return (taken, refused) }
+            if window.map({ now - $0.start >= .seconds(60) }) ?? true {
+                window = (now, others(number))
+                number += 1
+            }
+            pace.noteSent(at: now)
+            window?.used += 1
+            if window?.used ?? 0 <= 30 {
+                taken += 1
+            } else {
+                refused += 1
+                pace.noteRefused(at: now, retryAfter: .seconds(60))
+            }
+        }
+    }
+
+    @Test func aWindowThatAnotherClientUsedUpDoesNotSlowTheNextOnes() {
+        for others in 0...30 {
+            var pace = Pace()
+            let result = taken(&pace, until: .seconds(250)) { $0 == 0 ? others : 0 }
+            #expect(result.taken >= 60, "\(others) by another client: \(result)")
+        }
+    }
+
+    @Test func aLimitOfWhichAnotherClientTakesHalfIsFoundAgainWhenThatOneIsGone() {
+        var pace = Pace()
+        _ = taken(&pace, until: .seconds(1_200)) { _ in 15 }
+        #expect(pace.limit == 15)
+        // Ten windows until the first trial.
+        _ = taken(&pace, from: .seconds(1_200), until: .seconds(2_000)) { _ in 0 }
+        let later = taken(&pace, from: .seconds(2_000), until: .seconds(8_000)) { _ in 0 }
+        #expect(later.taken >= 2_400 && later.refused <= 8, "\(later)")
     }
 
     @Test func aRefusalOfTheFirstRequestSaysNothingAboutTheLimit() {
@@ -156,7 +199,7 @@ import Testing
     }
 
     @Test func aCreationIsFoundByItsTextAndNotByItsName() {
-        let evidence = SendEvidence(serverTime: Timestamp(microseconds: 4_000_000), knownIDs: ["old"])
+        let evidence = SendEvidence(knownIDs: ["old"])
         let search = CreationSearch(item: NewItem(title: "Groceries", note: " Bread and \u{1C}"), evidence: evidence)
         func finding(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Finding { search.finding(candidates) }
         #expect(finding() == .absent)
@@ -173,5 +216,38 @@ import Testing
             finding(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
                 == .ambiguous)
         #expect(!search.isCandidate(candidate("old", title: nil).item))
+        // What the server works on is waited for only where it could be it.
+        #expect(search.isCandidate(candidate("a", title: "Untitled", status: "pending").item))
+        #expect(search.isCandidate(candidate("a", title: "Groceries", status: "pending").item))
+        #expect(!search.isCandidate(candidate("a", title: "Something else", status: "pending").item))
+    }
+
+    @Test func aTextIsTheSameHoweverTheServerSpacesIt() {
+        let search = CreationSearch(
+            item: NewItem(note: "Bread,  butter\n\nand\tmilk\n"), evidence: SendEvidence(knownIDs: []))
+        #expect(
+            search.finding([candidate("a", title: "Bread, butter", content: "Bread, butter and milk")])
+                == .found(id: "a"))
+        #expect(ServerText.isSame("<b>Bold</b> &  plain", "Bold & plain"))
+        #expect(!ServerText.isSame("a < b", "a"))
+    }
+
+    /// Another client may have captured the same URL in the same moment.
+    @Test func ofSeveralItemsWithOurURLTheOneWithOurTitleAndTagsIsOurs() {
+        let url = "https://example.org/a"
+        let search = CreationSearch(
+            item: NewItem(url: url, title: "Ours", tags: ["b", "a"]), evidence: SendEvidence(knownIDs: []))
+        func there(_ id: String, _ title: String, _ tags: String) -> CreationSearch.Candidate {
+            var candidate = candidate(id, title: title)
+            candidate.item.url = url
+            candidate.item.tags = tags
+            return candidate
+        }
+        let theirs = there("a", "Theirs", "[]")
+        #expect(search.finding([theirs]) == .found(id: "a"))
+        #expect(search.finding([theirs, there("b", "Ours", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.finding([theirs, there("b", "The page's title", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.finding([theirs, there("b", "Another", "[]")]) == .ambiguous)
+        #expect(search.finding([there("a", "Ours", #"["a","b"]"#), there("b", "Ours", #"["a","b"]"#)]) == .ambiguous)
     }
 }
