@@ -48,6 +48,16 @@ import Testing
         }
     }
 
+    @Test func aServerThatWasStoppedLeavesNoThreadAndNoDescriptor() async throws {
+        try await expectNothingLeft(threads: "prsnl-control") {
+            try await onThread {
+                let server = try start()
+                defer { server.stop() }
+                _ = try ask(.status)
+            }
+        }
+    }
+
     @Test func requestsAreAnsweredInOrderOverOneConnection() async throws {
         try await onThread {
             let server = try start()

@@ -4,6 +4,14 @@ import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
+    @Test func aServerThatIsLetGoOfLeavesNoThreadAndNoDescriptor() async throws {
+        try await expectNothingLeft(threads: "devserver") {
+            let server = try DevServer.start()
+            let client = try RawClient(server)
+            #expect(try client.get("/api/health").status == 200)
+        }
+    }
+
     @Test func anIdleConnectionIsClosed() throws {
         var configuration = DevServer.Configuration()
         configuration.idleTimeout = .milliseconds(50)
