@@ -14,22 +14,31 @@ public final class DatabaseLock {
     private static let patience: Duration = .seconds(10)
     private static let pause: Duration = .milliseconds(20)
 
+    /// Takes the lock, and waits for whoever has it.
+    ///
     /// - Parameter onWait: Called once with the pid that holds the lock, before it is waited for; `nil` does not wait.
     /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`.
-    convenience init(database: String, onWait: ((Int32?) -> Void)?) throws(UserFacingError) {
-        let end = ContinuousClock.now + Self.patience
+    static func take(database: String, onWait: ((Int32) -> Void)?) throws(UserFacingError) -> DatabaseLock {
+        let end = ContinuousClock.now + patience
         var hasTold = false
-        while let onWait, ContinuousClock.now < end, let holder = try Self.otherHolder(database: database) {
-            if !hasTold { onWait(holder) }
-            hasTold = true
-            usleep(UInt32(Self.pause.wholeMicroseconds))
+        while true {
+            do throws(UserFacingError) {
+                return try DatabaseLock(database: database)
+            } catch {
+                // Asking first and taking it then would leave a moment for somebody else.
+                guard error.code == .databaseLocked, onWait != nil, ContinuousClock.now < end else { throw error }
+            }
+            if !hasTold, let onWait, let holder = try otherHolder(database: database) {
+                onWait(holder)
+                hasTold = true
+            }
+            usleep(UInt32(pause.wholeMicroseconds))
         }
-        try self.init(database: database)
     }
 
     /// The process that holds the lock now; `nil` where none does.
     private static func otherHolder(database: String) throws(UserFacingError) -> Int32? {
-        let file = prsnl_open(path(of: database), O_RDWR | O_CLOEXEC, 0)
+        let file = prsnl_open(path(of: database), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard file >= 0 else { return nil }
         defer { close(file) }
         return holder(file)
@@ -39,7 +48,8 @@ public final class DatabaseLock {
     ///   `database_unreadable`.
     public init(database: String) throws(UserFacingError) {
         let path = Self.path(of: database)
-        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, Self.mode)
+        // Neither a link nor a pipe, which somebody has put there.
+        file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, Self.mode)
         guard file >= 0 else {
             let code: ErrorCode =
                 switch errno {
@@ -48,6 +58,13 @@ public final class DatabaseLock {
                 default: .of(errno: errno, otherwise: .databaseUnreadable)
                 }
             throw UserFacingError(code, "The lock \(path) cannot be opened: \(String(cString: strerror(errno))).")
+        }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else {
+            close(file)
+            throw UserFacingError(
+                .databaseLinked, "The lock \(path) is not a file of its own.",
+                recoverySuggestion: "Look at it, and move it away.")
         }
         // Earlier versions let the group read it. Where the file is not ours to change, the lock holds all the same.
         fchmod(file, Self.mode)

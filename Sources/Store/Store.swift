@@ -64,13 +64,13 @@ public actor Store {
         do {
             // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.
             try DatabaseHeader.read(path: path)?.check(path: path)
-            let lock = try DatabaseLock(
+            let lock = try DatabaseLock.take(
                 database: path,
                 onWait: waitsForLock
                     ? { holder in
                         log(
                             .notice, .store,
-                            "waiting for process \(holder.map(String.init) ?? "unknown"), which works on \(path)")
+                            "waiting for process \(holder), which works on \(path)")
                     } : nil)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
