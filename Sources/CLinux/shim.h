@@ -57,6 +57,9 @@ extern int renameat2(int from_folder, const char *from, int to_folder, const cha
 static inline int prsnl_rename_new(const char *from, const char *to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 1U); }
 // open(2) and fcntl(2) are variadic.
 static inline int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+static inline int prsnl_openat(int folder, const char *path, int flags) { return openat(folder, path, flags); }
+// O_PATH, which is defined for _GNU_SOURCE only: open(2).
+static inline int prsnl_o_path(void) { return 010000000; }
 static inline int prsnl_fcntl_int(int fd, int op, int v) { return fcntl(fd, op, v); }
 static inline int prsnl_fcntl_lock(int fd, int op, struct flock *l) { return fcntl(fd, op, l); }
 static inline int prsnl_ioctl_pointer(int fd, unsigned long op, void *v) { return ioctl(fd, op, v); }

@@ -111,6 +111,13 @@ extension DoctorReport.Finding {
         ok(.file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
     }
 
+    /// The daemon's word is not enough for root.
+    public static func otherDatabase(_ path: String, not own: String) -> Self {
+        warning(
+            .file, "database", "the daemon says that it works on \(path); root looks at \(own) only",
+            "Set database in the configuration to the file of the daemon, or give the command as its user.")
+    }
+
     /// An error as it would be told anywhere else.
     public static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)

@@ -8,8 +8,10 @@ public enum RealPath {
     /// As many links in a row as the kernel follows (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is.
+    /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is, and so does what root must
+    /// not follow: see `GuardedPath`.
     public static func of(_ path: String) -> String {
+        if geteuid() == 0, GuardedPath.isLed(path) { return path }
         var path = path
         for _ in 0..<mostLinks {
             if let real = resolved(path) { return real }

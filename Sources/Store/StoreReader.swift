@@ -11,13 +11,13 @@ public final class StoreReader {
     ///   `database_damaged`, `database_unreadable`.
     public init(path: String, leavingNoTrace: Bool = false) throws(UserFacingError) {
         // SQLite, too, looks for the log beside the file itself.
-        let path = RealPath.of(path)
+        let owner = try FolderOwner.begin(path: path)
+        defer { owner.end() }
+        let path = owner.path
         self.path = path
         guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
-        let owner = try FolderOwner.begin(path: path)
-        defer { owner.end() }
         do {
             // What a log holds is a part of the database; without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0

@@ -35,11 +35,8 @@ struct CommandContext {
     }
 
     /// With a configuration that was read before, as far as that went.
-    ///
-    /// - Parameter followingLinks: false where root is to change what is beside the database: a link could lead anywhere.
     init(
-        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?,
-        followingLinks: Bool = true
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?
     ) {
         let socket = arguments.value("--socket").map(environment.absolute)
         let database = arguments.value("--database").map(environment.absolute)
@@ -47,7 +44,7 @@ struct CommandContext {
         if let socket { paths.controlSocket = socket }
         if let database { paths.database = database }
         // As the daemon does: it works in the folder of the file itself.
-        if followingLinks { paths.database = RealPath.of(paths.database) }
+        paths.database = RealPath.of(paths.database)
         self.init(
             paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
             ServiceUnit(Self.kind(loaded, given: file), options: Self.options(arguments)), arguments, environment)

@@ -1,3 +1,4 @@
+import CLinux
 import Configuration
 import Control
 import Glibc
@@ -13,8 +14,7 @@ enum FileOwner {
     static func become(
         ownerOf database: String, consequence: String = "Nothing was queued."
     ) throws(UserFacingError) {
-        var file = stat()
-        guard stat(database, &file) == 0 else {
+        guard access(database, F_OK) == 0 else {
             if errno == EACCES { throw notOwner(nil, database, consequence) }
             throw UserFacingError(
                 .noDatabase, "No daemon runs, and there is no copy yet at \(database).", consequence: consequence)
@@ -50,7 +50,10 @@ enum FileOwner {
         if let reason = Folder.make(folder) { return reason }
         guard geteuid() == 0, DefaultPaths.isMachines(folder), let user = getpwnam("prsnld") else { return nil }
         let (owner, group) = (user.pointee.pw_uid, user.pointee.pw_gid)
-        guard chown(folder, owner, group) == 0, chmod(folder, 0o750) == 0 else {
+        let made = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+        guard made >= 0 else { return String(cString: strerror(errno)) }
+        defer { close(made) }
+        guard fchown(made, owner, group) == 0, fchmod(made, 0o750) == 0 else {
             return String(cString: strerror(errno))
         }
         return nil
@@ -65,17 +68,24 @@ enum FileOwner {
     }
 
     private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
-        var folder = stat()
-        guard stat(Folder.containing(database), &folder) == 0 else { throw notOwner(nil, database, consequence) }
         let user = geteuid()
-        if user == folder.st_uid { return }
-        guard user == 0 else { throw notOwner(folder.st_uid, database, consequence) }
+        guard user == 0 else {
+            var folder = stat()
+            guard stat(Folder.containing(RealPath.of(database)), &folder) == 0 else {
+                throw notOwner(nil, database, consequence)
+            }
+            if user == folder.st_uid { return }
+            throw notOwner(folder.st_uid, database, consequence)
+        }
+        let place = try GuardedPath(database)
+        let owner = place.owner
+        if owner == 0 { return }
         // The groups first: afterwards there is no right to. setgroups(2): no other group's rights are kept.
-        var group = folder.st_gid
-        guard setgroups(1, &group) == 0, setegid(folder.st_gid) == 0, seteuid(folder.st_uid) == 0 else {
+        var group = place.group
+        guard setgroups(1, &group) == 0, setegid(group) == 0, seteuid(owner) == 0 else {
             throw UserFacingError(
                 .notOwner,
-                "Root could not become \(name(folder.st_uid)), who owns \(database): \(String(cString: strerror(errno))).",
+                "Root could not become \(name(owner)), who owns \(database): \(String(cString: strerror(errno))).",
                 consequence: consequence)
         }
     }

@@ -2,6 +2,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Store
 import TestSupport
 import Testing
 
@@ -119,6 +120,82 @@ struct DoctorRepairTests {
         #expect(try await fixture.doctor("--repair").levels("repair") == [.failed])
         var status = stat()
         #expect(stat(elsewhere, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    // MARK: A daemon that somebody has broken into
+
+    /// It answers with a file of its choice.
+    @Test func rootGoesToNoPathThatADaemonNames() async throws {
+        let fixture = try await copy()
+        let others = try await copy()
+        for suffix in ["-wal", "-shm"] { try TestFile.remove(others.database + suffix) }
+        let summary = try StoreReader(path: fixture.database).summary()
+        let chosen = others.database
+        let daemon = try ControlServer(path: fixture.socket) { request, conversation in
+            let facts = DaemonFacts(pid: getpid(), since: TimeSource.system.now())
+            let status = StatusReport(summary: summary, path: chosen, daemon: facts, now: facts.since)
+            conversation.send(request == .status ? .status(status) : .error(ErrorReport(Self.no)))
+        }
+        defer { daemon.stop() }
+        let report = try await fixture.doctor("--repair")
+        #expect(report.findings.contains { $0.level == .warning && $0.found.contains("the daemon says that it works on") })
+        #expect(!report.findings.contains { $0.found.contains("anew") }, "\(report.findings)")
+        #expect(!TestFile.exists(chosen + "-wal") && !TestFile.exists(chosen + "-shm"))
+    }
+
+    private static let no = UserFacingError(.controlProtocol, "No.")
+
+    /// Its folder is a link to a folder that is not its own, where root's files have the same names.
+    @Test(arguments: ["the folder", "the database"])
+    func rootFollowsNoLinkOfTheDaemonsUser(_ part: String) async throws {
+        let fixture = try await copy()
+        let victim = try await copy()
+        for suffix in ["-wal", "-shm", ".lock"] {
+            #expect(chown(victim.database + suffix, 0, 0) == 0 && chmod(victim.database + suffix, 0o600) == 0)
+        }
+        let attackers = part == "the folder" ? Folder.containing(fixture.database) : fixture.database
+        let led = part == "the folder" ? Folder.containing(victim.database) : victim.database
+        #expect(rename(attackers, attackers + ".away") == 0)
+        #expect(symlink(led, attackers) == 0 && lchown(attackers, owner, group) == 0)
+        let report = try await fixture.doctor("--repair")
+        #expect(report.levels("repair") == [.failed], "\(report.findings)")
+        for command in ["status", "history", "queue"] {
+            let ended = try await fixture.control(command)
+            #expect(ended.stderr.contains("root does not follow it"), "\(ended)")
+        }
+        for suffix in ["-wal", "-shm", ".lock"] {
+            var status = stat()
+            #expect(stat(victim.database + suffix, &status) == 0 && status.st_uid == 0, "\(suffix)")
+            #expect(status.st_mode & 0o777 == 0o600, "\(suffix)")
+        }
+        // A link of root's is the administrator's own choice.
+        #expect(lchown(attackers, 0, 0) == 0)
+        #expect(try await fixture.doctor("--repair").levels("repair") == [.ok])
+    }
+
+    /// The database's own mode is the daemon's to choose, and so was what root gave to its own files.
+    @Test func modesAreNotTakenFromTheDaemon() async throws {
+        let fixture = try await copy()
+        #expect(chmod(fixture.database, 0o777) == 0)
+        #expect(chown(fixture.database + "-wal", 0, 0) == 0 && chmod(fixture.database + "-wal", 0o600) == 0)
+        #expect(chown(fixture.database + "-shm", member, member) == 0)
+        let report = try await fixture.doctor("--repair")
+        #expect(report.levels("repair") == [.failed], "a third user's file is left alone")
+        var status = stat()
+        #expect(stat(fixture.database + "-wal", &status) == 0 && status.st_mode & 0o777 == 0o640)
+        #expect(stat(fixture.database + "-shm", &status) == 0 && status.st_uid == member)
+    }
+
+    /// A login that is a link would tell what is in a file that only root may read.
+    @Test func theLoginIsReadWithItsOwnersRights() async throws {
+        let fixture = try await copy()
+        let secret = fixture.folder.file("secret")
+        try TestFile.write("root's own", to: secret)
+        #expect(symlink(secret, fixture.database + ".login") == 0)
+        #expect(lchown(fixture.database + ".login", owner, group) == 0)
+        let report = try await fixture.doctor()
+        let login = report.findings.filter { $0.check == "login" }
+        #expect(login.allSatisfy { $0.level != .ok && !$0.found.contains("does not hold a login") }, "\(login)")
     }
 
     @Test func whileTheDaemonRunsItsFilesAreLeftAlone() async throws {

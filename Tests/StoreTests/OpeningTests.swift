@@ -115,6 +115,39 @@ import Testing
         await store.close()
     }
 
+    /// prsnlctl holds the lock for a moment with each write; a daemon that starts meanwhile must not give up because another
+    /// one was faster.
+    @Test func aLockThatIsTakenAgainAndAgainIsWaitedFor() async throws {
+        let store = try fixture.open()
+        await store.close()
+        let script = """
+            import fcntl, sys
+            with open(sys.argv[1], "r+") as file:
+                print("ready", flush=True)
+                while True:
+                    fcntl.lockf(file, fcntl.LOCK_EX)
+                    fcntl.lockf(file, fcntl.LOCK_UN)
+            """
+        let other = try ChildProcess("/usr/bin/python3", ["-c", script, fixture.path + ".lock"])
+        defer { other.signal(SIGKILL) }
+        try await eventually("the other process to begin") { other.stdout.hasPrefix("ready") }
+        for _ in 0..<200 {
+            let lock = try DatabaseLock.take(database: fixture.path) { _ in }
+            withExtendedLifetime(lock) {}
+        }
+    }
+
+    @Test func aLockThatIsALinkIsRefused() throws {
+        let elsewhere = fixture.directory.file("elsewhere")
+        try TestFile.write("another's", to: elsewhere)
+        #expect(symlink(elsewhere, fixture.path + ".lock") == 0)
+        #expect(try errorCode { _ = try DatabaseLock(database: fixture.path) } == .databaseUnreadable)
+        try TestFile.remove(fixture.path + ".lock")
+        #expect(link(elsewhere, fixture.path + ".lock") == 0)
+        #expect(try errorCode { _ = try DatabaseLock(database: fixture.path) } == .databaseLinked)
+        #expect(try TestFile.text(elsewhere) == "another's")
+    }
+
     @Test func aFileWithTwoNamesIsRefusedUnderBoth() async throws {
         let store = try fixture.open()
         try await store.commit(Fixture.page([Fixture.item(1)]))

@@ -16,7 +16,7 @@ enum DoctorCommand {
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
-        let context = CommandContext(arguments, environment, loaded, file: file, followingLinks: false)
+        let context = CommandContext(arguments, environment, loaded, file: file)
         let scene = DoctorScene(arguments, environment, loaded, problems, context)
         let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)
         let report = DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
@@ -37,7 +37,8 @@ enum DoctorCommand {
     /// Side by side, so that all of it takes as long as the slowest.
     private static func check(_ scene: DoctorScene, _ context: CommandContext) -> [DoctorReport.Finding] {
         let files =
-            scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")]
+            (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
+            + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)
         let checks = [
             Check(.credentials, "key_file") { GatherCredentials.run(scene).findings },
             Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.way(scene).findings },

@@ -12,6 +12,8 @@ struct DoctorScene: Sendable {
     let unit: ServiceUnit
     let socket: String
     let database: String
+    /// The file on which the daemon says that it works, where root looks at another one.
+    let otherDatabase: String?
     let daemon: DoctorService.Daemon
     /// What `--repair` has done.
     let repair: DoctorReport.Finding?
@@ -44,9 +46,11 @@ struct DoctorScene: Sendable {
         var unit = context.unit
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
-        // The daemon knows best on which file it works.
-        let path = answer.status?.file.path ?? context.paths.database
+        // The daemon knows best on which file it works; where root is led, is for root's own configuration to say.
+        let told = answer.status?.file.path
+        let path = geteuid() == 0 ? context.paths.database : told ?? context.paths.database
         database = path
+        otherDatabase = told.flatMap { CommandContext.isSameFile($0, path) ? nil : $0 }
         // First, so that what is looked at is what it has left.
         repair = arguments.has("--repair") ? Self.repair(path) : nil
         credentials = answer.credentials

@@ -3,6 +3,7 @@ import Control
 import Glibc
 import PRSNLClient
 import PRSNLCore
+import Store
 
 /// Looks at the key file and at the stored login, and forgets what is in them.
 enum GatherCredentials {
@@ -84,7 +85,11 @@ enum GatherCredentials {
             return file
         }
         do throws(UserFacingError) {
-            guard let login = try stored.read() else { return file }
+            // With its owner's rights: a link beside the copy must not lead root elsewhere.
+            let login = try FolderOwner.run(beside: scene.database) { path throws(UserFacingError) in
+                try LoginFile(database: path).read()
+            }
+            guard let login else { return file }
             if let server = scene.loaded.configuration.serverURL { try login.check(isFor: server) }
             // The access token is renewed all the time; the login ends with the other one.
             file.state = .sound(form: "a login", expires: AccessToken(login.pair.refresh)?.expiresAt)

@@ -11,70 +11,54 @@ enum ReaderFilesRepair {
     ///
     /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and somebody works on the database.
     static func run(_ database: String) throws(UserFacingError) -> [String] {
-        guard let status = FileLook.status(database).status else {
+        let place = try GuardedPath(database)
+        guard let file = try place.open(place.name) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
         }
+        close(file.descriptor)
         var done: [String] = []
-        for suffix in DoctorFiles.suffixes {
-            if let change = try giveBack(database, suffix, status) { done.append(change) }
+        var missing: [String] = []
+        for suffix in [""] + DoctorFiles.suffixes {
+            if let file = try place.open(place.name + suffix) {
+                defer { close(file.descriptor) }
+                if let change = try giveBack(file, suffix, place) { done.append(change) }
+            } else if suffix != ".lock" {
+                missing.append(suffix)
+            }
         }
-        let missing = ["-wal", "-shm"].filter { FileLook.status(database + $0).errno == ENOENT }
         guard !missing.isEmpty else { return done }
-        try asOwner(of: database) { () throws(UserFacingError) in try ReaderFiles.restore(path: database) }
+        // What root makes would be root's.
+        try FolderOwner.run(beside: database) { path throws(UserFacingError) in try ReaderFiles.restore(path: path) }
         return done + ["made \(missing.joined(separator: " and ")) anew"]
     }
 
-    /// - Returns: what was changed; `nil` where all is well, or there is no such file.
+    /// What root has made in the folder of another, its owner gets; the mode is always the same. What belongs to a third user is
+    /// left alone: it was not the daemon that made it.
+    ///
+    /// - Returns: what was changed; `nil` where all is well.
     private static func giveBack(
-        _ database: String, _ suffix: String, _ model: stat
+        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath
     ) throws(UserFacingError) -> String? {
-        let path = database + suffix
-        // The folder is another user's, who must not lead root to a file elsewhere: no links of either kind.
-        let file = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard file >= 0 else {
-            if errno == ENOENT { return nil }
-            throw refused(path, errno)
-        }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw refused(path, errno) }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
+        let status = file.status
+        let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640
+        let isOwn = status.st_uid == place.owner && status.st_gid == place.group
+        // Whether the group may read is the owner's to say; more than that nobody needs.
+        if isOwn, suffix.isEmpty || status.st_mode & 0o777 == mode { return nil }
+        let name = suffix.isEmpty ? "the database" : suffix
+        guard status.st_uid == place.owner || status.st_uid == 0 else {
             throw UserFacingError(
-                .databaseUnreadable, "\(path) is not a file of its own; it was left as it is.",
-                recoverySuggestion: "Look at it, and move it away.")
+                .notOwner,
+                "\(place.path)\(suffix) belongs to \(UserDatabase.user(status.st_uid)), and its folder to "
+                    + "\(UserDatabase.user(place.owner)); it was left as it is.",
+                recoverySuggestion: "Find out who made it, and give it back with chown.")
         }
-        let isOwn = status.st_uid == model.st_uid && status.st_gid == model.st_gid
-        // Nobody but the daemon needs the lock.
-        let isReadable = suffix == ".lock" || status.st_mode & 0o777 == model.st_mode & 0o777
-        if isOwn, isReadable { return nil }
-        guard isOwn || fchown(file, model.st_uid, model.st_gid) == 0 else { throw refused(path, errno) }
-        guard suffix == ".lock" || fchmod(file, model.st_mode & 0o777) == 0 else { throw refused(path, errno) }
-        return "gave \(suffix) back to \(UserDatabase.user(model.st_uid)):\(UserDatabase.group(model.st_gid))"
-    }
-
-    private static func refused(_ path: String, _ code: Int32) -> UserFacingError {
-        UserFacingError(
-            .notOwner, "\(path) cannot be given back: \(String(cString: strerror(code))).",
-            recoverySuggestion: "Repair as root.", nextCommand: CommandContext.sudo())
-    }
-
-    /// What root makes would be root's: it works as the owner, and is itself again afterwards.
-    private static func asOwner(
-        of database: String, _ body: () throws(UserFacingError) -> Void
-    ) throws(UserFacingError) {
-        let user = geteuid()
-        let group = getegid()
-        var groups = [gid_t](repeating: 0, count: 65_536)
-        let count = Int(max(0, getgroups(Int32(groups.count), &groups)))
-        try FileOwner.become(ownerOf: database, consequence: "Nothing was repaired.")
-        defer {
-            if geteuid() != user {
-                // The real user is root still: seteuid(2) may go back.
-                _ = seteuid(user)
-                _ = setegid(group)
-                _ = setgroups(count, groups)
-            }
+        guard isOwn || fchown(file.descriptor, place.owner, place.group) == 0,
+            fchmod(file.descriptor, mode) == 0
+        else {
+            throw UserFacingError(
+                .notOwner, "\(place.path)\(suffix) cannot be given back: \(String(cString: strerror(errno))).",
+                recoverySuggestion: "Repair as root.", nextCommand: CommandContext.sudo())
         }
-        try body()
+        return "gave \(name) back to \(UserDatabase.user(place.owner)):\(UserDatabase.group(place.group))"
     }
 }
