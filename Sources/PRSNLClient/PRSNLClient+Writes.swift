@@ -23,27 +23,25 @@ extension PRSNLClient {
 
     /// Changes an item's fields.
     ///
-    /// - Returns: the item as the server then has it; `nil` where a 204 or another object does not show it, though it was applied.
-    /// - Throws: `decodingError` for a 2xx that is empty, no JSON, `{}` or about another item: nothing says that PRSNL answered.
+    /// - Returns: the item as the server then has it.
+    /// - Throws: `decodingError` for a 2xx that does not show the item: nothing says that the edit was applied.
     public func update(
         _ id: String, _ edit: ItemEdit, dialect: Dialect, key: String, onlyWith: Credentials? = nil,
         witness: CredentialsWitness? = nil
-    ) async throws(APIError) -> ItemDetail? {
+    ) async throws(APIError) -> ItemDetail {
         let method = dialect == .express ? "PUT" : "PATCH"
         let (call, answer, requestID) = try await write(
             method, try Self.itemPath(id, "\(method) /api/items/{id}"), json: WriteBody.update(edit), dialect: dialect,
             idempotencyKey: key,
             onlyWith: onlyWith, witness: witness, named: "\(method) /api/items/{id}")
-        if answer.saysNothing { return nil }
         return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            let value = try Self.acknowledgement(body)
-            return value["id"]?.text == nil ? nil : try ItemDetail(value, of: id)
+            try ItemDetail(try Self.object(body), of: id)
         }
     }
 
     /// Deletes an item. An item that is not there is an error here too (`isItemNotFound`).
     ///
-    /// - Throws: `decodingError` for a 200 that is empty, no JSON or `{}`: nothing says that PRSNL answered.
+    /// - Throws: `decodingError` for a 200 that does not say that it was done, or of what.
     public func delete(
         _ id: String, dialect: Dialect, key: String, onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil
     ) async throws(APIError) {
@@ -51,15 +49,12 @@ extension PRSNLClient {
             "DELETE", try Self.itemPath(id, "DELETE /api/items/{id}"), json: nil, dialect: dialect, idempotencyKey: key,
             onlyWith: onlyWith, witness: witness, named: "DELETE /api/items/{id}")
         if answer.saysNothing { return }
-        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in _ = try Self.acknowledgement(body)
+        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let value = try Self.object(body)
+            guard value["error"] == nil, value["detail"] == nil, value["message"] != nil || value["id"] != nil else {
+                throw .unexpectedShape("the answer does not say that the item was deleted")
+            }
         }
-    }
-
-    /// An object that says something: what stands in between answers `{}` to whatever it is asked.
-    private static func acknowledgement(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
-        let value = try object(body)
-        guard value != .object([:]) else { throw .unexpectedShape("an object without members") }
-        return value
     }
 
     /// `POST /api/capture/check-duplicate`, dialect C: the item that the server has for a URL. The server normalises this
@@ -81,6 +76,7 @@ extension PRSNLClient {
     public func item(_ id: String, witness: CredentialsWitness? = nil) async throws(APIError) -> ItemDetail? {
         let endpoint = "GET /api/items/{id}"
         var call = Call("GET", try Self.itemPath(id, endpoint), named: endpoint)
+        call.answerLimit = Self.largestItem
         call.witness = witness
         do throws(APIError) {
             let (answer, requestID) = try await send(call)
@@ -92,6 +88,9 @@ extension PRSNLClient {
             throw error
         }
     }
+
+    /// An item with its whole text, in bytes.
+    private static let largestItem = 16 << 20
 
     /// Whether `item` finds it.
     public func itemExists(_ id: String, witness: CredentialsWitness? = nil) async throws(APIError) -> Bool {

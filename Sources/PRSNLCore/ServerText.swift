@@ -7,6 +7,11 @@ public enum ServerText {
         return left.utf8.elementsEqual(right.utf8) || cleaned(left).utf8.elementsEqual(cleaned(right).utf8)
     }
 
+    /// Whether both are the same text but for white space.
+    public static func isSqueezedSame(_ left: String?, _ right: String?) -> Bool {
+        squeezed(left ?? "").utf8.elementsEqual(squeezed(right ?? "").utf8)
+    }
+
     /// Whether a title only stands for one that is to come.
     public static func isPlaceholder(_ title: String?) -> Bool {
         guard let title = title?.trimmingWhiteSpace() else { return true }

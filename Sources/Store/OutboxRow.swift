@@ -31,14 +31,15 @@ extension OutboxEntry {
 
 extension OutboxTask {
     static let columns =
-        OutboxEntry.columns + ", failures, maybe_applied, by_hand, evidence, undecided_since, failed_looks"
+        OutboxEntry.columns
+        + ", failures, maybe_applied, by_hand, evidence, undecided_since, failed_looks, undecided_here"
 
     init?(row: Statement) {
         guard let entry = OutboxEntry(row: row) else { return nil }
         self.init(
             entry: entry, failures: row.int(21), maybeApplied: row.int(22) == 1,
             byHand: row.text(23).flatMap(ByHand.init), evidence: row.text(24).flatMap(SendEvidence.init(json:)),
-            undecidedSince: row.timestamp(25), failedLooks: row.int(26))
+            undecidedSince: UndecidedSince(row.timestamp(25), row.timestamp(27)), failedLooks: row.int(26))
     }
 }
 
@@ -53,5 +54,12 @@ extension SendEvidence {
     init?(json: String) {
         guard let members = JSONObject.members(json), let knownIDs = members.lists["known_ids"] else { return nil }
         self.init(knownIDs: knownIDs, knownDownTo: members.text["known_down_to"].flatMap { Timestamp($0) })
+    }
+}
+
+extension UndecidedSince {
+    fileprivate init?(_ server: Timestamp?, _ here: Timestamp?) {
+        guard let server, let here else { return nil }
+        self.init(server: server, here: here)
     }
 }

@@ -19,7 +19,7 @@ public struct OutboxTask: Sendable, Equatable {
     /// Of the send whose outcome is looked for.
     public var evidence: SendEvidence?
     /// When a look, by the server's clock, first could not find what was sent. One look is not enough: servers insert late.
-    public var undecidedSince: Timestamp?
+    public var undecidedSince: UndecidedSince?
     /// In a row, for their backoff.
     public var failedLooks: Int
 }
@@ -45,7 +45,7 @@ public struct Settlement: Sendable {
         /// Certainly not applied: to be sent at that time. `isFailure`: the backoff grows.
         case queued(at: Timestamp, isFailure: Bool)
         /// To be looked up at that time.
-        case unknown(lookAt: Timestamp, undecidedSince: Timestamp?, failedLooks: Int)
+        case unknown(lookAt: Timestamp, undecidedSince: UndecidedSince?, failedLooks: Int)
         /// `theirs`: in a conflict, what the server has.
         case parked(theirs: ItemEdit?)
     }
@@ -97,5 +97,22 @@ extension OutboxAttempt {
     public init(_ purpose: Purpose, startedAt: Timestamp) {
         self.purpose = purpose
         self.startedAt = startedAt
+    }
+}
+
+/// When a look first could not find what was sent. Either clock may be set: only what both say has passed.
+public struct UndecidedSince: Sendable, Equatable {
+    public var server: Timestamp
+    public var here: Timestamp
+
+    public init(server: Timestamp, here: Timestamp) {
+        self.server = server
+        self.here = here
+    }
+
+    /// What has passed since; `nil` where a clock was set back.
+    public func passed(until now: UndecidedSince) -> Duration? {
+        let passed = min(now.server.duration(since: server), now.here.duration(since: here))
+        return passed < .zero ? nil : passed
     }
 }

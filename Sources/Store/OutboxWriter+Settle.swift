@@ -89,19 +89,19 @@ extension OutboxWriter {
     private mutating func update(
         _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
         maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil,
-        undecidedSince: Timestamp? = nil, failedLooks: Int = 0
+        undecidedSince: UndecidedSince? = nil, failedLooks: Int = 0
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
                 theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
-                failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
+                undecided_here = ?14, failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
             .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.json).bind(settlement.remark)
-            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince)
-            .bind(failedLooks).runDirect()
+            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server)
+            .bind(failedLooks).bind(undecidedSince?.here).runDirect()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: state)
     }

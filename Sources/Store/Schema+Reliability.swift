@@ -6,8 +6,9 @@ extension Schema {
         ALTER TABLE outbox ADD COLUMN request_key TEXT;
         CREATE UNIQUE INDEX outbox_request ON outbox (request_key) WHERE request_key IS NOT NULL;
 
-        -- When a look, by the server's clock, first could not find what was sent.
+        -- When a look first could not find what was sent: by the server's clock, and by this machine's.
         ALTER TABLE outbox ADD COLUMN undecided_since TEXT;
+        ALTER TABLE outbox ADD COLUMN undecided_here TEXT;
         -- Looks in a row that failed, for their backoff.
         ALTER TABLE outbox ADD COLUMN failed_looks INTEGER NOT NULL DEFAULT 0;
         -- Of an edit that carries what a creation asked for and the server did not take: the creation.

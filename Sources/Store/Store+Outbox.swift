@@ -295,12 +295,34 @@ extension Store {
             }
             return waiting
         }
-        guard !waiting.isEmpty else { return }
+        let undecided = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare("SELECT id, undecided_here FROM outbox WHERE undecided_here IS NOT NULL")
+            var undecided: [(id: Int64, at: Timestamp)] = []
+            while try rows.step() {
+                if let at = rows.timestamp(1) { undecided.append((rows.int64(0), at)) }
+            }
+            return undecided
+        }
+        guard !waiting.isEmpty || !undecided.isEmpty else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
+            for entry in undecided {
+                try connection.prepare("UPDATE outbox SET undecided_here = ? WHERE id = ?")
+                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
+            }
             for entry in waiting {
                 try connection.prepare("UPDATE outbox SET next_attempt_at = ? WHERE id = ?")
                     .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
             }
+        }
+    }
+
+    /// A deletion of the item that was accepted before the entry and that the server does not have yet.
+    public func openDeletion(of item: String, before entry: Int64) throws(UserFacingError) -> Int64? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                "SELECT min(id) FROM outbox WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND id < ?"
+            ).bind(item).bind(Int(entry))
+            return try row.step() && row.text(0) != nil ? row.int64(0) : nil
         }
     }
 

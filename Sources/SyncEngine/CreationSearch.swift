@@ -71,12 +71,12 @@ struct CreationSearch: Sendable {
         var isDoubtful = false
         for candidate in candidates {
             if let content = candidate.content, !content.isEmpty {
-                if ServerText.isSame(content, item.note) {
+                if ServerText.isSqueezedSame(content, item.note) {
                     // Else it is another client's note of the same words, or was edited elsewhere.
                     let isOurs = isKeptAsSent ? isAsSent(candidate.item) : hasNoForeignTag(candidate.item)
                     if isOurs { matches.append(candidate.item.id) } else { isDoubtful = true }
-                } else if hasOurTitle(candidate.item) {
-                    isDoubtful = true  // rewritten by the server, or another note that begins the same way
+                } else if ServerText.isSame(content, item.note) || hasOurTitle(candidate.item) {
+                    isDoubtful = true  // cleaned or rewritten by the server, or another note that begins the same way
                 }
             } else if candidate.item.status == TimelineItem.pendingStatus {
                 isUnsettled = true

@@ -89,7 +89,9 @@ struct CursorPlan: Sendable, Equatable {
     mutating func take(_ page: TimelinePage) throws(PullFailure) -> (change: PageChange, next: Step) {
         try check(page)
         let top = request.top
-        let newest = request.before == nil ? max(page.items.first?.createdAt ?? .earliest, knownNewest) : top
+        // What is dated in the future covers nothing yet: else each look would cover a little more, and be news.
+        let newestShown = page.items.first { $0.createdAt <= newestPossible }?.createdAt ?? .earliest
+        let newest = request.before == nil ? max(newestShown, knownNewest) : top
         guard let cursor = page.nextCursor else {
             let change = PageChange(
                 items: page.items, rejected: page.rejected, proven: .earliest...top,

@@ -10,10 +10,13 @@ enum EditComparison: Sendable, Equatable {
     /// Somebody has; `theirs` is what the server has in the edited fields.
     case conflict(theirs: ItemEdit)
 
-    /// What the server itself makes of a text, and the placeholder that it fills in, are no change.
+    /// What the server itself makes of a text that was sent, and the placeholder that it fills in, are no change.
     ///
-    /// - Parameter base: What the fields were when the edit was made; `nil` where that was not known.
-    init(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit) {
+    /// - Parameters:
+    ///   - base: What the fields were when the edit was made; `nil` where that was not known.
+    ///   - wasSent: Then what the server has may be what it made of ours. Before, only the same bytes are the same: an edit may
+    ///     change nothing but white space.
+    init(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit, wasSent: Bool) {
         var isDone = true
         var isConflict = false
         func compare(_ isOurs: Bool?, isBase: @autoclosure () -> Bool) {
@@ -21,17 +24,36 @@ enum EditComparison: Sendable, Equatable {
             isDone = false
             if base != nil, !isBase() { isConflict = true }
         }
+        func isOurs(_ ours: String, _ base: String?, _ theirs: String?) -> Bool {
+            let theirs = theirs ?? ""
+            if ByteText(ours) == ByteText(theirs) { return true }
+            return wasSent && ServerText.isSame(ours, theirs) && ByteText(theirs) != ByteText(base ?? "")
+        }
         compare(
-            edit.title.map { ServerText.isSame($0, theirs.title) },
+            edit.title.map { isOurs($0, base?.title, theirs.title) },
             isBase: ServerText.isPlaceholder(base?.title) || ServerText.isSame(base?.title, theirs.title))
         // No summary and an empty one are the same to a reader.
         compare(
-            edit.summary.map { ServerText.isSame($0, theirs.summary) },
+            edit.summary.map { isOurs($0, base?.summary, theirs.summary) },
             isBase: ServerText.isSame(base?.summary, theirs.summary))
         compare(
             edit.tags.map { Self.tags($0) == Self.tags(theirs.tags) },
             isBase: Self.tags(base?.tags) == Self.tags(theirs.tags))
         self = isDone ? .done : isConflict ? .conflict(theirs: theirs.fields(of: edit)) : .send
+    }
+
+    /// Whether a field is still as it was before: a server that says so in its answer has not taken the edit, whatever the
+    /// status of the answer.
+    static func isIgnored(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit) -> Bool {
+        guard let base else { return false }
+        func isIgnored(_ ours: String?, _ base: String?, _ theirs: String?) -> Bool {
+            guard let ours, !ServerText.isSame(ours, theirs) else { return false }
+            return ByteText(base ?? "") == ByteText(theirs ?? "")
+        }
+        let areTagsIgnored =
+            edit.tags != nil && tags(edit.tags) != tags(theirs.tags) && tags(base.tags) == tags(theirs.tags)
+        return isIgnored(edit.title, base.title, theirs.title) || isIgnored(edit.summary, base.summary, theirs.summary)
+            || areTagsIgnored
     }
 
     private static func tags(_ tags: [String]?) -> Set<ByteText> { Set((tags ?? []).map(ByteText.init)) }

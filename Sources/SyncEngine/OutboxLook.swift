@@ -19,7 +19,7 @@ struct OutboxLook: Sendable {
     enum Conclusion: Sendable {
         case applied(Settlement.Delivery, remark: String?)
         case notApplied
-        case lookAgain(after: Duration, undecidedSince: Timestamp)
+        case lookAgain(after: Duration, undecidedSince: UndecidedSince)
         case undecidable
         /// The server has the URL and does not say under which id.
         case thereUnderNoID
@@ -67,12 +67,13 @@ struct OutboxLook: Sendable {
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such look.
     private func undecided(_ task: OutboxTask, interval: Duration, sure: Conclusion) -> Conclusion {
-        // By the server's clock, as its last answer gave it: a step of ours must not make ten minutes of one.
-        let now = time.now().advanced(by: client.serverClockOffset ?? .zero)
-        guard let since = task.undecidedSince, since <= now else {
+        // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
+        let now = UndecidedSince(
+            server: time.now().advanced(by: client.serverClockOffset ?? .zero), here: time.now())
+        guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
             return .lookAgain(after: min(Self.secondLook, interval), undecidedSince: now)
         }
-        let left = interval - now.duration(since: since)
+        let left = interval - passed
         // The server tells its time in whole seconds.
         return left > .zero ? .lookAgain(after: max(left, .seconds(1)), undecidedSince: since) : sure
     }
@@ -86,7 +87,8 @@ struct OutboxLook: Sendable {
         try await prove()
         guard let item else { return .gone }
         let theirs = ItemEdit(item)
-        switch EditComparison(edit, base: task.byHand == .overwrite ? nil : task.entry.base, theirs: theirs) {
+        let base = task.byHand == .overwrite ? nil : task.entry.base
+        switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
         case .done:
             var delivery = Settlement.Delivery()
             delivery.fields = theirs.fields(of: edit)
@@ -121,7 +123,7 @@ struct OutboxLook: Sendable {
             }
             // The server may hide it while it works on it.
             return undecided(task, interval: interval, sure: .thereUnderNoID)
-        case .nowhere: return undecided(task, interval: interval, sure: .notApplied)
+        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .notApplied)
         case .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
     }
@@ -133,12 +135,26 @@ struct OutboxLook: Sendable {
         /// An attempt whose answer was lost has probably made it.
         case ours(Settlement.Delivery)
         case nowhere
+        /// It was there before, and an entry that was accepted earlier is still to delete it.
+        case toBeDeleted(by: Int64)
         /// Several could be ours.
         case ambiguous
     }
 
     /// - Parameter exists: the server has refused the URL because it has it.
     func whereIs(
+        _ item: NewItem, _ entry: OutboxEntry, exists: Bool
+    ) async throws(PullFailure) -> Whereabouts {
+        let found = try await find(item, entry, exists: exists)
+        guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
+        // Its order is that of the commands: deleted first, then captured again.
+        let deletion = try await fromStore { () async throws(UserFacingError) in
+            try await store.openDeletion(of: id, before: entry.id)
+        }
+        return deletion.map(Whereabouts.toBeDeleted) ?? found
+    }
+
+    private func find(
         _ item: NewItem, _ entry: OutboxEntry, exists: Bool
     ) async throws(PullFailure) -> Whereabouts {
         guard let url = item.url else { return .nowhere }

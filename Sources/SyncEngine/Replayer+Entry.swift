@@ -331,21 +331,35 @@ extension Replayer {
         case .create(let item):
             let created = try await client.create(
                 item, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            // An answer that was given to another request says nothing of this one.
+            if made.withLock({ $0.contains(created.id) }) || task.evidence?.knownIDs.contains(created.id) ?? false {
+                throw untrue("it names an item that was there before", entry, created.requestID)
+            }
+            made.withLock { $0.insert(created.id) }
             delivery.serverID = created.id
             delivery.item = created.item
             return (delivery, created.requestID)
         case .edit(let edit):
-            if let item = try await client.update(
+            let item = try await client.update(
                 entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
-            {
-                delivery.fields = ItemEdit(item).fields(of: edit)
-                delivery.updatedAt = item.updatedAt
+            if EditComparison.isIgnored(edit, base: entry.base, theirs: ItemEdit(item)) {
+                throw untrue("it shows the item as it was before the edit", entry, nil)
             }
+            delivery.fields = ItemEdit(item).fields(of: edit)
+            delivery.updatedAt = item.updatedAt
         case .delete:
             try await client.delete(
                 entry.itemID, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
         }
         return (delivery, nil)
+    }
+
+    /// A 2xx that cannot be the answer to this write: the server is asked what it has.
+    private func untrue(_ what: String, _ entry: OutboxEntry, _ requestID: String?) -> APIError {
+        APIError(
+            kind: .decodingError(.unexpectedShape(what)), endpoint: "the write of a \(entry.kind.rawValue)",
+            status: 200,
+            requestID: requestID ?? "none", mayHaveReachedServer: true)
     }
 
     // MARK: After a failure
@@ -452,6 +466,11 @@ extension Replayer {
         }
         do throws(PullFailure) {
             let whereabouts = try await look.whereIs(item, task.entry, exists: refusal == nil)
+            if case .toBeDeleted(let deletion) = whereabouts {
+                let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: random.unit())
+                return settle(
+                    .queued(at: time.now().advanced(by: wait), isFailure: true), "retry", .behind(deletion))
+            }
             if let refusal {
                 guard case .was(let delivery) = whereabouts else {
                     return settle(.parked(theirs: nil), "park", refusal)
@@ -465,7 +484,7 @@ extension Replayer {
             case .nowhere where !item.saysMoreThanItsURL:
                 return settle(.delivered(Settlement.Delivery()), "delivered", nil, remark: OutboxEntry.wasThere)
             // It is not sent again: only the question is still open.
-            case .nowhere, .ambiguous:
+            case .nowhere, .ambiguous, .toBeDeleted:
                 return settle(
                     .unknown(lookAt: time.now(), undecidedSince: nil, failedLooks: 0), "already_there",
                     .existsSomewhere)
@@ -574,4 +593,10 @@ extension UserFacingError {
     fileprivate static let undecidable = UserFacingError(
         .outcomeUndecidable, "Nobody can say whether the write was applied.",
         consequence: "It is parked rather than sent twice.")
+
+    fileprivate static func behind(_ deletion: Int64) -> UserFacingError {
+        UserFacingError(
+            .conflict, "The server still has the item of this URL, which #\(deletion) is to delete.",
+            consequence: "The write is sent after that.")
+    }
 }

@@ -24,6 +24,8 @@ final class Replayer: Sendable {
     let changes = OutboxChanges()
 
     let heartbeat = Heartbeat("the outbox")
+    /// The items that were made here, as far as this process has sent them.
+    let made = Mutex(RecentIDs())
     private let wakeup = Wakeup()
     private let isUrged = Flag()
     private let hasReturned = Flag()

@@ -99,14 +99,35 @@ struct WriteFaultTests {
         #expect(error?.kind == .decodingError(.unexpectedShape("it is another item")))
     }
 
-    @Test func anEditThatIsAcknowledgedWithoutTheItemIsApplied() async throws {
+    /// Whether it was applied, the item itself tells then.
+    @Test func anEditThatIsAnsweredWithoutTheItemIsLookedUp() async throws {
         for reply in [
-            ScriptedServer.Reply.json(#"{"message":"ok"}"#), .raw("HTTP/1.1 204 No Content\r\n\r\n", .keepOpen),
+            ScriptedServer.Reply.json(#"{"message":"ok"}"#), .json(#"{"error":"database is locked"}"#),
+            .raw("HTTP/1.1 204 No Content\r\n\r\n", .keepOpen),
         ] {
             let server = try ScriptedServer(always: reply)
             let test = try TestClient(server.url)
-            let item = try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
-            #expect(item == nil)
+            let error = await apiError { () async throws(APIError) in
+                _ = try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
+            }
+            #expect(error?.code == .emptyAnswer || error?.code == .unexpectedShape, "\(String(describing: error))")
+            #expect(error?.mayHaveReachedServer == true)
+        }
+    }
+
+    @Test func aDeletionIsDoneWhereTheAnswerSaysSo() async throws {
+        for body in [#"{"message":"Item deleted successfully","id":"mine"}"#, #"{"id":"mine"}"#] {
+            let server = try ScriptedServer(always: .json(body))
+            let test = try TestClient(server.url)
+            try await test.client.delete("mine", dialect: .cursor, key: "k")
+        }
+        for body in [#"{"error":"database is locked"}"#, #"{"message":"no","detail":"locked"}"#, #"{"status":"ok"}"#] {
+            let server = try ScriptedServer(always: .json(body))
+            let test = try TestClient(server.url)
+            let error = await apiError { () async throws(APIError) in
+                try await test.client.delete("mine", dialect: .cursor, key: "k")
+            }
+            #expect(error?.mayHaveReachedServer == true && error?.code == .unexpectedShape)
         }
     }
 
@@ -122,7 +143,7 @@ struct WriteFaultTests {
             },
         ]
         for error in answers {
-            #expect(error?.kind == .decodingError(.unexpectedShape("an object without members")))
+            #expect(error?.code == .unexpectedShape)
             #expect(error?.mayHaveReachedServer == true)
         }
     }

@@ -36,6 +36,30 @@ import Testing
         }
     }
 
+    /// Each look would cover a little more of the time up to it.
+    @Test func anItemOfTheFutureMakesNoPollWrite() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 50))
+        let future = fixture.server.items()[0]
+        fixture.server.edit(future.id) { $0.createdAt = fixture.time.now.advanced(by: .seconds(86_400)) }
+        try await fixture.pull()
+        try await fixture.withEngine { engine, store in
+            fixture.time.stand()
+            let run = Task { await engine.run() }
+            _ = await engine.sync(SyncRequest())
+            let before = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            let requests = fixture.server.requestCount
+            for _ in 0..<5 {
+                fixture.time.advance(by: .seconds(60))
+                #expect(await engine.sync(SyncRequest()).isComplete)
+            }
+            #expect(fixture.server.requestCount - requests == 5)
+            let changes = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            #expect(changes == before)
+            run.cancel()
+            await run.value
+        }
+    }
+
     @Test(arguments: Dialect.allCases)
     func anItemThatCanBeReadAgainIsNotListedAsRejected(_ dialect: Dialect) async throws {
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 300))

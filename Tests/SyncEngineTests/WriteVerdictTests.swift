@@ -178,15 +178,25 @@ import Testing
     @Test func anEditIsSentOnlyOverWhatItWasMadeOn() {
         let ours = ItemEdit(title: "Ours", tags: ["b", "a"])
         let base = ItemEdit(title: "Base", tags: ["x"])
-        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["a", "b"])) == .done)
-        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Base", tags: ["x"])) == .send)
-        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["x"])) == .send)
-        let theirs = ItemEdit(title: "Theirs", tags: ["x"])
-        #expect(EditComparison(ours, base: base, theirs: theirs) == .conflict(theirs: theirs))
-        #expect(EditComparison(ours, base: nil, theirs: theirs) == .send)
         #expect(
-            EditComparison(ItemEdit(summary: "S"), base: ItemEdit(), theirs: ItemEdit(title: "T", summary: "")) == .send
+            EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["a", "b"]), wasSent: false) == .done
         )
+        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Base", tags: ["x"]), wasSent: false) == .send)
+        #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["x"]), wasSent: false) == .send)
+        let theirs = ItemEdit(title: "Theirs", tags: ["x"])
+        #expect(EditComparison(ours, base: base, theirs: theirs, wasSent: false) == .conflict(theirs: theirs))
+        #expect(EditComparison(ours, base: nil, theirs: theirs, wasSent: false) == .send)
+        #expect(
+            EditComparison(
+                ItemEdit(summary: "S"), base: ItemEdit(), theirs: ItemEdit(title: "T", summary: ""), wasSent: false)
+                == .send
+        )
+        // What was sent may come back as the server has cleaned it; what was not is another text.
+        let spaced = ItemEdit(title: "Base  of")
+        #expect(EditComparison(spaced, base: base, theirs: ItemEdit(title: "Base of"), wasSent: true) == .done)
+        #expect(
+            EditComparison(spaced, base: ItemEdit(title: "Base of"), theirs: ItemEdit(title: "Base of"), wasSent: true)
+                == .send)
     }
 
     private func candidate(_ id: String, title: String?, content: String? = nil, status: String = "completed")
