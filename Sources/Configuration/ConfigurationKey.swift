@@ -121,19 +121,34 @@ extension ConfigurationKey {
             "stall_timeout", \.stallTimeout, default: "30s", from: "1s", to: "1h",
             "The longest time without a byte of an answer."),
         .duration("request_timeout", \.requestTimeout, default: "60s", from: "1s", to: "1h", "For a request in all."),
-        ConfigurationKey(
-            name: "max_answer_size", type: "size", defaultText: "`32MiB`", allowed: "64KiB to 1GiB",
-            summary: "A larger answer, decompressed, is refused.", effect: .restart, defaultValue: "32MiB",
-            apply: { text, configuration throws(Rejection) in
-                guard let bytes = SizeText.parse(text) else { throw Rejection("is not a size: \(quote(text))") }
-                guard (64 << 10...1 << 30).contains(bytes) else { throw Rejection("is out of range: \(quote(text))") }
-                configuration.maximumAnswerSize = bytes
-            },
-            show: { SizeText.describe($0.maximumAnswerSize) }),
+        .size(
+            "max_answer_size", \.maximumAnswerSize, default: "16MiB", from: "64KiB", to: "1GiB",
+            "A larger page, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."
+        ),
+        .size(
+            "max_database_size", \.maximumDatabaseSize, default: "16GiB", from: "16MiB", to: "1024GiB",
+            "Nothing more is pulled once the database is larger; writes are still queued and sent."),
     ]
 }
 
 extension ConfigurationKey {
+    private static func size(
+        _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Int> & Sendable, default defaultText: String,
+        from lower: String, to upper: String, _ summary: String
+    ) -> ConfigurationKey {
+        ConfigurationKey(
+            name: name, type: "size", defaultText: "`\(defaultText)`", allowed: "\(lower) to \(upper)",
+            summary: summary, effect: .restart, defaultValue: defaultText,
+            apply: { text, configuration throws(Rejection) in
+                guard let bytes = SizeText.parse(text) else { throw Rejection("is not a size: \(quote(text))") }
+                guard let lower = SizeText.parse(lower), let upper = SizeText.parse(upper),
+                    (lower...upper).contains(bytes)
+                else { throw Rejection("is out of range: \(quote(text))") }
+                configuration[keyPath: property] = bytes
+            },
+            show: { SizeText.describe($0[keyPath: property]) })
+    }
+
     private static func path(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, String?> & Sendable,
         default defaultText: String, _ summary: String, effect: Effect = .restart

@@ -27,6 +27,8 @@ public struct DaemonConfiguration: Sendable, Equatable {
     public internal(set) var requestTimeout: Duration = .zero
     /// Bytes.
     public internal(set) var maximumAnswerSize = 0
+    /// Bytes.
+    public internal(set) var maximumDatabaseSize = 0
 
     init() {}
 }

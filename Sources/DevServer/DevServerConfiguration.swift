@@ -121,6 +121,8 @@ extension DevServer {
         public var squeezesText = false
         /// Dialect C: no `POST /api/capture/check-duplicate`.
         public var lacksCheckDuplicate = false
+        /// Dialect C: a list that never ends, in which the same hundred items come again, each time a little older.
+        public var timelineIsEndless = false
         /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
         public var marksCutTitles = false
 

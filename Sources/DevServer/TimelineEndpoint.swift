@@ -13,6 +13,7 @@ extension ServerState {
             }
             before = time.microseconds
         }
+        if quirks.timelineIsEndless { return respondWithoutEnd(before: before, limit: limit, &response) }
         let timeline = items.timeline(owner: viewer(request).owner(configuration.testUser))
         var slots = timeline.page(before: before, limit: limit, choice: quirks.tieChoice)
         if quirks.repeatsAnItem, let first = slots.first {
@@ -31,6 +32,19 @@ extension ServerState {
             response.body.append(contentsOf: "null".utf8)
         }
         response.body.append(UInt8(ascii: "}"))
+    }
+
+    private func respondWithoutEnd(before: Int64?, limit: Int, _ response: inout HTTPResponse) {
+        let newest: Int64 = 1_767_225_600_000_000
+        let first = max(0, newest - (before ?? newest + 1) + 1)
+        let rows = (first..<first + Int64(limit)).map { number in
+            let id = "00000000-0000-4000-8000-0000000000\(number % 100 + 100)".suffix(36)
+            let time = Timestamp(microseconds: newest - number)
+            return #"{"id":"\#(id)","title":"Again","createdAt":"\#(time)"}"#
+        }
+        let cursor = Timestamp(microseconds: newest - first - Int64(limit) + 1)
+        response.body.append(
+            contentsOf: #"{"items":[\#(rows.joined(separator: ","))],"next_cursor":"\#(cursor)"}"#.utf8)
     }
 
     /// The `limit` of dialects C and P: 1 to 100, 20 by default, else 422.

@@ -20,6 +20,8 @@ struct Call: Sendable {
     /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,
     /// and even while the network is said to be away.
     var isProbe = false
+    /// A longer answer, decompressed, is refused. Accounts and writes have some hundred bytes.
+    var answerLimit = 1 << 20
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
     var dialect: Dialect?
     /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.

@@ -13,7 +13,7 @@ public struct ClientConfiguration: Sendable {
     public var stallTimeout: Duration = .seconds(30)
     public var totalTimeout: Duration = .seconds(60)
     /// Bytes of an answer's body, decompressed.
-    public var maximumAnswerSize = 32 << 20
+    public var maximumAnswerSize = 16 << 20
     public var userAgent = "prsnld"
 
     public init(serverURL: String, credentials: Credentials) {

@@ -4,7 +4,6 @@ struct CurlOptions: Sendable {
     var caFile: String?
     var connectTimeout: Duration = .seconds(10)
     var stallTimeout: Duration = .seconds(30)
-    var maximumAnswerSize = 32 << 20
     var userAgent = "prsnld"
     /// Takes the wire trace; `nil` for none.
     var trace: (@Sendable (String) -> Void)?
@@ -16,7 +15,6 @@ struct CurlOptions: Sendable {
         caFile = configuration.caFile
         connectTimeout = configuration.connectTimeout
         stallTimeout = configuration.stallTimeout
-        maximumAnswerSize = configuration.maximumAnswerSize
         userAgent = configuration.userAgent
     }
 }

@@ -7,6 +7,8 @@ struct HTTPRequest: Sendable {
     var headers: [String]
     var body: [UInt8]?
     var totalTimeout: Duration
+    /// The most bytes of a body, decompressed.
+    var answerLimit: Int
     /// With a name resolution and a connection of its own, and with timings. Sent although the network is said to be away:
     /// the server's answer is the truth.
     var isProbe = false

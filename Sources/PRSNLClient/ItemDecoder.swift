@@ -14,13 +14,13 @@ struct ItemDecoder {
     private var idProblem = "id: missing"
     private var createdAtProblem = "createdAt: missing"
     /// Members without a property, with their raw values.
-    private var extra: [(name: String, raw: String)] = []
+    private var extra = ExtraMembers()
 
     /// Reads past one element. Throws only when the JSON itself is broken.
     static func decode(_ reader: inout JSONReader) throws(JSONReader.Failure) -> Outcome {
         guard try reader.kind() == .object else {
-            let raw = reader.text(try reader.skip())
-            return .rejected(RejectedItem(id: nil, raw: raw, reason: "not an object"))
+            let range = try reader.skip()
+            return .rejected(RejectedItem(id: nil, raw: reader.text(Self.cut(range)), reason: "not an object"))
         }
         let start = reader.offset
         var decoder = ItemDecoder()
@@ -34,12 +34,16 @@ struct ItemDecoder {
         if item.id.isEmpty || !hasCreatedAt {
             let reason = item.id.isEmpty ? idProblem : createdAtProblem
             return .rejected(
-                RejectedItem(id: item.id.isEmpty ? nil : item.id, raw: reader.text(range), reason: reason))
+                RejectedItem(id: item.id.isEmpty ? nil : item.id, raw: reader.text(Self.cut(range)), reason: reason))
         }
-        guard !extra.isEmpty else { return .item(item) }
         var item = item
-        item.extra = extraObject()
+        item.extra = extra.object
         return .item(item)
+    }
+
+    /// Of an item that cannot be read, the first 64 KiB are kept.
+    private static func cut(_ range: Range<Int>) -> Range<Int> {
+        range.lowerBound..<min(range.upperBound, range.lowerBound + ExtraMembers.largest)
     }
 
     // MARK: Members
@@ -87,11 +91,11 @@ struct ItemDecoder {
     }
 
     private static func text(
-        _ property: inout String?, _ extra: inout [(name: String, raw: String)], _ name: () -> String,
+        _ property: inout String?, _ extra: inout ExtraMembers, _ name: () -> String,
         _ reader: inout JSONReader
     ) throws(JSONReader.Failure) {
         if try reader.kind() != .string {
-            extra.append((name(), reader.text(try reader.skip())))
+            extra.add(name(), reader.text(try reader.skip()))
         } else if property == nil {
             property = try reader.string()
         } else {
@@ -107,6 +111,11 @@ struct ItemDecoder {
         }
         item.id = try reader.string()
         if item.id.isEmpty { idProblem = "id: empty" }
+        // SQLite's own functions end a text there.
+        if item.id.utf8.contains(0) {
+            item.id = ""
+            idProblem = "id: has a NUL character"
+        }
     }
 
     private mutating func createdAt(_ reader: inout JSONReader) throws(JSONReader.Failure) {
@@ -129,7 +138,7 @@ struct ItemDecoder {
         if let time = try time(&reader) {
             if item.updatedAt == nil { item.updatedAt = time }
         } else {
-            extra.append((name(), reader.text(start..<reader.offset).trimmingSpaces()))
+            extra.add(name(), reader.text(start..<reader.offset).trimmingSpaces())
         }
     }
 
@@ -149,7 +158,7 @@ struct ItemDecoder {
         if let seconds = Double(number), seconds.isFinite {
             item.duration = seconds
         } else {
-            extra.append((name(), number))
+            extra.add(name(), number)
         }
     }
 
@@ -172,19 +181,39 @@ struct ItemDecoder {
         if areTexts {
             item.tags = CanonicalTags.json(&tags)
         } else {
-            extra.append((name(), reader.text(start..<reader.offset).trimmingSpaces()))
+            extra.add(name(), reader.text(start..<reader.offset).trimmingSpaces())
         }
     }
 
     private mutating func keep(_ name: () -> String, _ reader: inout JSONReader) throws(JSONReader.Failure) {
         let range = try reader.skip()
-        extra.append((name(), reader.text(range)))
+        extra.add(name(), reader.text(range))
+    }
+}
+
+/// What a server says of an item beyond what has a column, as it came. Fields that servers of today do not have must not fill
+/// the disk: of more than 64 KiB, what comes last is left out, and how much that was stands in its place.
+struct ExtraMembers {
+    static let largest = 64 << 10
+    static let leftOutName = "prsnld_left_out_bytes"
+
+    private var members: [(name: String, raw: String)] = []
+    private var size = 0
+    private var leftOut = 0
+
+    mutating func add(_ name: String, _ raw: String) {
+        let cost = name.utf8.count + raw.utf8.count
+        guard size + cost <= Self.largest else { return leftOut += cost }
+        size += cost
+        members.append((name, raw))
     }
 
-    /// The members by name; of a repeated name the last, as most readers of JSON take it.
-    private func extraObject() -> String {
+    /// The members by name; of a repeated name the last, as most readers of JSON take it. `nil` where there are none.
+    var object: String? {
+        guard !members.isEmpty || leftOut > 0 else { return nil }
         var byName: [ByteText: String] = [:]
-        for (name, raw) in extra { byName[ByteText(name)] = raw }
+        for (name, raw) in members { byName[ByteText(name)] = raw }
+        if leftOut > 0 { byName[ByteText(Self.leftOutName)] = "\(leftOut)" }
         var bytes: [UInt8] = [UInt8(ascii: "{")]
         for (name, raw) in byName.sorted(by: { $0.key < $1.key }) {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }

@@ -13,15 +13,22 @@ enum JSONValue: Equatable {
     /// Deeper values are skipped and read as null: nothing that we look for is that deep.
     private static let maximumDepth = 8
 
+    /// Each value costs memory, however short it is in the text.
+    private static let mostValues = 50_000
+
+    /// - Throws: `APIError.DecodingCause` for more than 50,000 values.
     static func parse(_ bytes: [UInt8]) throws -> JSONValue {
         try JSONReader.read(bytes) { reader in
-            let value = try read(&reader, depth: 0)
+            var left = mostValues
+            let value = try read(&reader, depth: 0, &left)
             try reader.end()
             return value
         }
     }
 
-    private static func read(_ reader: inout JSONReader, depth: Int) throws -> JSONValue {
+    private static func read(_ reader: inout JSONReader, depth: Int, _ left: inout Int) throws -> JSONValue {
+        left -= 1
+        guard left >= 0 else { throw APIError.DecodingCause.unexpectedShape("more than \(mostValues) values") }
         let kind = try reader.kind()
         if depth >= maximumDepth, kind == .object || kind == .array {
             try reader.skip()
@@ -30,11 +37,11 @@ enum JSONValue: Equatable {
         switch kind {
         case .object:
             var members: [String: JSONValue] = [:]
-            try reader.object { name, reader in members[name] = try read(&reader, depth: depth + 1) }
+            try reader.object { name, reader in members[name] = try read(&reader, depth: depth + 1, &left) }
             return .object(members)
         case .array:
             var elements: [JSONValue] = []
-            try reader.array { reader in elements.append(try read(&reader, depth: depth + 1)) }
+            try reader.array { reader in elements.append(try read(&reader, depth: depth + 1, &left)) }
             return .array(elements)
         case .string: return .string(try reader.string())
         case .number: return .number(try reader.numberText())

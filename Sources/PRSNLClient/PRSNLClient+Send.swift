@@ -75,7 +75,8 @@ extension PRSNLClient {
             let requestID = random.requestID()
             let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
-                totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)), isProbe: call.isProbe)
+                totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)),
+                answerLimit: min(call.answerLimit, configuration.maximumAnswerSize), isProbe: call.isProbe)
             Heartbeat.current?.expect(within: request.totalTimeout)
             let sentAt = time.uptime()
             let outcome = await (other ?? loop).perform(request)

@@ -102,6 +102,7 @@ public final class PRSNLClient: Sendable {
         _ request: TimelineRequest, witness: CredentialsWitness? = nil
     ) async throws(APIError) -> TimelinePage {
         var call = Call("GET", "/api/timeline", query: request.query)
+        call.answerLimit = configuration.maximumAnswerSize
         call.witness = witness
         if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
         var (answer, requestID) = try await send(call)
@@ -118,9 +119,10 @@ public final class PRSNLClient: Sendable {
             return page
         }
         var page = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            try TimelineDecoder.decode(body)
+            try TimelineDecoder.decode(body, limit: request.limit)
         }
         page.etag = answer.etag
+        page.bytes = answer.body.count
         loop.recycle(&answer.body)
         if let dialect = page.dialect { memory.withLock { $0.dialect = dialect } }
         return page
@@ -194,7 +196,13 @@ public final class PRSNLClient: Sendable {
 
     static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
         let value: JSONValue
-        do { value = try JSONValue.parse(body) } catch { throw .notJSON("\(error)") }
+        do {
+            value = try JSONValue.parse(body)
+        } catch let cause as APIError.DecodingCause {
+            throw cause
+        } catch {
+            throw .notJSON("\(error)")
+        }
         guard case .object = value else { throw .unexpectedShape("not an object") }
         return value
     }

@@ -9,10 +9,16 @@ struct TimelineDecoder {
     private var hasPage = false
     private var hasTotalResults = false
 
-    static func decode(_ bytes: [UInt8]) throws(APIError.DecodingCause) -> TimelinePage {
+    /// Elements that are read at most: servers of dialect E may be asked for any number, and those of dialect C give fewer.
+    private let most: Int
+
+    private init(limit: Int) { most = max(limit * 4, 1_000) }
+
+    /// - Parameter limit: How many items were asked for.
+    static func decode(_ bytes: [UInt8], limit: Int = 100) throws(APIError.DecodingCause) -> TimelinePage {
         do {
             return try JSONReader.read(bytes) { reader in
-                var decoder = TimelineDecoder()
+                var decoder = TimelineDecoder(limit: limit)
                 try decoder.read(&reader)
                 return try decoder.finished()
             }
@@ -67,6 +73,9 @@ struct TimelineDecoder {
         seen.reserveCapacity(100)
         repeat {
             page.count += 1
+            guard page.count <= most else {
+                throw APIError.DecodingCause.unexpectedShape("more than \(most) items on a page")
+            }
             switch try ItemDecoder.decode(&reader) {
             case .item(let item):
                 page.lastCreatedAt = item.createdAt

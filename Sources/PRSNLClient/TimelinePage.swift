@@ -36,6 +36,8 @@ public struct TimelinePage: Sendable, Equatable {
     /// Dialects P and E: `total` or `totalResults`.
     public var total: Int?
     public var etag: String?
+    /// Of the answer, decompressed.
+    public var bytes = 0
     /// 304: nothing has changed since the etag that was sent; `items` is empty.
     public var notModified = false
     /// The dialect whose envelope the answer has.

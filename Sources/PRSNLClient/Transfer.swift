@@ -15,6 +15,8 @@ final class Transfer {
 
     /// Of an error's body so much is kept: validation errors echo the input, which may have 50 KB.
     static let keptErrorBytes = 128 << 10
+    /// All headers of an answer, those before and after it too: trailers and 1xx have no limit of libcurl's own.
+    static let headerLimit = 256 << 10
     /// libcurl's receive buffer. The default; larger ones cost memory and save nothing measurable on 84 KB pages.
     private static let receiveBuffer = 32 << 10
 
@@ -36,6 +38,7 @@ final class Transfer {
     /// Bytes of the body, decompressed.
     private var received = 0
     private var isTooLarge = false
+    private var headerBytes = 0
     /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
     private var starts = 0
     private var refusedRepeat = false
@@ -90,7 +93,6 @@ final class Transfer {
             prsnl_setopt_long(easy, CURLOPT_QUICK_EXIT, 1),
             prsnl_setopt_long(
                 easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout.wholeMilliseconds))),
-            prsnl_setopt_off(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(options.maximumAnswerSize)),
             prsnl_setopt_string(easy, CURLOPT_USERAGENT, options.userAgent),
             options.proxy.map { prsnl_setopt_string(easy, CURLOPT_PROXY, $0) } ?? CURLE_OK,
             options.caFile.map { prsnl_setopt_string(easy, CURLOPT_CAINFO, $0) } ?? CURLE_OK,
@@ -100,6 +102,10 @@ final class Transfer {
             prsnl_setopt_data(easy, CURLOPT_WRITEFUNCTION) { pointer, size, count, context in
                 Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
                     .receive(UnsafeRawBufferPointer(start: pointer, count: size * count))
+            },
+            prsnl_setopt_pointer(easy, CURLOPT_HEADERDATA, selfPointer),
+            prsnl_setopt_header(easy) { pointer, size, count, context in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().receiveHeader(size * count)
             },
             prsnl_setopt_pointer(easy, CURLOPT_PREREQDATA, selfPointer),
             prsnl_setopt_prereq(easy) { context, address, _, _, _ in
@@ -131,6 +137,7 @@ final class Transfer {
             prsnl_setopt_string(easy, CURLOPT_URL, request.url),
             prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, headers),
             prsnl_setopt_long(easy, CURLOPT_TIMEOUT_MS, max(1, Int(request.totalTimeout.wholeMilliseconds))),
+            prsnl_setopt_off(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(request.answerLimit)),
             prsnl_setopt_long(easy, CURLOPT_FRESH_CONNECT, request.isProbe ? 1 : 0),
             prsnl_setopt_long(easy, CURLOPT_DNS_CACHE_TIMEOUT, request.isProbe ? 0 : Self.nameSeconds),
         ]
@@ -155,6 +162,7 @@ final class Transfer {
         received = 0
         keptLimit = 0
         isTooLarge = false
+        headerBytes = 0
         starts = 0
         refusedRepeat = false
         progressMark = 0
@@ -182,20 +190,27 @@ final class Transfer {
         return CURL_PREREQFUNC_OK
     }
 
+    private func receiveHeader(_ count: Int) -> Int {
+        headerBytes += count
+        return headerBytes <= Self.headerLimit ? count : 0  // libcurl ends the transfer with CURLE_WRITE_ERROR
+    }
+
     private func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
         if received == 0 { expectBody() }
         received += chunk.count
-        guard received <= options.maximumAnswerSize else {
+        guard received <= answerLimit else {
             isTooLarge = true
-            return 0  // libcurl ends the transfer with CURLE_WRITE_ERROR
+            return 0  // likewise
         }
         body.append(contentsOf: chunk.prefix(max(0, keptLimit - body.count)))
         stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
         return chunk.count
     }
 
+    private var answerLimit: Int { job?.request.answerLimit ?? 0 }
+
     private func expectBody() {
-        keptLimit = status ?? 0 >= 400 ? Self.keptErrorBytes : options.maximumAnswerSize
+        keptLimit = status ?? 0 >= 400 ? Self.keptErrorBytes : answerLimit
         var length: curl_off_t = 0
         _ = prsnl_getinfo_off(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         // A claim, and not more: a server that lies must not make us allocate what it says.
@@ -253,11 +268,14 @@ extension Transfer {
             failure(.networkError(.cutOff), "the connection was lost before an answer came (code \(code.rawValue))")
         case .done where isTooLarge:
             failure(
-                .networkError(.answerTooLarge(limit: options.maximumAnswerSize)),
-                "the answer is longer than \(options.maximumAnswerSize) bytes")
+                .networkError(.answerTooLarge(limit: answerLimit)), "the answer is longer than \(answerLimit) bytes")
+        case .done where headerBytes > Self.headerLimit:
+            failure(
+                .decodingError(.notJSON("the answer has more than \(Self.headerLimit >> 10) KiB of headers")),
+                "too many headers")
         case .done(let code):
             failure(
-                CurlFailure.kind(code, hasStarted: starts > 0, answerLimit: options.maximumAnswerSize),
+                CurlFailure.kind(code, hasStarted: starts > 0, answerLimit: answerLimit),
                 CurlFailure.detail(code, String(cString: errorText)))
         case .stalled:
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")

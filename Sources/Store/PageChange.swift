@@ -13,6 +13,8 @@ public struct PageChange: Sendable, Equatable {
     /// How many writes had been delivered when the page was asked for (`Store.deliveries`): what it says of items that were
     /// written to since is out of date.
     public var asOf = Int.max
+    /// About how much memory it takes.
+    public var bytes = 0
 
     public init(
         items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,

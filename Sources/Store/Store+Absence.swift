@@ -92,6 +92,11 @@ extension Store {
         }
     }
 
+    /// Live items and tombstones.
+    public func rowCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live + deleted FROM copy")) }
+    }
+
     public func liveCount() throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live FROM copy")) }
     }

@@ -72,7 +72,7 @@ extension Store {
                     isProven = true
                 }
                 for rejected in page.rejected {
-                    guard try Self.isKnown(rejected, connection) else { return .news }
+                    if try Self.isNews(rejected, connection) { return .news }
                 }
                 if let statement = statements.absentItem.binding(absenceOf: page) {
                     defer { statement.reset() }
@@ -106,6 +106,7 @@ extension Store {
     public func commit(
         _ pages: [PageChange], now: Timestamp, record: PullRecord
     ) throws(UserFacingError) -> (counts: ChangeCounts, record: PullRecord) {
+        try requireRoom()
         var next = coverage
         for page in pages {
             if let interval = page.coverage { next.insert(interval) }
@@ -227,7 +228,7 @@ extension Store {
         _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> Int {
         var kept = 0
-        for item in rejected where try !isKnown(item, connection) {
+        for item in rejected where try isNews(item, connection) {
             kept += try connection.prepare(
                 """
                 INSERT INTO rejected_item (raw, item_id, reason, first_seen) VALUES (?, ?, ?, ?)
@@ -240,6 +241,15 @@ extension Store {
             try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
         }
         return kept
+    }
+
+    /// A server of nothing but broken items must not fill the disk. With so many the copy is incomplete whatever comes.
+    private static let mostRejected = 1_000
+
+    /// Whether it is to be kept.
+    private static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+        if try isKnown(rejected, connection) { return false }
+        return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
     }
 
     private static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {

@@ -48,17 +48,31 @@ public actor Store {
     var meanwhile: WritesMeanwhile
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
+    private let largestSize: Int
+
+    /// What a server sends is bounded; what people write always finds a place.
+    func requireRoom() throws(UserFacingError) {
+        let size = FileIdentity.size(path: path) + FileIdentity.size(path: path + "-wal")
+        guard size > largestSize else { return }
+        throw UserFacingError(
+            .diskFull, "The database \(path) has \(size >> 20) MiB, more than max_database_size.",
+            consequence: "Nothing more is pulled; writes are queued and sent.",
+            recoverySuggestion: "Look at what the server sends; raise max_database_size if it is to be kept.")
+    }
 
     /// Opens or creates the file and takes the lock beside it (`<path>.lock`).
     ///
-    /// - Parameter waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
+    /// - Parameters:
+    ///   - waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
+    ///   - largestSize: In bytes; pages that would be written to a file that is larger are refused.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     public init(
-        path: String, waitsForLock: Bool = false, log: @escaping LogHandler = { _, _, _ in }
+        path: String, waitsForLock: Bool = false, largestSize: Int = .max, log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
         let path = RealPath.of(path)
         self.path = path
+        self.largestSize = largestSize
         self.log = log
         executor = try SerialThreadExecutor(name: "store")
         do {

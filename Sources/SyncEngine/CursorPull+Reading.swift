@@ -83,6 +83,7 @@ extension CursorPull {
             return (read, .broken(error))
         }
         read.change.asOf = fetched.asOf
+        read.change.bytes = fetched.page.bytes
         guard before.isAnchored(fetched.page) else { return (read, .lacks(before.anchors.map(\.id))) }
         do {
             let missing = try await store.unshared(by: read.change, moreThan: Self.believableAbsence)

@@ -34,7 +34,9 @@ struct CursorPull {
                 top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest,
                 newestPossible: max(time.now(), knownNewest), known: known)
             var step = CursorPlan.Step.request(plan.request)
+            var bound = PageBound(store: store)
             while true {
+                try await bound.add(plan.request.limit)
                 switch step {
                 case .request:
                     let witness = CredentialsWitness()

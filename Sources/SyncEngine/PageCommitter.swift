@@ -10,6 +10,8 @@ import Synchronization
 final class PageCommitter {
     /// Pages in memory at the most, in commit or waiting for it.
     static let largestGroup = 16
+    /// Bytes of pages in memory, likewise, besides the newest page.
+    static let largestSize = 4 << 20
     /// A group is closed when it would be older than this with the next page.
     static let longestWait: Duration = .milliseconds(100)
 
@@ -34,6 +36,8 @@ final class PageCommitter {
     private var savedAt: Duration
     private var commit: Task<PullRecord, any Error>?
     private var committing = 0
+    private var groupSize: Int { group.reduce(0) { $0 + $1.bytes } }
+    private var committingSize = 0
     private let commitIsDone = Flag()
 
     init(
@@ -56,15 +60,22 @@ final class PageCommitter {
         if group.isEmpty { groupStarted = time.uptime() }
         group.append(page)
         witnesses.append(witness)
-        if commit != nil, commitIsDone.isSet || group.count + committing >= Self.largestGroup {
+        if commit != nil,
+            commitIsDone.isSet || group.count + committing >= Self.largestGroup
+                || groupSize + committingSize >= Self.largestSize
+        {
             try await finishCommit()
         }
         guard commit == nil else { return }
         let age = time.uptime() - groupStarted
         // The first page is committed alone, so that readers see something at once.
-        if !hasCommitted || group.count >= Self.largestGroup / 2 || age + fetchTook >= Self.longestWait {
+        if !hasCommitted || group.count >= Self.largestGroup / 2 || age + fetchTook >= Self.longestWait
+            || groupSize >= Self.largestSize / 2
+        {
             startCommit()
         }
+        // A page of many megabytes is written before the next one is asked for.
+        if committingSize >= Self.largestSize { try await finishCommit() }
     }
 
     /// Commits what is left and waits for it.
@@ -87,6 +98,7 @@ final class PageCommitter {
         guard let task = commit else { return }
         commit = nil
         committing = 0
+        committingSize = 0
         do {
             // The caller's cancellation must reach a request that the commit may be waiting for.
             record = try await withTaskCancellationHandler {
@@ -102,6 +114,7 @@ final class PageCommitter {
     private func startCommit() {
         let pages = group
         let witnesses = witnesses
+        committingSize = groupSize
         group = []
         self.witnesses = []
         committing = pages.count

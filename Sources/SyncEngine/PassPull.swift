@@ -99,8 +99,10 @@ struct PassPull {
         }
         try await take(first)
         var last = first
+        var bound = PageBound(store: store)
         while last.number.start + last.page.count < total {
             try await pace(last.took)
+            try await bound.add(largestPage)
             let end = last.number.start + last.page.count
             let next = try await fetch(OverlappingPages.following(end, largest: largestPage))
             if next.number.start > 0, next.repeats(first) {
@@ -208,6 +210,7 @@ struct PassPull {
         var change: PageChange {
             var change = PageChange(items: page.items, rejected: page.rejected)
             change.asOf = asOf
+            change.bytes = page.bytes
             return change
         }
 

@@ -29,7 +29,8 @@ struct RunningParts: Sendable {
             throw UserFacingError(
                 .databaseReadOnly, "The folder \(folder) for the database cannot be made: \(reason).")
         }
-        let store = try Store(path: configuration.database, waitsForLock: true, log: log)
+        let store = try Store(
+            path: configuration.database, waitsForLock: true, largestSize: configuration.maximumDatabaseSize, log: log)
         let time = setup.time
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.

@@ -35,7 +35,7 @@ import Testing
         #expect(configuration.connectTimeout == .seconds(10))
         #expect(configuration.stallTimeout == .seconds(30))
         #expect(configuration.requestTimeout == .seconds(60))
-        #expect(configuration.maximumAnswerSize == 32 << 20)
+        #expect(configuration.maximumAnswerSize == 16 << 20)
         #expect(!configuration.allowInsecureHTTP)
         #expect(configuration.proxy == nil)
         #expect(configuration.database == folder.file(".local/state/prsnld/prsnl.sqlite"))
@@ -66,6 +66,7 @@ import Testing
             stall_timeout = 2s
             request_timeout = 3s
             max_answer_size = 1MiB
+            max_database_size = 2GiB
             """)
         let configuration = loaded.configuration
         #expect(configuration.serverURL?.text == "https://prsnl.example.org")
@@ -88,6 +89,7 @@ import Testing
         #expect(configuration.stallTimeout == .seconds(2))
         #expect(configuration.requestTimeout == .seconds(3))
         #expect(configuration.maximumAnswerSize == 1 << 20)
+        #expect(configuration.maximumDatabaseSize == 2 << 30)
         for key in ConfigurationKey.all {
             guard case .file(folder.file("p.conf"), let line) = loaded.origin(of: key), line > 1 else {
                 Issue.record("\(key.name) is not from the file")

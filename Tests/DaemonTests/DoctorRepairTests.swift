@@ -138,7 +138,8 @@ struct DoctorRepairTests {
         }
         defer { daemon.stop() }
         let report = try await fixture.doctor("--repair")
-        #expect(report.findings.contains { $0.level == .warning && $0.found.contains("the daemon says that it works on") })
+        #expect(
+            report.findings.contains { $0.level == .warning && $0.found.contains("the daemon says that it works on") })
         #expect(!report.findings.contains { $0.found.contains("anew") }, "\(report.findings)")
         #expect(!TestFile.exists(chosen + "-wal") && !TestFile.exists(chosen + "-shm"))
     }

@@ -5,6 +5,33 @@ import Testing
 @testable import PRSNLClient
 
 struct TimelineDecoderTests {
+    @Test func aPageOfMoreElementsThanWereAskedForIsRefused() throws {
+        let zeros = Array(repeating: "0", count: 1_001).joined(separator: ",")
+        let cause = #expect(throws: APIError.DecodingCause.self) {
+            _ = try TimelineDecoder.decode(Array(#"{"items":[\#(zeros)],"next_cursor":null}"#.utf8), limit: 100)
+        }
+        #expect(cause == .unexpectedShape("more than 1000 items on a page"))
+    }
+
+    /// SQLite's JSON functions end a text there, and would take it for another item.
+    @Test func anIDWithANULCharacterIsRejected() throws {
+        let text = #"{"items":[{"id":"abc\u0000x","createdAt":"2026-01-01T00:00:00Z"}],"next_cursor":null}"#
+        let rejected = try #require(try page(text).rejected.first)
+        #expect(rejected.id == nil && rejected.reason == "id: has a NUL character")
+    }
+
+    /// A server that sends fields of its own without end must not fill the disk; what was left out is said.
+    @Test func unknownFieldsAreKeptUpToALimit() throws {
+        let large = String(repeating: "x", count: 60_000)
+        let text = #"{"items":[{"id":"1","createdAt":"2026-01-01T00:00:00Z","a":"\#(large)","b":"\#(large)","c":1}],"#
+        let item = try #require(try page(text + #""next_cursor":null}"#).items.first)
+        let extra = try #require(item.extra)
+        #expect(extra.utf8.count < 64 << 10)
+        #expect(extra.hasSuffix(#""c":1,"prsnld_left_out_bytes":60003}"#), "\(extra.suffix(80))")
+        let broken = try page(#"{"items":[{"a":"\#(large)\#(large)"}],"next_cursor":null}"#)
+        #expect(try #require(broken.rejected.first).raw.utf8.count == 64 << 10)
+    }
+
     private func page(_ text: String) throws -> TimelinePage { try TimelineDecoder.decode(Array(text.utf8)) }
 
     /// One item of a dialect C page.

@@ -124,6 +124,37 @@ struct TransportTests {
         #expect(error.kind == .networkError(.answerTooLarge(limit: 4_999)))
     }
 
+    /// libcurl has no limit of its own for two of the three, and keeps them all.
+    @Test(arguments: ["headers", "1xx", "trailers"])
+    func headersWithoutEndAreRefused(_ place: String) async throws {
+        let lines = (0..<4_000).map { "X-\($0): \(String(repeating: "y", count: 90))\r\n" }.joined()
+        let end = "Content-Length: 2\r\n\r\n{}"
+        let text =
+            switch place {
+            case "headers": "HTTP/1.1 200 OK\r\n\(lines)\(end)"
+            case "1xx":
+                String(repeating: "HTTP/1.1 103 Early Hints\r\n\(lines.prefix(40_000))\r\n\r\n", count: 10)
+                    + "HTTP/1.1 200 OK\r\n\(end)"
+            default: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\(lines)\r\n"
+            }
+        let server = try ScriptedServer(always: .raw(text))
+        let (error, test) = try await failure(server.url)
+        if place != "headers" {
+            #expect(error.kind == .decodingError(.notJSON("the answer has more than 256 KiB of headers")))
+        }
+        #expect(test.usage.all[0].bytesReceived < 320 << 10)
+    }
+
+    /// 32 MiB of short values would take almost a gigabyte of memory.
+    @Test func anAccountOfManyMegabytesIsRefused() async throws {
+        let many = Array(repeating: #"{"":0}"#, count: 300_000).joined(separator: ",")
+        let server = try ScriptedServer(always: .json("[\(many)]"))
+        #expect(try await failure(server.url).error.kind == .networkError(.answerTooLarge(limit: 1 << 20)))
+        let fewer = Array(repeating: #"{"":0}"#, count: 60_000).joined(separator: ",")
+        let smaller = try ScriptedServer(always: .json("[\(fewer)]"))
+        #expect(try await failure(smaller.url).error.kind == .decodingError(.unexpectedShape("more than 50000 values")))
+    }
+
     @Test func anAnswerThatIsTooLargeOnlyWhenDecompressed() async throws {
         let compressed = GzipOf.zeros(count: 5_000)
         #expect(compressed.count < 200)

@@ -34,7 +34,7 @@ struct WireTraceTests {
                 HTTPRequest(
                     method: "POST", url: server.url + "/api/capture",
                     headers: ["X-API-Key: fake-key", "Authorization: Bearer fake-key"],
-                    body: Array("A secret thought".utf8), totalTimeout: .seconds(60)))
+                    body: Array("A secret thought".utf8), totalTimeout: .seconds(60), answerLimit: 1 << 20))
             #expect(throws: Never.self) { try outcome.result.get() }
             loop.stop()
             let trace = lines.all.joined(separator: "\n")

@@ -8,6 +8,32 @@ import Testing
     let fixture = StoreFixture()
     typealias Fixture = StoreFixture
 
+    @Test func nothingMoreIsPulledIntoADatabaseThatIsTooLarge() async throws {
+        let store = try Store(path: fixture.path, largestSize: 600_000)
+        let items = (0..<2_000).map { StoreFixture.item($0, title: String(repeating: "long ", count: 100)) }
+        try await store.commit(StoreFixture.page(items))
+        do throws(UserFacingError) {
+            try await store.commit(StoreFixture.page([StoreFixture.item(2_001)]))
+            Issue.record("it was written")
+        } catch {
+            #expect(error.code == .diskFull && error.message.hasSuffix("more than max_database_size."), "\(error)")
+        }
+        // What people write finds a place.
+        _ = try await store.accept([.create(NewItem(note: "Words"))], now: StoreFixture.at(1))
+        #expect(try fixture.query("SELECT waiting FROM copy") == "1")
+        await store.close()
+    }
+
+    @Test func brokenItemsAreKeptUpToANumber() async throws {
+        let store = try fixture.open()
+        let broken = (0..<1_500).map { RejectedItem(id: "broken-\($0)", raw: "{\($0)}", reason: "createdAt: missing") }
+        try await store.commit(PageChange(items: [StoreFixture.item(1)], rejected: broken))
+        #expect(try fixture.query("SELECT count(*) FROM rejected_item") == "1000")
+        // The next poll finds nothing new in them.
+        #expect(try await store.novelty(of: [PageChange(items: [StoreFixture.item(1)], rejected: broken)]) == .repeats)
+        await store.close()
+    }
+
     @Test func aPageAndItsCoverageCommitTogether() async throws {
         let store = try fixture.open()
         let counts = try await store.commit(Fixture.page([Fixture.item(2), Fixture.item(1)]))

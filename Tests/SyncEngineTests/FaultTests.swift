@@ -241,6 +241,13 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         }
     }
 
+    @Test func aListWithoutEndEndsThePull() async throws {
+        let fixture = try PullFixture { $0.quirks.timelineIsEndless = true }
+        #expect(try await fixture.pull().problem?.code == .pageContradictory)
+        #expect(fixture.server.requests(.timeline).count < 1_200)
+        #expect(try fixture.query("SELECT complete FROM sync_state") == "0")
+    }
+
     @Test func aServerThatIgnoresThePageIsAnErrorAndNoLoop() async throws {
         let fixture = try PullFixture(.page, items: DevItem.generate(count: 700)) { $0.quirks.ignoresPage = true }
         #expect(try await fixture.pull().problem?.code == .pagesIgnored)
