@@ -27,6 +27,6 @@ struct PageBound {
             throw PullFailure(store: error)
         }
         guard asked > most else { return }
-        throw CursorPlan.contradictory("it goes on for ever, with items that were read before")
+        throw CursorPlan.contradictory("it does not end, and repeats items that were read before")
     }
 }

@@ -232,7 +232,7 @@ extension UserFacingError {
         .conflict, "The server has this URL already; under which id is not known yet.",
         consequence: "The write is not sent again; title and tags follow when the item is found.")
     static let undecidable = UserFacingError(
-        .outcomeUndecidable, "Nobody can say whether the write was applied.",
+        .outcomeUndecidable, "It cannot be found out whether the write was applied.",
         consequence: "It is parked rather than sent twice.")
 
     static func behind(_ deletion: Int64) -> UserFacingError {
