@@ -332,7 +332,8 @@ extension Replayer {
             let created = try await client.create(
                 item, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
             // An answer that was given to another request says nothing of this one.
-            if made.withLock({ $0.contains(created.id) }) || task.evidence?.knownIDs.contains(created.id) ?? false {
+            let wasThere = task.evidence?.knownIDs.contains { ByteText($0) == ByteText(created.id) } ?? false
+            if wasThere || made.withLock({ $0.contains(created.id) }) {
                 throw untrue("it names an item that was there before", entry, created.requestID)
             }
             made.withLock { $0.insert(created.id) }
