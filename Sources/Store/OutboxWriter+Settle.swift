@@ -6,7 +6,7 @@ extension OutboxWriter {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
-                evidence = ?3
+                evidence = ?3, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'queued'
             """
         ).bind(Int(id)).bind(now).bind(evidence?.json).runDirect()
@@ -155,6 +155,7 @@ extension OutboxWriter {
         case .delete:
             try bury(item)
             write.isDeletion = true
+            try releaseCaptures()
         }
         try refreshLocalEdit(item)
         try advance(item)
@@ -245,6 +246,16 @@ extension OutboxWriter {
                 .bind(delivery.updatedAt).run()
         }
         return fields
+    }
+
+    /// A URL that the server refused because the item was still to be deleted may go now.
+    private func releaseCaptures() throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            UPDATE outbox SET next_attempt_at = ?1, failures = 0
+            WHERE state = 'queued' AND kind = 'capture' AND error_code = 'conflict' AND next_attempt_at > ?1
+            """
+        ).bind(now).run()
     }
 
     private mutating func bury(_ item: String) throws(SQLiteFailure) {

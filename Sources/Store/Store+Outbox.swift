@@ -316,11 +316,14 @@ extension Store {
         }
     }
 
-    /// A deletion of the item that was accepted before the entry and that the server does not have yet.
+    /// A deletion of the item that was accepted before the entry and is on its way. One that is parked waits for a person.
     public func openDeletion(of item: String, before entry: Int64) throws(UserFacingError) -> Int64? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
-                "SELECT min(id) FROM outbox WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND id < ?"
+                """
+                SELECT min(id) FROM outbox
+                WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND state != 'parked' AND id < ?
+                """
             ).bind(item).bind(Int(entry))
             return try row.step() && row.text(0) != nil ? row.int64(0) : nil
         }

@@ -27,7 +27,10 @@ enum EditComparison: Sendable, Equatable {
         func isOurs(_ ours: String, _ base: String?, _ theirs: String?) -> Bool {
             let theirs = theirs ?? ""
             if ByteText(ours) == ByteText(theirs) { return true }
-            return wasSent && ServerText.isSame(ours, theirs) && ByteText(theirs) != ByteText(base ?? "")
+            guard wasSent, ByteText(theirs) != ByteText(base ?? "") else { return false }
+            // Squeezed and cleaned, or cut: servers cut titles at some hundred characters.
+            return ServerText.isSame(ours, theirs)
+                || theirs.utf8.count >= Self.shortestCut && ours.utf8.starts(with: theirs.utf8)
         }
         compare(
             edit.title.map { isOurs($0, base?.title, theirs.title) },
@@ -42,16 +45,20 @@ enum EditComparison: Sendable, Equatable {
         self = isDone ? .done : isConflict ? .conflict(theirs: theirs.fields(of: edit)) : .send
     }
 
+    private static let shortestCut = 100
+
     /// Whether a field is still as it was before: a server that says so in its answer has not taken the edit, whatever the
     /// status of the answer.
     static func isIgnored(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit) -> Bool {
         guard let base else { return false }
         func isIgnored(_ ours: String?, _ base: String?, _ theirs: String?) -> Bool {
-            guard let ours, !ServerText.isSame(ours, theirs) else { return false }
-            return ByteText(base ?? "") == ByteText(theirs ?? "")
+            // A field that the answer lacks says nothing.
+            guard let ours, let theirs, !ServerText.isSame(ours, theirs) else { return false }
+            return ByteText(base ?? "") == ByteText(theirs)
         }
         let areTagsIgnored =
-            edit.tags != nil && tags(edit.tags) != tags(theirs.tags) && tags(base.tags) == tags(theirs.tags)
+            edit.tags != nil && theirs.tags != nil && tags(edit.tags) != tags(theirs.tags)
+            && tags(base.tags) == tags(theirs.tags)
         return isIgnored(edit.title, base.title, theirs.title) || isIgnored(edit.summary, base.summary, theirs.summary)
             || areTagsIgnored
     }

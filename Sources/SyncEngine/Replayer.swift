@@ -188,7 +188,14 @@ final class Replayer: Sendable {
         }
     }
 
-    private var bootTime: Timestamp { time.now().advanced(by: .zero - time.uptime()) }
+    /// Both clocks in one moment: a process that was stopped in between would take that for a step.
+    private var bootTime: Timestamp {
+        while true {
+            let uptime = time.uptime()
+            let now = time.now()
+            if time.uptime() - uptime < .milliseconds(100) { return now.advanced(by: .zero - uptime) }
+        }
+    }
 
     /// How far the clock was set since the loop looked last; time servers' small steps do not count.
     private func clockStep(_ memory: Memory) -> Duration {

@@ -251,6 +251,18 @@ import Testing
         await store.close()
     }
 
+    /// "The server has it" was said of an earlier send. A kill during this one must not leave it for this one's answer.
+    @Test func whatAnEarlierSendWasToldIsForgottenWhenItIsSentAgain() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        try await settle(store, 1, .queued(at: now, isFailure: true), error: UserFacingError(.conflict, "It is there."))
+        #expect(try fixture.query("SELECT error_code FROM outbox") == "conflict")
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        #expect(try fixture.query("SELECT count(error_code) || count(error_message) FROM outbox") == "00")
+        await store.close()
+    }
+
     @Test func aTwinOfAnUnknownCreationWaitsForIt() async throws {
         let store = try fixture.open()
         _ = try await store.accept(

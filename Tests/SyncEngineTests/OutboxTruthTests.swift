@@ -79,6 +79,23 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
+    /// It cuts or cleans the text back to what it was, perhaps, and will do so each time.
+    @Test func anEditThatTheServerNeverTakesIsParkedAfterADay() async throws {
+        let fixture = try await fixture()
+        let items = fixture.server.items()
+        let body = #"{"id":"\#(items[0].id)","title":\#(JSONText.string(items[0].title))}"#
+        let stubborn = fixture.server.script(
+            .answer(status: 200, body: body), on: changes.and { $0.path.hasSuffix(items[0].id) }, times: .max)
+        try await fixture.accept([
+            .edit(item: items[0].id, ItemEdit(title: "New")), .edit(item: items[1].id, ItemEdit(title: "Another")),
+        ])
+        try await fixture.run(for: .seconds(600))
+        #expect(try fixture.states() == [.queued, .delivered])
+        try await fixture.run(for: .seconds(2 * 86_400))
+        #expect(try fixture.states() == [.parked, .delivered])
+        #expect(stubborn.appliedCount <= 10, "\(stubborn.appliedCount)")
+    }
+
     // MARK: Creations
 
     /// Replayed by something in between.
@@ -125,6 +142,23 @@ import Testing
         let outbox = try fixture.outbox()
         #expect(there.count == 1 && there.first?.tags == ["fresh"], "\(there); \(outbox)")
         try fixture.expectSound()
+    }
+
+    /// A parked deletion waits for a person, and may wait for ever.
+    @Test func aParkedDeletionHoldsUpNoCapture() async throws {
+        let fixture = try await fixture()
+        let url = "https://example.org/again"
+        try await fixture.accept(.url(url))
+        try await fixture.pull()
+        fixture.server.settle()
+        try await fixture.pull()
+        let old = try #require(fixture.server.captures.first).id
+        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: deletions)
+        try await fixture.accept([.delete(item: old)])
+        try await fixture.pull()
+        try await fixture.accept([.url(url, tags: ["fresh"])])
+        try await fixture.run(for: .seconds(300))
+        #expect(try fixture.states().prefix(3) == [.delivered, .parked, .delivered])
     }
 
     /// A Date that jumps ahead must not make ten minutes of thirty seconds.

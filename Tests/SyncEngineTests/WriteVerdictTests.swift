@@ -199,6 +199,29 @@ import Testing
                 == .send)
     }
 
+    @Test func aTextThatTheServerHasCutIsOurs() {
+        let long = String(repeating: "word ", count: 60)
+        let cut = ItemEdit(title: String(long.prefix(200)))
+        let edit = ItemEdit(title: long)
+        let base = ItemEdit(title: "Base")
+        #expect(EditComparison(edit, base: base, theirs: cut, wasSent: true) == .done)
+        #expect(EditComparison(edit, base: base, theirs: cut, wasSent: false) == .conflict(theirs: cut))
+        let short = ItemEdit(title: "word")
+        #expect(EditComparison(edit, base: base, theirs: short, wasSent: true) == .conflict(theirs: short))
+    }
+
+    @Test func anAnswerThatShowsTheOldValueHasIgnoredTheEdit() {
+        let edit = ItemEdit(title: "New", tags: ["a"])
+        let base = ItemEdit(title: "Old", tags: [])
+        func isIgnored(_ theirs: ItemEdit) -> Bool { EditComparison.isIgnored(edit, base: base, theirs: theirs) }
+        #expect(isIgnored(base))
+        #expect(isIgnored(ItemEdit(title: "New", tags: [])))
+        #expect(!isIgnored(edit))
+        // A field that the answer lacks says nothing, and another value is the server's own form of ours.
+        #expect(!isIgnored(ItemEdit(title: "New")))
+        #expect(!isIgnored(ItemEdit(title: "NEW", tags: ["A"])))
+    }
+
     private func candidate(_ id: String, title: String?, content: String? = nil, status: String = "completed")
         -> CreationSearch.Candidate
     {

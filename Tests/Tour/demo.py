@@ -166,6 +166,11 @@ def deliver(steps, server, setting, touched):
     server.post("/__dev/settle")
     code, text = control(setting, "sync", "--full", "--wait")
     steps.check(code == 0, "`prsnlctl sync --full --wait` ends with 0")
+    # The server has put the page's title in the place of the one that was asked for.
+    wait_until(is_empty, "the titles that follow", 60)
+    steps.check("For the train" in [item["title"] for item in server.items()], "the title that was asked for has followed")
+    code, text = control(setting, "sync", "--full", "--wait")
+    steps.check(code == 0, "and is in the copy after another sync")
     pending = setting.query("SELECT id FROM timeline WHERE pending IS NOT NULL")
     steps.check(pending == [], "nothing is marked as pending any more")
     compare(steps, server, setting, "every id and every field is as in the server's own list")
