@@ -22,10 +22,7 @@ public final class StoreReader {
             // What a log holds is a part of the database; without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
             connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
-            let header = DatabaseHeader(
-                applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
-                userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))
-            try header.check(path: path)
+            try checkHeader()
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)
         } catch let error as UserFacingError {
@@ -33,6 +30,18 @@ public final class StoreReader {
         } catch {
             throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
         }
+    }
+
+    /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.
+    private func checkHeader() throws(UserFacingError) {
+        let header = try readTogether { () throws(SQLiteFailure) -> DatabaseHeader? in
+            if try connection.integer("PRAGMA page_count") == 0 { return nil }
+            return DatabaseHeader(
+                applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
+                userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))
+        }
+        guard let header else { throw UserFacingError(.noDatabase, "There is no copy yet at \(path).") }
+        try header.check(path: path)
     }
 
     public func summary() throws(UserFacingError) -> CopySummary {

@@ -63,6 +63,12 @@ import Testing
         #expect(try errorCode { _ = try StoreReader(path: fixture.path) } == .noDatabase)
     }
 
+    /// As a daemon that starts leaves it for a moment.
+    @Test func aFileThatIsStillEmptyIsNoCopyYet() throws {
+        try TestFile.write([], to: fixture.path)
+        #expect(try errorCode { _ = try StoreReader(path: fixture.path) } == .noDatabase)
+    }
+
     @Test func aFolderThatIsNotThereIsNamed() throws {
         let path = fixture.directory.file("nowhere") + "/prsnl.sqlite"
         #expect { _ = try Store(path: path) } throws: { error in
