@@ -146,7 +146,8 @@ extension CommandTable {
                 wait, json, help,
             ]),
         CommandDescription(
-            name: "delete", summary: "Delete items on the server.", operands: .some("ID"), options: [wait, json, help]),
+            name: "delete", summary: "Delete items on the server; asks first, on a terminal.", operands: .some("ID"),
+            options: [CommandOption("--yes", nil, "Do not ask."), wait, json, help]),
     ]
 
     private static let care = [

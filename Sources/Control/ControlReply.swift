@@ -8,6 +8,8 @@ public enum ControlReply: Sendable, Equatable {
     case write(WriteReport)
     /// The answer to a `write` with `brief`.
     case tally(WriteTally)
+    /// To a `wait`: the first of the entries that still waits, and why. More lines follow.
+    case waiting(QueueReport)
     case delivery(DeliveryReport)
     case queue(QueueReport)
     case entry(EntryReport)
@@ -29,7 +31,7 @@ public enum ControlReply: Sendable, Equatable {
     /// Whether it is the last line for its request.
     public var isFinal: Bool {
         switch self {
-        case .progress, .netChange: false
+        case .progress, .netChange, .waiting: false
         default: true
         }
     }
@@ -37,7 +39,8 @@ public enum ControlReply: Sendable, Equatable {
 
 extension ControlReply: Codable {
     private enum CodingKeys: String, CodingKey {
-        case type, status, history, progress, sync, write, tally, delivery, queue, entry, retry, drop, ping, net, error,
+        case type, status, history, progress, sync, write, tally, waiting, delivery, queue, entry, retry, drop, ping,
+            net, error,
             errors
         case netChange = "net_change"
         case loginReady = "login_ready"
@@ -56,6 +59,7 @@ extension ControlReply: Codable {
         case .sync: self = .sync(try container.decode(SyncReport.self, forKey: .sync))
         case .write: self = .write(try container.decode(WriteReport.self, forKey: .write))
         case .tally: self = .tally(try container.decode(WriteTally.self, forKey: .tally))
+        case .waiting: self = .waiting(try container.decode(QueueReport.self, forKey: .waiting))
         case .delivery: self = .delivery(try container.decode(DeliveryReport.self, forKey: .delivery))
         case .queue: self = .queue(try container.decode(QueueReport.self, forKey: .queue))
         case .entry: self = .entry(try container.decode(EntryReport.self, forKey: .entry))
@@ -89,6 +93,7 @@ extension ControlReply: Codable {
         case .sync(let report): try put(.sync, report)
         case .write(let report): try put(.write, report)
         case .tally(let tally): try put(.tally, tally)
+        case .waiting(let report): try put(.waiting, report)
         case .delivery(let report): try put(.delivery, report)
         case .queue(let report): try put(.queue, report)
         case .entry(let report): try put(.entry, report)

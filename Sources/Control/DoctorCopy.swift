@@ -25,7 +25,7 @@ public struct DoctorCopy: DoctorFacts, Equatable {
     }
 
     private func replaced(_ status: StatusReport) -> [DoctorReport.Finding] {
-        guard let problem = status.daemon?.problem, problem.knownCode == .databaseReplaced else { return [] }
+        guard let problem = status.daemon?.problem, problem.knownCode?.isOfFile == true else { return [] }
         return [.failed(.file, "database", problem)]
     }
 
@@ -34,7 +34,7 @@ public struct DoctorCopy: DoctorFacts, Equatable {
         if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
         {
             // Nothing of the server's.
-            if code == .databaseReplaced { return .notChecked(.server, "account", problem.message) }
+            if code.isOfFile { return .notChecked(.server, "account", problem.message) }
             return .failed(.server, "account", problem)
         }
         if let connectivity = status.daemon?.connectivity, connectivity.state == "unauthorized" {
@@ -118,6 +118,14 @@ public struct DoctorCopy: DoctorFacts, Equatable {
                     .copy, "writes", "\(Figures.count(outbox.parked, "write")) parked, for you to decide about",
                     next: "prsnlctl queue --state parked"))
         }
+        if let failing = outbox.failing, failing.ownCount > 0 {
+            let reason = failing.error.map { ": \($0.message.isEmpty ? $0.code : $0.message)" } ?? ""
+            findings.append(
+                .warning(
+                    .copy, "writes",
+                    "\(Figures.count(failing.ownCount, "write")) failed again and again, first of all #\(failing.entry)"
+                        + reason, failing.error?.recoverySuggestion, next: "prsnlctl queue show \(failing.entry)"))
+        }
         guard outbox.waiting > 0 else {
             if outbox.parked == 0 { findings.append(.ok(.copy, "writes", "none waits")) }
             return findings
@@ -137,6 +145,8 @@ public struct DoctorCopy: DoctorFacts, Equatable {
 
     private func lastError(_ status: StatusReport) -> [DoctorReport.Finding] {
         guard let error = status.lastError, !error.isOver, status.daemon?.problem?.code != error.code else { return [] }
+        // Said with the writes.
+        if error.endpoint.hasPrefix("outbox ("), status.outbox?.failing != nil { return [] }
         return [
             .warning(
                 .copy, "last_error",
@@ -148,5 +158,15 @@ public struct DoctorCopy: DoctorFacts, Equatable {
 
     private static func age(_ time: Timestamp, _ status: StatusReport) -> String {
         Figures.duration(status.generatedAt.duration(since: time))
+    }
+}
+
+extension ErrorCode {
+    /// The file or its disk is in the way, and not the server.
+    fileprivate var isOfFile: Bool {
+        switch self {
+        case .databaseReplaced, .databaseReadOnly, .databaseDamaged, .databaseUnreadable, .diskFull, .diskError: true
+        default: false
+        }
     }
 }

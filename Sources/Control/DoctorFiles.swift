@@ -44,7 +44,11 @@ public struct DoctorFiles: DoctorFacts, Equatable {
                     "Start the daemon, or run `prsnld --once`, to make the first one.")
             ]
         case (.hidden, _), (_, .hidden):
-            return [.notChecked(.file, "database", "this user may not look into \(folderPath)")]
+            let advice =
+                if case .there(_, _, let group, _) = folder { "Members of the group \(group) may." } else {
+                    nil as String?
+                }
+            return [.notChecked(.file, "database", "this user may not look into \(folderPath)", advice)]
         case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
             guard isFile else { return [.failed(.file, "database", "\(path) is not a file")] }
             let wrong =

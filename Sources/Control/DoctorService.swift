@@ -29,10 +29,13 @@ public struct DoctorService: DoctorFacts, Equatable {
     public struct Message: Sendable, Equatable {
         public var at: Timestamp
         public var text: String
+        /// It is systemd's word about the unit, and not the unit's own.
+        public var isSystemd: Bool
 
-        public init(at: Timestamp, text: String) {
+        public init(at: Timestamp, text: String, isSystemd: Bool = false) {
             self.at = at
             self.text = text
+            self.isSystemd = isSystemd
         }
     }
 
@@ -42,6 +45,8 @@ public struct DoctorService: DoctorFacts, Equatable {
     public var socket = DoctorFiles.Entry.missing
     public var unit: Unit
     public var journal: Journal
+    /// When the unit last became active; `nil` where it never did, or where that is not known.
+    public var lastStart: Timestamp?
     public var now: Timestamp
 
     public init(daemon: Daemon, socketPath: String, unit: Unit, journal: Journal, now: Timestamp) {
@@ -204,13 +209,19 @@ public struct DoctorService: DoctorFacts, Equatable {
     private var log: DoctorReport.Finding {
         switch journal {
         case .notKnown(let reason): return .notChecked(.service, "log", reason)
-        case .read(let messages):
-            guard let last = messages.last else { return .ok(.service, "log", "no errors in the last day") }
+        case .read(let all):
+            // What went wrong before it last started well is over.
+            let isRecent = lastStart.map { now.duration(since: $0) < .seconds(86_400) } ?? false
+            let when = isRecent ? "since its last start" : "in the last day"
+            let recent = all.filter { message in lastStart.map { message.at >= $0 } ?? true }
+            // systemd repeats in its own words that the unit has failed.
+            let own = recent.filter { !$0.isSystemd }
+            let messages = own.isEmpty ? recent : own
+            guard let last = messages.last else { return .ok(.service, "log", "no errors \(when)") }
             let lines = messages.suffix(2).map { "\(Figures.time($0.at)) \(TextLayout.cut($0.text, to: 160))" }
             return .warning(
                 .service, "log",
-                (["\(Figures.count(messages.count, "error")) in the last day; the last:"] + lines).joined(
-                    separator: "\n"),
+                (["\(Figures.count(messages.count, "error")) \(when); the last:"] + lines).joined(separator: "\n"),
                 now.duration(since: last.at) > .seconds(3_600) ? "None in the last hour." : nil,
                 next: "journalctl \(unitName) -p err --since -1d")
         }

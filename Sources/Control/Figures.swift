@@ -4,19 +4,9 @@ import PRSNLCore
 enum Figures {
     static let notKnown = "not known"
 
-    /// `12,345`
-    static func count(_ number: Int) -> String {
-        var digits = Array(String(number.magnitude))
-        var at = digits.count - 3
-        while at > 0 {
-            digits.insert(",", at: at)
-            at -= 3
-        }
-        return (number < 0 ? "-" : "") + String(digits)
-    }
+    static func count(_ number: Int) -> String { Count.text(number) }
 
-    /// `1 item`, `2 items`
-    static func count(_ number: Int, _ noun: String) -> String { "\(count(number)) \(noun)\(number == 1 ? "" : "s")" }
+    static func count(_ number: Int, _ noun: String) -> String { Count.text(number, noun) }
 
     /// `812 B`, `52.3 MiB`
     static func size(_ bytes: Int64) -> String {

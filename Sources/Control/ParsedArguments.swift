@@ -20,9 +20,11 @@ public struct ParsedArguments: Sendable, Equatable {
     public init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
         var rest = arguments[...]
         var optionsEnded = false
+        var last: String?
         while let argument = rest.popFirst() {
+            defer { last = optionsEnded ? nil : argument }
             if optionsEnded || !argument.hasPrefix("-") || argument == "-" {
-                try take(operand: argument, table)
+                try take(operand: argument, after: last, table)
             } else if argument == "--" {
                 optionsEnded = true  // POSIX, Utility Syntax Guideline 10
             } else if argument == "-h" {
@@ -34,13 +36,19 @@ public struct ParsedArguments: Sendable, Equatable {
         try judge(table)
     }
 
-    private mutating func take(operand argument: String, _ table: CommandTable) throws(UserFacingError) {
+    private mutating func take(
+        operand argument: String, after last: String?, _ table: CommandTable
+    ) throws(UserFacingError) {
+        if let last, let command, looksLikeValue(argument, of: last) {
+            throw Self.failure(
+                table, command, "\(last) takes its value with an equals sign", nearest: "\(last)=\(argument)")
+        }
         guard let command else {
             if table.commands.isEmpty { throw Self.failure(table, nil, "\(argument) is one argument too many") }
             guard let found = table.command(named: argument) else {
                 throw Self.failure(
                     table, nil, "\(argument) is not a command",
-                    nearest: EditDistance.nearest(to: argument, among: table.commands.map(\.name)))
+                    nearest: EditDistance.allNearest(to: argument, among: table.commands.map(\.name)).or)
             }
             return self.command = found
         }
@@ -52,9 +60,19 @@ public struct ParsedArguments: Sendable, Equatable {
             if words.isEmpty { throw Self.failure(table, command, "\(argument) is one argument too many") }
             throw Self.failure(
                 table, command, "\(command.name) \(argument) is not a command",
-                nearest: EditDistance.nearest(to: argument, among: words).map { "\(command.name) \($0)" })
+                nearest: EditDistance.allNearest(to: argument, among: words).map { "\(command.name) \($0)" }.or)
         }
         operands.append(argument)
+    }
+
+    /// `--wait 2s`, where the value may be left out and therefore needs the equals sign.
+    private func looksLikeValue(_ argument: String, of option: String) -> Bool {
+        let options = command?.options ?? []
+        guard let known = options.first(where: { $0.name == option }), case .optional = known.form else { return false }
+        // A number of the queue, or the beginning of an id, has no unit.
+        return argument.utf8.first.map { (48...57).contains($0) } == true
+            && argument.last.map { "smhd".contains($0) } == true
+            && argument.utf8.allSatisfy { (48...57).contains($0) || "smhd".utf8.contains($0) }
     }
 
     private mutating func take(
@@ -66,7 +84,7 @@ public struct ParsedArguments: Sendable, Equatable {
         guard let option = known.first(where: { $0.name == parts[0] }) else {
             throw Self.failure(
                 table, command, "\(parts[0]) is not an option",
-                nearest: EditDistance.nearest(to: parts[0], among: known.map(\.name)))
+                nearest: EditDistance.allNearest(to: parts[0], among: known.map(\.name)).or)
         }
         if parts.count == 2 {
             values[option.name, default: []].append(parts[1])
@@ -120,5 +138,13 @@ public struct ParsedArguments: Sendable, Equatable {
         return UserFacingError(
             .usage, reason + (nearest.map { "; did you mean \($0)?" } ?? "."),
             recoverySuggestion: "See `\(help)`.", nextCommand: help)
+    }
+}
+
+extension [String] {
+    /// `net or note`; `nil` where there is none.
+    fileprivate var or: String? {
+        guard let last else { return nil }
+        return count == 1 ? last : "\(dropLast().joined(separator: ", ")) or \(last)"
     }
 }

@@ -28,6 +28,22 @@ extension QueueReport: Report {
             + "(\(OutboxWords.numbers(entries.map(\.entry))))"
     }
 
+    /// What somebody who waits for the first entry is told: `#7 waits: Server error: …; next attempt in 60 s`. `nil` where it
+    /// takes its course.
+    public func waitingText(_ style: TextStyle) -> String? {
+        guard let entry = entries.first else { return nil }
+        let hold = QueueHold(source, connectivity, wait)
+        guard entry.error != nil || entry.awaitsItem || entry.behind != nil || hold != nil else { return nil }
+        let next = entry.whatNext(generatedAt, hold)
+        if next == Entry.dueNow { return nil }
+        var parts = [entry.error?.message ?? entry.remark, next].compactMap(\.self)
+        if hold?.holdsAll == true, let reason = connectivity?.reason?.message, reason != parts.first {
+            parts.insert(reason, at: 0)
+        }
+        guard !parts.isEmpty else { return nil }
+        return "#\(entry.entry) waits: " + style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
+    }
+
     private var emptyText: String {
         switch filter {
         case "open": "Nothing waits to be sent.\n"
@@ -53,6 +69,8 @@ private struct QueueHold {
         if text == nil, wait == nil { return nil }
     }
 
+    var holdsAll: Bool { text != nil }
+
     /// Why an entry that is due, or will be, is not sent then.
     func text(_ entry: QueueReport.Entry, dueAt: Timestamp, now: Timestamp) -> String? {
         if let text { return text }
@@ -76,10 +94,10 @@ extension QueueReport.Entry {
     fileprivate func lines(_ style: TextStyle, _ hold: QueueHold?, now: Timestamp) -> [String] {
         let front = "#\(entry)  \(painted(style))  \(style.safe(kind))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
-        var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.width - frontWidth))]
+        var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
         lines.append("    " + [since(now), whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
         if let reason = error?.message ?? remark, !reason.isEmpty {
-            lines.append("    " + TextLayout.cut(style.safe(reason), to: style.width - 4))
+            lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
         return lines
     }
@@ -111,8 +129,10 @@ extension QueueReport.Entry {
         // When that is over, what waits is due at once.
         if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
         let wait = nextAttemptAt.duration(since: now)
-        return wait > .zero ? "next attempt in \(Figures.duration(wait))" : "due now"
+        return wait > .zero ? "next attempt in \(Figures.duration(wait))" : Self.dueNow
     }
+
+    fileprivate static let dueNow = "due now"
 
     private var tries: String? { attempts == 0 ? nil : Figures.count(attempts, "attempt") }
 }

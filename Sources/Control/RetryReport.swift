@@ -54,12 +54,12 @@ extension RetryReport: Report {
             let numbers =
                 OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
             lines.append("\(Figures.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
-            if !dryRun, sending != .inTurn { lines.append("They \(sending.text).") }
+            if !dryRun, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text).") }
         }
         for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
             let entries = skipped.filter { $0.reason == reason }.map(\.entry)
             let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(entries))"
-            lines.append("Skipped \(Figures.count(count)), \(Self.words(reason))\(numbers).")
+            lines.append("\(Figures.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
         }
         return lines.flatMap { TextLayout.wrap(style.safe($0), width: style.width) }.map { $0 + "\n" }.joined()
     }
@@ -68,9 +68,9 @@ extension RetryReport: Report {
         switch RetryOutcome.Reason(rawValue: reason) {
         case .isBeingSent: "being sent at this moment"
         case .isDue: "due already"
-        case .isBehind: "behind another write of the same item"
-        case .awaitsItem: "until the server has processed the item (give the number to try now)"
-        case .wasTriedJustNow: "tried just now"
+        case .isBehind: "left behind another write of the same item"
+        case .awaitsItem: "left until the server has processed the item (give the number to try now)"
+        case .wasTriedJustNow: "left alone, because it was tried just now"
         case .isParked: "parked (give the number, or --parked)"
         case .isOver: "over"
         case nil: reason

@@ -15,7 +15,7 @@ extension StatusReport {
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
         outbox = Outbox(
             waiting: summary.waiting, parked: summary.parked, unknown: summary.unknown,
-            oldestWaiting: summary.oldestWaiting)
+            oldestWaiting: summary.oldestWaiting, failing: summary.failing.map(Failing.init))
         daemon = facts.map(Daemon.init)
         pull = facts?.pull
         lastError = summary.lastError.map(RecurringErrorReport.init)
@@ -26,6 +26,7 @@ extension StatusReport {
         if !summary.isComplete { reasons.append(.copyIncomplete) }
         if summary.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
         if summary.parked > 0 { reasons.append(.writesParked) }
+        if let failing = summary.failing, failing.ownCount > 0 { reasons.append(.writesFailing) }
         if let problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
     }

@@ -91,6 +91,7 @@ extension StatusReport: Report {
         if outbox.unknown > 0 {
             lines.append("\(Figures.count(outbox.unknown)) of them may be on the server already; the daemon looks")
         }
+        if let failing = outbox.failing { lines += failing.lines(style) }
         if outbox.parked > 0 {
             lines.append(
                 style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", for you to decide about:")
@@ -183,5 +184,20 @@ extension StatusReport: Report {
 
     private var fileText: String {
         Figures.size(file.size) + (file.walSize > 0 ? " and \(Figures.size(file.walSize)) of write-ahead log" : "")
+    }
+}
+
+extension StatusReport.Failing {
+    fileprivate func lines(_ style: TextStyle) -> [String] {
+        let reason = error.map { $0.message.isEmpty ? $0.code : $0.message } ?? Figures.notKnown
+        if ownCount == 0 {
+            let what = count == 1 ? "1 title or tag is" : "\(Figures.count(count)) titles and tags are"
+            return ["\(what) tried now and then: \(style.safe(reason))"]
+        }
+        let how = ownCount == 1 ? "1 fails" : "\(Figures.count(ownCount)) fail"
+        return [
+            style.paint("\(how) again and again", .red) + "; #\(entry): \(style.safe(reason))",
+            style.command("prsnlctl queue show \(entry)"),
+        ]
     }
 }

@@ -17,6 +17,8 @@ public struct StatusReport: Sendable, Equatable, Codable {
         case deletionsHeld = "deletions_held"
         /// Writes wait for somebody to decide about them.
         case writesParked = "writes_parked"
+        /// Writes fail again and again: see `outbox.failing`.
+        case writesFailing = "writes_failing"
         /// The daemon waits for something that only a person can do: see `daemon.problem`.
         case problem
     }
@@ -114,6 +116,28 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
+    /// Writes that have failed at least four times and are still tried.
+    public struct Failing: Sendable, Equatable, Codable {
+        public var count: Int
+        /// Those of them that somebody asked for. The others are titles and tags that follow a capture.
+        public var ownCount: Int
+        /// The first of them, and what it failed with last.
+        public var entry: Int64
+        @Nullable public var error: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case count, entry, error
+            case ownCount = "own_count"
+        }
+
+        init(_ failing: CopySummary.Failing) {
+            count = failing.count
+            ownCount = failing.ownCount
+            entry = failing.entry
+            error = failing.code.map { ErrorReport(code: $0, message: failing.message, entry: failing.entry) }
+        }
+    }
+
     public struct Outbox: Sendable, Equatable, Codable {
         /// To be sent, those that may have been applied included.
         public var waiting: Int
@@ -121,9 +145,10 @@ public struct StatusReport: Sendable, Equatable, Codable {
         /// Of the waiting ones, those that the server may have applied.
         public var unknown: Int
         @Nullable public var oldestWaiting: Timestamp? = nil
+        @Nullable public var failing: Failing? = nil
 
         enum CodingKeys: String, CodingKey {
-            case waiting, parked, unknown
+            case waiting, parked, unknown, failing
             case oldestWaiting = "oldest_waiting"
         }
     }

@@ -3,8 +3,10 @@ import Glibc
 
 /// How text may look where it goes.
 public struct TextStyle: Sendable, Equatable {
-    /// Columns: 80, or fewer on a narrower terminal.
+    /// Columns of prose: 80, or fewer on a narrower terminal.
     public var width = 80
+    /// Columns of a row that is cut where it is longer: all that the terminal has, and no end where lines go elsewhere.
+    public var rowWidth = Int.max
     public var isUTF8 = true
     public var hasColour = false
     /// Whether lines may be rewritten in place.
@@ -27,7 +29,8 @@ public struct TextStyle: Sendable, Equatable {
             && !["", "dumb"].contains(environment["TERM", default: ""])
         var size = winsize()
         if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
-            width = min(80, max(40, Int(size.ws_col)))
+            rowWidth = max(40, Int(size.ws_col))
+            width = min(80, rowWidth)
         }
     }
 

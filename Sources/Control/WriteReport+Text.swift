@@ -27,7 +27,7 @@ extension WriteReport: Report {
             return "\(style.paint("delivered", .green)) \(number) \(style.arrow) "
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
         case .parked:
-            return "\(style.paint("parked", .red)) \(number): \(reason(write, style)) "
+            return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
                 + "(`prsnlctl queue show \(write.entry ?? 0)`)"
         case .superseded:
             let others = write.supersedes.isEmpty ? "" : ": takes back \(OutboxWords.numbers(write.supersedes))"
@@ -45,7 +45,7 @@ extension WriteReport: Report {
         }
         if waited {
             parts.append("on disk, not delivered yet")
-            if write.error != nil { parts.append(reason(write, style)) }
+            if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
         }
         if let behind = write.behind { parts.append("waits for #\(behind)") }
         // A server that answered with an error is reachable, which says nothing about this write.
@@ -72,6 +72,11 @@ enum OutboxWords {
         let listed = entries.prefix(most).map { "#\($0)" }.joined(separator: ", ")
         return entries.count > most ? "\(listed) and \(Figures.count(entries.count - most)) more" : listed
     }
+}
+
+extension String {
+    /// As a part of a longer sentence.
+    var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
 extension TextStyle {

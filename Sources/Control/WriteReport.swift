@@ -176,13 +176,18 @@ public struct DeliveryReport: Sendable, Equatable, Codable {
 extension OutboxEntry {
     /// What its last attempt failed with, or why it is parked.
     var error: ErrorReport? {
-        guard let errorCode else { return nil }
-        let known = ErrorCode(rawValue: errorCode) ?? .unexpectedStatus
+        errorCode.map { ErrorReport(code: $0, message: errorMessage, entry: id) }
+    }
+}
+
+extension ErrorReport {
+    /// Of a write.
+    init(code: String, message: String?, entry: Int64) {
+        let known = ErrorCode(rawValue: code) ?? .unexpectedStatus
         // The suggestions say N where they mean the entry.
         let suggestion = known.recoverySuggestion.split(separator: " N`", omittingEmptySubsequences: false)
-            .joined(separator: " \(id)`")
-        var report = ErrorReport(UserFacingError(known, errorMessage ?? "", recoverySuggestion: suggestion))
-        report.code = errorCode
-        return report
+            .joined(separator: " \(entry)`")
+        self.init(UserFacingError(known, message ?? "", recoverySuggestion: suggestion))
+        self.code = code
     }
 }

@@ -39,7 +39,7 @@ extension ServerState {
         let tags = body.tags(&response, isValid: &isValid)
         guard isValid else { return }
         if quirks.patchFails, items.dialect == .cursor {
-            response.failUnhandled("Failed to update item")
+            response.failUnhandled(#"Failed to update item: column "category" of relation "items" does not exist"#)
             return
         }
         guard let item = items.item(id), item.owner == account.id else {

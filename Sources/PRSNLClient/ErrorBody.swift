@@ -148,7 +148,8 @@ struct ErrorBody: Equatable {
             let last = characters.lastIndex(of: mark) ?? index
             // An opening mark without its partner: the text was cut, and all that follows may be the quotation.
             let rest = last > index ? characters[(last + 1)...] : []
-            return String(characters[..<index]) + "…" + String(rest)
+            // Another kind of marks may follow.
+            return String(characters[..<index]) + "…" + withoutQuotations(String(rest))
         }
         return text
     }

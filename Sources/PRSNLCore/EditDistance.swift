@@ -22,8 +22,20 @@ public enum EditDistance {
 
     /// The known name that was probably meant; `nil` when none is near (a third of the letters may be wrong).
     public static func nearest(to name: String, among known: [String]) -> String? {
-        let near = known.map { (name: $0, distance: between(name.lowercased(), $0)) }.min { $0.distance < $1.distance }
-        guard let near, near.distance <= max(1, min(name.utf8.count, near.name.utf8.count) / 3) else { return nil }
-        return near.name
+        allNearest(to: name, among: known).first
+    }
+
+    /// The same, with all that are as near, each once.
+    public static func allNearest(to name: String, among known: [String]) -> [String] {
+        let distances = known.map { (name: $0, distance: between(name.lowercased(), $0)) }
+        guard let least = distances.map(\.distance).min() else { return [] }
+        var nearest: [String] = []
+        for (known, distance) in distances
+        where distance == least && distance <= max(1, min(name.utf8.count, known.utf8.count) / 3)
+            && !nearest.contains(known)
+        {
+            nearest.append(known)
+        }
+        return nearest
     }
 }

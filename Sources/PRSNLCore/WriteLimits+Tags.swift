@@ -1,11 +1,12 @@
-/// Tags: the server drops those with other characters and cuts long ones, both in silence.
+/// Tags: the main server drops those with other characters and cuts long ones, both in silence. The small server keeps them
+/// as they are.
 enum TagCheck {
     /// - Returns: each tag once, in the order given.
-    static func checked(_ tags: [String]) throws(UserFacingError) -> [String] {
+    static func checked(_ tags: [String], dialect: Dialect?) throws(UserFacingError) -> [String] {
         var kept: [String] = []
         kept.reserveCapacity(min(tags.count, WriteLimits.tagCount))
         for (index, tag) in tags.enumerated() {
-            try check(tag, number: index + 1, of: tags.count)
+            try check(tag, number: index + 1, of: tags.count, dialect)
             if kept.contains(tag) { continue }
             kept.append(tag)
             if kept.count > WriteLimits.tagCount {
@@ -15,7 +16,7 @@ enum TagCheck {
         return kept
     }
 
-    private static func check(_ tag: String, number: Int, of count: Int) throws(UserFacingError) {
+    private static func check(_ tag: String, number: Int, of count: Int, _ dialect: Dialect?) throws(UserFacingError) {
         let (length, hasNUL) = Refusal.measure(tag)
         let field = count == 1 ? "tags" : "tags (number \(number))"
         if hasNUL { throw Refusal.nul(field) }
@@ -25,6 +26,7 @@ enum TagCheck {
         if length == 0 {
             throw Refusal.of(field, "it is empty, 1 to \(WriteLimits.tag.upperBound) characters are allowed")
         }
+        if dialect == .express { return try Refusal.checkNotBlank(field, tag) }
         if isClean(tag.utf8) {
             if tag.utf8.first != 0x20, tag.utf8.last != 0x20 { return }
             throw Refusal.of(field, "it begins or ends with a space")

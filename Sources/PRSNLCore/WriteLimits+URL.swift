@@ -5,7 +5,7 @@ enum URLCheck {
         let (length, hasNUL) = Refusal.measure(url)
         if hasNUL { throw Refusal.nul("url") }
         if length == 0 {
-            throw Refusal.of("url", "it is empty, 1 to \(WriteLimits.url) characters are allowed")
+            throw Refusal.of("url", "it is empty, 1 to \(Count.text(WriteLimits.url)) characters are allowed")
         }
         if looksLikeFile(url) {
             throw Refusal.of(
@@ -13,7 +13,8 @@ enum URLCheck {
                 suggestion: "Give an http or https address, or send the text as a note.")
         }
         if length > WriteLimits.url {
-            throw Refusal.of("url", "\(length) characters, at most \(WriteLimits.url) are allowed")
+            throw Refusal.of(
+                "url", "\(Count.text(length, "character")), at most \(Count.text(WriteLimits.url)) are allowed")
         }
         guard url.unicodeScalars.allSatisfy({ !isForbidden($0) }) else {
             throw Refusal.of("url", "it holds white space or control characters")

@@ -29,7 +29,7 @@ extension WriteDraft {
         case .create(let item): return .create(try item.checked(dialect: dialect))
         case .edit(let id, let edit):
             try Refusal.check(item: id)
-            return .edit(item: id, try edit.checked())
+            return .edit(item: id, try edit.checked(dialect: dialect))
         case .delete(let id):
             try Refusal.check(item: id)
             return self
@@ -43,16 +43,14 @@ extension NewItem {
             throw Refusal.of("url or note", "one of the two is needed")
         }
         if let url { try URLCheck.check(url) }
-        if let title { try Refusal.check("title", title, WriteLimits.title) }
+        if let title { try Refusal.check(title: title) }
         if let note {
             try Refusal.check("note", note, url == nil ? WriteLimits.note : WriteLimits.remark)
-            if note.unicodeScalars.allSatisfy(\.isStrippedByServers) {
-                throw Refusal.of("note", "it is nothing but white space")
-            }
+            try Refusal.checkNotBlank("note", note)
         }
         try Self.check(type: type)
         var checked = self
-        checked.tags = try TagCheck.checked(tags)
+        checked.tags = try TagCheck.checked(tags, dialect: dialect)
         if dialect == .express { try checked.checkExpressBody() }
         return checked
     }
@@ -77,17 +75,18 @@ extension NewItem {
         guard size > WriteLimits.expressBody else { return }
         throw Refusal.of(
             note == nil ? "url" : "note",
-            "the request would have \(size) bytes, at most \(WriteLimits.expressBody) are allowed by this server")
+            "the request would have \(Count.text(size, "byte")), at most \(Count.text(WriteLimits.expressBody)) are allowed by this server"
+        )
     }
 }
 
 extension ItemEdit {
-    fileprivate func checked() throws(UserFacingError) -> ItemEdit {
+    fileprivate func checked(dialect: Dialect?) throws(UserFacingError) -> ItemEdit {
         if isEmpty { throw Refusal.of("edit", "no field is given; name a title, a summary or tags") }
-        if let title { try Refusal.check("title", title, WriteLimits.title) }
+        if let title { try Refusal.check(title: title) }
         if let summary { try Refusal.check("summary", summary, WriteLimits.summary) }
         var checked = self
-        if let tags { checked.tags = try TagCheck.checked(tags) }
+        if let tags { checked.tags = try TagCheck.checked(tags, dialect: dialect) }
         return checked
     }
 }
@@ -106,11 +105,21 @@ enum Refusal {
         let (length, hasNUL) = measure(text)
         if hasNUL { throw nul(field) }
         if length > allowed.upperBound {
-            throw of(field, "\(length) characters, at most \(allowed.upperBound) are allowed")
+            throw of(field, "\(Count.text(length, "character")), at most \(Count.text(allowed.upperBound)) are allowed")
         }
         if length < allowed.lowerBound {
-            throw of(field, "it is empty, \(allowed.lowerBound) to \(allowed.upperBound) characters are allowed")
+            throw of(
+                field, "it is empty, \(allowed.lowerBound) to \(Count.text(allowed.upperBound)) characters are allowed")
         }
+    }
+
+    static func check(title: String) throws(UserFacingError) {
+        try check("title", title, WriteLimits.title)
+        try checkNotBlank("title", title)
+    }
+
+    static func checkNotBlank(_ field: String, _ text: String) throws(UserFacingError) {
+        if text.unicodeScalars.allSatisfy(\.isStrippedByServers) { throw of(field, "it is nothing but white space") }
     }
 
     static func check(item: String) throws(UserFacingError) {

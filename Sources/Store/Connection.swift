@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 import PRSNLCore
 
 /// One SQLite connection, used by one thread at a time (SQLITE_OPEN_NOMUTEX: https://sqlite.org/threadsafe.html).
@@ -11,6 +12,8 @@ final class Connection {
 
     /// How long another program's lock is waited for, in milliseconds.
     private static let patience: Int32 = 5_000
+    /// When reading is given up (uptime in nanoseconds), for `endReading`.
+    private let end = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
 
     let path: String
     private let handle: OpaquePointer
@@ -44,6 +47,30 @@ final class Connection {
 
     deinit {
         sqlite3_close_v2(handle)
+        end.deallocate()
+    }
+
+    /// Bounds what a file can make of whoever reads it, which somebody else may have prepared: a view in the place of a table,
+    /// a recursion without an end, texts of gigabytes (https://sqlite.org/security.html). What is to be kept for sorting stays
+    /// in memory, and so below `MemoryBound`.
+    ///
+    /// - Parameter limit: For all that is read from now on.
+    func bound(to limit: Duration) throws(SQLiteFailure) {
+        end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+        try execute("PRAGMA temp_store = MEMORY")
+        sqlite3_progress_handler(
+            handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
+    }
+
+    /// Four times what the largest item may have.
+    private static let longestValue: Int32 = 64 << 20
+
+    private static func uptime() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
     }
 
     /// The three characters that mean something in a URI's path are written otherwise.
@@ -180,4 +207,10 @@ final class Connection {
             code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)),
             systemError: sqlite3_system_errno(handle))
     }
+}
+
+/// How much memory SQLite may take in this process (https://sqlite.org/c3ref/hard_heap_limit64.html).
+public enum MemoryBound {
+    /// For a program that reads files of others: a hundred times what a healthy file takes.
+    public static func set(bytes: Int64 = 256 << 20) { sqlite3_hard_heap_limit64(bytes) }
 }

@@ -35,6 +35,8 @@ public struct CopySummary: Sendable, Equatable {
     public var unknown = 0
     /// Writes that wait for a person.
     public var parked = 0
+    /// Of the waiting ones, those that have failed at least four times.
+    public var failing: Failing?
     /// When the oldest waiting write was accepted.
     public var oldestWaiting: Timestamp?
     public var lastError: RecurringError?
@@ -52,6 +54,26 @@ public struct CopySummary: Sendable, Equatable {
         public init(from: Timestamp, to: Timestamp) {
             self.from = from
             self.to = to
+        }
+    }
+
+    /// Writes that fail again and again.
+    public struct Failing: Sendable, Equatable {
+        public var count: Int
+        /// Those of them that people asked for; the others are titles and tags that follow a capture.
+        public var ownCount: Int
+        /// The first of the former, else of all.
+        public var entry: Int64
+        /// Its last error.
+        public var code: String?
+        public var message: String?
+
+        public init(count: Int, ownCount: Int, entry: Int64, code: String?, message: String?) {
+            self.count = count
+            self.ownCount = ownCount
+            self.entry = entry
+            self.code = code
+            self.message = message
         }
     }
 

@@ -16,9 +16,13 @@ public final class DatabaseLock {
 
     /// Takes the lock, and waits for whoever has it.
     ///
-    /// - Parameter onWait: Called once with the pid that holds the lock, before it is waited for; `nil` does not wait.
-    /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`.
-    static func take(database: String, onWait: ((Int32) -> Void)?) throws(UserFacingError) -> DatabaseLock {
+    /// - Parameters:
+    ///   - onWait: Called once with the pid that holds the lock, before it is waited for; `nil` does not wait.
+    ///   - isCancelled: Asked again and again while it waits.
+    /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`; `cancelled`.
+    static func take(
+        database: String, onWait: ((Int32) -> Void)?, isCancelled: () -> Bool = { false }
+    ) throws(UserFacingError) -> DatabaseLock {
         let end = ContinuousClock.now + patience
         var hasTold = false
         while true {
@@ -31,6 +35,10 @@ public final class DatabaseLock {
             if !hasTold, let onWait, let holder = try otherHolder(database: database) {
                 onWait(holder)
                 hasTold = true
+            }
+            if isCancelled() {
+                throw UserFacingError(
+                    .cancelled, "Stopped while another process was waited for, which works on \(database).")
             }
             usleep(UInt32(pause.wholeMicroseconds))
         }

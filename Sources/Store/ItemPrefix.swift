@@ -4,6 +4,9 @@ import PRSNLCore
 struct ItemPrefix {
     let connection: Connection
 
+    /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
+    private static let shortest = 4
+
     /// Items that a person would have to choose from, at the most; more are not named.
     private static let named = 5
 
@@ -13,11 +16,17 @@ struct ItemPrefix {
         guard !prefix.isEmpty else { throw UserFacingError(.itemUnknown, "An empty id names no item.") }
         if try exists(prefix) { return prefix }
         if let bound = try boundID(of: prefix) { return bound }
+        guard prefix.utf8.count >= Self.shortest else {
+            throw UserFacingError(
+                .itemUnknown,
+                "\(prefix) is not the id of an item, and too short for the beginning of one: give \(Self.shortest) characters or more.",
+                consequence: "Nothing was queued.", recoverySuggestion: Self.queueHint(prefix))
+        }
         let found = try candidates(prefix)
         guard let first = found.first else {
             throw UserFacingError(
                 .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
-                consequence: "Nothing was queued.")
+                consequence: "Nothing was queued.", recoverySuggestion: Self.queueHint(prefix))
         }
         guard found.count == 1 else {
             throw UserFacingError(
@@ -27,6 +36,16 @@ struct ItemPrefix {
                 consequence: "Nothing was queued.")
         }
         return first
+    }
+
+    /// What looks like the number of a write.
+    private static func queueHint(_ text: String) -> String? {
+        let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
+        guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            return nil
+        }
+        return
+            "If the write #\(digits) is meant: `prsnlctl queue show \(digits)`, or `prsnlctl queue drop \(digits)` to give it up."
     }
 
     private static func short(_ text: String) -> String { text.count > 80 ? text.prefix(80) + "…" : text }

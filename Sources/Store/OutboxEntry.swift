@@ -107,6 +107,11 @@ public enum OutboxFilter: Sendable, Equatable {
 public struct OutboxList: Sendable, Equatable {
     public var entries: [OutboxEntry]
     public var total: Int
+
+    public init(entries: [OutboxEntry], total: Int) {
+        self.entries = entries
+        self.total = total
+    }
 }
 
 /// What became of one draft.

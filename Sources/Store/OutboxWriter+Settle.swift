@@ -70,7 +70,22 @@ extension OutboxWriter {
         {
             try release(settlement.entry)
         }
+        try noteFailing(settlement)
         return nil
+    }
+
+    /// A write that has failed again and again is an error that people see, and not only in its own entry.
+    private func noteFailing(_ settlement: Settlement) throws(SQLiteFailure) {
+        guard settlement.outcome.isAnotherFailure else { return }
+        try connection.cached(
+            """
+            INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
+            SELECT error_code, 'outbox (' || kind || ')', coalesce(error_message, ''), ?2, ?2, 1
+            FROM outbox WHERE id = ?1 AND \(Store.isFailing) AND error_code IS NOT NULL
+            ON CONFLICT (code, endpoint)
+                DO UPDATE SET message = excluded.message, last_at = ?2, count = count + 1, over = 0
+            """
+        ).bind(Int(settlement.entry)).bind(now).run()
     }
 
     /// What never reached the server, or what it did not take now, was no attempt; what was not even begun leaves no trace.
@@ -281,5 +296,14 @@ extension OutboxWriter {
 extension Settlement.Outcome {
     var isUnknown: Bool {
         if case .unknown = self { true } else { false }
+    }
+
+    /// It counts against the entry.
+    fileprivate var isAnotherFailure: Bool {
+        switch self {
+        case .queued(_, let isFailure): isFailure
+        case .unknown(_, _, let failedLooks): failedLooks > 0
+        case .delivered, .parked: false
+        }
     }
 }

@@ -27,6 +27,11 @@ struct SQLiteFailure: Error {
         case SQLITE_NOTADB: return error(.notADatabase, "\(path) is not an SQLite database.")
         case SQLITE_CORRUPT: return error(.databaseDamaged, "The database \(path) is damaged: \(message).")
         case SQLITE_READONLY: return error(.databaseReadOnly, "The database \(path) cannot be written: \(message).")
+        case SQLITE_INTERRUPT, SQLITE_NOMEM, SQLITE_TOOBIG:
+            return error(
+                .databaseUnreadable,
+                "Reading the database \(path) took too much \(primary == SQLITE_INTERRUPT ? "time" : "memory"), and was given up."
+            )
         case SQLITE_BUSY, SQLITE_LOCKED:
             return error(.databaseBusy, "Another program holds a lock on the database \(path).")
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH:

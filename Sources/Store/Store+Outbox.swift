@@ -278,6 +278,24 @@ extension Store {
         }
     }
 
+    /// A server that failed answers again: what it failed at is due now, but what was tried a moment ago, so that one that
+    /// comes and goes is not asked for it without a pause.
+    public func hastenFailed(now: Timestamp) throws(UserFacingError) {
+        let condition = """
+            ended_at IS NULL AND state = 'queued' AND next_attempt_at > ?1 AND last_attempt_at <= ?2
+                AND error_code IN ('server_error', 'service_unavailable') AND follows IS NULL
+            """
+        let before = now.advanced(by: .seconds(-60))
+        let isAny = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1").bind(now).bind(before).step()
+        }
+        guard isAny else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE outbox SET next_attempt_at = ?1 WHERE \(condition)").bind(now).bind(before)
+                .run()
+        }
+    }
+
     /// The wall clock was set by `step`, forward is positive: what was to wait waits as long as before, neither for ever nor
     /// all due at once; what was due is due. What was written since the step is by the new clock already.
     public func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {

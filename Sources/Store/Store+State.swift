@@ -78,39 +78,6 @@ extension Store {
         }
     }
 
-    // MARK: Errors
-
-    /// Counts an error with those of the same code at the same endpoint.
-    public func recordError(
-        code: ErrorCode, endpoint: String, message: String, at now: Timestamp
-    ) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare(
-                """
-                INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
-                VALUES (?1, ?2, ?3, ?4, ?4, 1)
-                ON CONFLICT (code, endpoint) DO UPDATE SET message = ?3, last_at = ?4, count = count + 1, over = 0
-                """
-            ).bind(code.rawValue).bind(endpoint).bind(message).bind(now).run()
-        }
-    }
-
-    /// Marks all errors as over that a pull ends which has succeeded.
-    public func noteSuccess() throws(UserFacingError) {
-        // A damaged file does not heal by a pull, and a suspect that cannot be asked for is left where it is.
-        let isOver = """
-            over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
-                AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
-            """
-        let standing = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")
-        }
-        guard standing == 1 else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.execute("UPDATE recurring_error SET over = 1 WHERE \(isOver)")
-        }
-    }
-
     // MARK: History
 
     /// Writes the pull's row; a new one gets its id. The last 100 of each kind are kept.

@@ -46,6 +46,8 @@ public actor Store {
     var unsavedReachable: Double = 0
     /// Writes that are delivered while pages are under way, and creations that a page may bring.
     var meanwhile: WritesMeanwhile
+    /// Errors that could not be written when they were met. Few: codes are a closed set.
+    var unrecorded: [CopySummary.RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
     private let largestSize: Int
@@ -64,11 +66,13 @@ public actor Store {
     ///
     /// - Parameters:
     ///   - waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
+    ///   - isCancelled: Ends the waiting, with `cancelled`.
     ///   - largestSize: In bytes; pages that would be written to a file that is larger are refused.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     public init(
-        path: String, waitsForLock: Bool = false, largestSize: Int = .max, log: @escaping LogHandler = { _, _, _ in }
+        path: String, waitsForLock: Bool = false, largestSize: Int = .max, isCancelled: () -> Bool = { false },
+        log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
         let path = RealPath.of(path)
         self.path = path
@@ -85,7 +89,7 @@ public actor Store {
                         log(
                             .notice, .store,
                             "waiting for process \(holder), which works on \(path)")
-                    } : nil)
+                    } : nil, isCancelled: isCancelled)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
             if header == nil { try FileIdentity.create(path: path) }
@@ -345,9 +349,13 @@ struct FileIdentity {
     /// - Throws: `not_a_database` for a folder, a pipe and the like, which must not be opened: a pipe would wait for ever.
     ///   `database_linked` for a file of two names: under the other one its log and its lock would not be found
     ///   (https://sqlite.org/howtocorrupt.html, 2.5).
+    ///   `database_unreadable` where this user may not look whether it is there.
     static func isRegularFile(path: String) throws(UserFacingError) -> Bool {
         var status = stat()
-        guard stat(path, &status) == 0 else { return false }
+        guard stat(path, &status) == 0 else {
+            if errno == EACCES { throw UserFacingError(.databaseUnreadable, "This user may not look at \(path).") }
+            return false
+        }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw UserFacingError(.notADatabase, "\(path) is not a file.")
         }

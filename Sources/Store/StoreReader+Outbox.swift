@@ -1,6 +1,24 @@
 public import PRSNLCore
 
 extension StoreReader {
+    /// The live item that a person means by its id, or by the beginning of it.
+    ///
+    /// - Returns: its whole id, and its title.
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    public func item(named prefix: String) throws(UserFacingError) -> (id: String, title: String) {
+        do {
+            let id = try ItemPrefix(connection: connection).resolve(prefix)
+            let row = try connection.prepare("SELECT title FROM timeline WHERE id = ?").bind(id)
+            return (id, try row.step() ? row.text(0) ?? "" : "")
+        } catch let error as SQLiteFailure {
+            throw error.userFacing(path: path)
+        } catch let error as UserFacingError {
+            throw error
+        } catch {
+            throw UserFacingError(.storeBug, "Looking for an item failed.", cause: "\(error)")
+        }
+    }
+
     /// Entries in their order, the ended ones newest first.
     public func outbox(_ filter: OutboxFilter, limit: Int) throws(UserFacingError) -> OutboxList {
         try readTogether { () throws(SQLiteFailure) in

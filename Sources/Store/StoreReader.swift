@@ -6,10 +6,14 @@ public final class StoreReader {
     let path: String
     let connection: Connection
 
-    /// - Parameter leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
+    /// - Parameters:
+    ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
+    ///   - patience: For all that is read; then `database_unreadable`.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
-    public init(path: String, leavingNoTrace: Bool = false) throws(UserFacingError) {
+    public init(
+        path: String, leavingNoTrace: Bool = false, patience: Duration = StoreReader.patience
+    ) throws(UserFacingError) {
         // SQLite, too, looks for the log beside the file itself.
         let owner = try FolderOwner.begin(path: path)
         defer { owner.end() }
@@ -22,6 +26,7 @@ public final class StoreReader {
             // What a log holds is a part of the database; without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
             connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
+            try connection.bound(to: patience)
             try checkHeader()
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)
@@ -32,16 +37,36 @@ public final class StoreReader {
         }
     }
 
+    /// A healthy file of a million items answers in some milliseconds.
+    public static let patience: Duration = .seconds(10)
+
+    /// What readers take for a table. A view in its place could be anything.
+    private static let tables = [
+        "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
+        "recurring_error", "rejected_item", "connectivity_transition",
+    ]
+
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.
     private func checkHeader() throws(UserFacingError) {
+        var foreign: String?
         let header = try readTogether { () throws(SQLiteFailure) -> DatabaseHeader? in
             if try connection.integer("PRAGMA page_count") == 0 { return nil }
+            foreign = try connection.text(
+                """
+                SELECT name FROM sqlite_schema
+                WHERE name IN (\(Self.tables.map { "'\($0)'" }.joined(separator: ", ")))
+                    AND (type != 'table' OR sql NOT LIKE 'CREATE TABLE%')
+                """)
             return DatabaseHeader(
                 applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),
                 userVersion: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA user_version")))
         }
         guard let header else { throw UserFacingError(.noDatabase, "There is no copy yet at \(path).") }
         try header.check(path: path)
+        if let foreign {
+            throw UserFacingError(
+                .otherApplication, "\(path) was not made by prsnld: what should be its table \(foreign) is none.")
+        }
     }
 
     public func summary() throws(UserFacingError) -> CopySummary {
@@ -168,9 +193,21 @@ extension CopySummary {
         rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
+        if schemaVersion >= 6 { failing = try Self.failing(connection) }
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
         databaseSize = Int64(FileIdentity.size(path: path))
+    }
+
+    private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
+        let row = try connection.prepare(
+            """
+            SELECT id, error_code, error_message, count(*) OVER (), sum(follows IS NULL) OVER () FROM outbox
+            WHERE \(Store.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            """)
+        guard try row.step() else { return nil }
+        return Failing(
+            count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
     }
 
     private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {

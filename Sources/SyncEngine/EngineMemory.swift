@@ -72,7 +72,7 @@ extension EngineMemory {
         if held > 0 {
             return UserFacingError(
                 .deletionsHeld,
-                "\(held) items are missing on the server, more than is believed at once.",
+                "\(Count.text(held, "item")) \(held == 1 ? "is" : "are") missing on the server, more than is believed at once.",
                 consequence: "The copy still has them.")
         }
         do {
@@ -81,7 +81,7 @@ extension EngineMemory {
             return UserFacingError(
                 .crowdedInstant,
                 "The server has possibly more items at \(first)"
-                    + (crowded.count > 1 ? " and \(crowded.count - 1) other times" : "")
+                    + (crowded.count > 1 ? " and \(Count.text(crowded.count - 1, "other time"))" : "")
                     + " than it shows.", consequence: "Everything that can be reached is in the copy.")
         } catch {
             return error
@@ -92,8 +92,10 @@ extension EngineMemory {
         let count = try await store.rejectedCount()
         guard count > 0 else { return try await unanswered(store) }
         return UserFacingError(
-            .itemsRejected, "\(count) items of the server could not be read.",
-            consequence: "They are kept as they came, in the table rejected_item; everything else is in the copy.")
+            .itemsRejected, "\(Count.text(count, "item")) of the server could not be read.",
+            consequence:
+                "What could not be read is kept as it came, in the table rejected_item; everything else is in the copy."
+        )
     }
 
     private static func unanswered(_ store: Store) async throws(UserFacingError) -> UserFacingError? {

@@ -262,7 +262,8 @@ struct Puller: Sendable {
         log(
             didSomething ? .info : .debug, record.kind == .sweep ? .sweep : .pull,
             "\(record.kind.rawValue) \(outcome.rawValue): \(record.added) new, \(record.changed) changed, "
-                + "\(record.deleted) deleted, \(record.suspects) missing; \(record.requests) requests, \(took) ms")
+                + "\(record.deleted) deleted, \(record.suspects) missing; \(Count.text(record.requests, "request")), \(took) ms"
+        )
         return record
     }
 }

@@ -163,13 +163,15 @@ extension Replayer {
                 let failures = min(task.failures + 1, WriteBackoff.serverErrorSteps.count)
                 return WriteBackoff.afterServerError(failures: failures, draw: random.unit())
             }
-            if let wait = WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit()) {
-                return wait
-            }
+            let step = WriteBackoff.afterServerError(failures: task.failures + 1, draw: random.unit())
+            // No release fails at every deletion, and one that is sent again does no harm.
+            if let step, task.entry.kind == .edit { return step }
             // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
             let age = time.now().duration(since: task.entry.acceptedAt)
             if task.entry.attempts >= WriteBackoff.serverErrorAttempts, age >= .seconds(86_400) { return nil }
-            return WriteBackoff.serverErrorSteps.last
+            let longest =
+                task.entry.kind == .edit ? WriteBackoff.serverErrorSteps.last : WriteBackoff.longestForDeletions
+            return min(step ?? .seconds(86_400), longest ?? .seconds(86_400))
         }
         return WriteBackoff.afterFailure(failures: task.failures + 1, after: asked, draw: random.unit())
     }

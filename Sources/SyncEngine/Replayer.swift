@@ -29,7 +29,11 @@ final class Replayer: Sendable {
     private let wakeup = Wakeup()
     private let isUrged = Flag()
     private let hasReturned = Flag()
+    private let hasRecovered = Flag()
     private let counting: Mutex<Counting>
+    /// Why the file does not take what becomes of writes, while it does not.
+    private let refusedByDisk = Mutex<UserFacingError?>(nil)
+    var problem: UserFacingError? { refusedByDisk.withLock { $0 } }
     /// Until when (uptime) the server has asked not to send, with what it counts as its pace.
     private let asked = Mutex<(creations: Duration, others: Duration)>((.zero, .zero))
 
@@ -126,6 +130,12 @@ final class Replayer: Sendable {
         wakeup.signal()
     }
 
+    /// The server answers again after it has failed: what it failed at goes now.
+    func noteRecovery() {
+        hasRecovered.set()
+        wakeup.signal()
+    }
+
     // MARK: Running
 
     /// Sends until the task is cancelled.
@@ -148,6 +158,10 @@ final class Replayer: Sendable {
                 memory.pausedUntil = .zero
                 memory.slowedUntil = [:]
                 memory.spread = Self.spreadSends
+            }
+            if hasRecovered.isSet {
+                hasRecovered.clear()
+                await hasten(&memory)
             }
             await followClock(&memory)
             guard let wait = await step(&memory) else { continue }
@@ -174,6 +188,15 @@ final class Replayer: Sendable {
     func drain() async {
         var memory = Memory(bootTime: bootTime)
         while !Task.isCancelled, await step(&memory) == nil {}
+    }
+
+    private func hasten(_ memory: inout Memory) async {
+        memory.slowedUntil = [:]
+        do {
+            try await store.hastenFailed(now: time.now())
+        } catch {
+            log(.warning, .store, "what the server failed at could not be made due: \(error.message)")
+        }
     }
 
     /// What was to wait waits as long as before, whatever the clock says now.
@@ -235,6 +258,7 @@ final class Replayer: Sendable {
                 let task = try await store.dueEntry(
                     now: time.now(), sending: kinds, excluding: memory.refusals.leftAlone(at: uptime))
             else {
+                if closed <= uptime { refusedByDisk.withLock { $0 = nil } }
                 return try await idle(memory, closedUntil: closed)
             }
             // Probes find out when that is over, and say so.
@@ -248,8 +272,20 @@ final class Replayer: Sendable {
             }
             return nil
         } catch {
-            pause(after: PullFailure(error), &memory)
+            let failure = PullFailure(error)
+            if failure.endpoint == "database" { await noteRefusal(by: failure.error) }
+            pause(after: failure, &memory)
             return nil
+        }
+    }
+
+    /// The disk does not take what has to be written before and after each request.
+    func noteRefusal(by error: UserFacingError) async {
+        refusedByDisk.withLock { $0 = error }
+        do {
+            try await store.recordError(code: error.code, endpoint: "database", message: error.message, at: time.now())
+        } catch {
+            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
         }
     }
 
@@ -382,10 +418,13 @@ final class Replayer: Sendable {
                 let next = try await store.settle(
                     settlements, now: time.now(), thenSending: sendable(memory), unprepared: unprepared,
                     excluding: memory.refusals.leftAlone(at: time.uptime()), most: batch(memory))
+                refusedByDisk.withLock { $0 = nil }
                 changes.announce()
+                for parked in settlements where parked.outcome.isParked { sayParked(parked) }
                 return next
             } catch {
                 tries += 1
+                await noteRefusal(by: error)
                 log(
                     .error, .store, "\(numbers): what became of it could not be written: \(error.description)"
                 )
@@ -400,6 +439,23 @@ final class Replayer: Sendable {
                 do { try await time.sleep(wait) } catch { return [] }
             }
         }
+    }
+}
+
+extension Replayer {
+    /// Without the server's words, which may hold a title.
+    private func sayParked(_ settlement: Settlement) {
+        let code = settlement.error.map { " [\($0.code.rawValue)]" } ?? ""
+        log(
+            .warning, .http,
+            "#\(settlement.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(settlement.entry)`"
+        )
+    }
+}
+
+extension Settlement.Outcome {
+    fileprivate var isParked: Bool {
+        if case .parked = self { true } else { false }
     }
 }
 

@@ -22,6 +22,8 @@ public final class SyncEngine: Sendable {
     private let shared: EngineNewsBox
     private let random: SeededGenerator
     private let wakeup = Wakeup()
+    /// A person waits: what is read in the background is read without pauses.
+    private let hurry = Wakeup()
     private let policy = RetryPolicy()
 
     /// From a pull that ended with the network to the next, so that nothing spins whatever the kernel says.
@@ -105,6 +107,7 @@ public final class SyncEngine: Sendable {
         var state = shared.withLock { $0.state }
         state.progress = board.progress
         state.connectivity = network.current
+        state.problem = replayer.problem ?? state.problem
         state.serverWait = replayer.serverWait
         return state
     }
@@ -135,7 +138,11 @@ public final class SyncEngine: Sendable {
     }
 
     /// Returns when none of the entries is to be sent any more: delivered, parked, or given up; or after `limit`.
-    public func waitForDelivery(_ ids: [Int64], atMost limit: Duration?) async throws(UserFacingError) {
+    ///
+    /// - Parameter progress: Gets the first that still waits, each time that something has moved.
+    public func waitForDelivery(
+        _ ids: [Int64], atMost limit: Duration?, progress: (OutboxEntry) -> Void = { _ in }
+    ) async throws(UserFacingError) {
         let place = replayer.changes.join()
         defer { replayer.changes.leave(place.id) }
         let end = limit.map { time.uptime() + $0 }
@@ -143,6 +150,7 @@ public final class SyncEngine: Sendable {
         while !waiting.isEmpty, !Task.isCancelled {
             let left = end.map { $0 - time.uptime() } ?? .seconds(3_600)
             guard left > .zero else { return }
+            if let first = try await store.outboxEntries([waiting[0]]).first { progress(first) }
             await place.wakeup.wait(atMost: left, time: time)
             // Who waits for many is told of them together.
             if waiting.count > 10 {
@@ -178,6 +186,7 @@ public final class SyncEngine: Sendable {
         await withCheckedContinuation { continuation in
             shared.withLock { $0.requests.append(RequestedPull(request: request, answer: continuation)) }
             wakeup.signal()
+            hurry.signal()
         }
     }
 
@@ -306,12 +315,13 @@ public final class SyncEngine: Sendable {
     private func manners(_ schedule: Schedule) -> Puller.Manners {
         let pollAt = schedule.pullAt(now: time.now())
         return Puller.Manners(
-            pace: { [time] took in
-                try await time.sleep(min(max(took * 4, .milliseconds(20)), .seconds(10)))
+            pace: { [time, hurry, shared] took in
+                if !shared.withLock(\.requests.isEmpty) { return }
+                await hurry.wait(atMost: min(max(took * 4, .milliseconds(20)), .seconds(10)), time: time)
+                try Task.checkCancellation()
             },
-            givesWay: { [weak self] in
-                guard let self else { return true }
-                return time.now() >= pollAt || shared.withLock { !$0.requests.isEmpty }
+            givesWay: { [time, shared] in
+                time.now() >= pollAt || !shared.withLock(\.requests.isEmpty)
             })
     }
 
@@ -328,11 +338,13 @@ public final class SyncEngine: Sendable {
         var changes = Puller.Changes()
         do {
             memory.isDeep = false
+            let hadFailed = memory.schedule.head.failures > 0
             await store.beginPull()
             try await PullWork(puller: puller, store: store, time: time)
                 .perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
             noteAnswer()
+            if hadFailed { replayer.noteRecovery() }
             result.problem = await memory.shortcoming(store)
             let coverage = await store.coverage
             result.isComplete = result.problem == nil && coverage.isComplete

@@ -12,6 +12,9 @@ enum WriteBackoff {
         .seconds(8 * 3_600), .seconds(10 * 3_600),
     ]
 
+    /// A deletion that the server failed at is tried at least so often, for a day.
+    static let longestForDeletions: Duration = .seconds(600)
+
     static var serverErrorAttempts: Int { serverErrorSteps.count + 1 }
 
     /// - Parameters:

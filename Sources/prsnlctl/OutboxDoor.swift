@@ -104,7 +104,15 @@ struct OutboxDoor: ~Copyable {
         for entries: [Int64], atMost: Duration?, interruption: Interruption? = nil
     ) throws(UserFacingError) -> DeliveryReport? {
         guard try connect() else { return nil }
-        let reply = try ask(.wait(entries, atMost: atMost), timeout: nil, interruption)
+        var reply = try ask(.wait(entries, atMost: atMost), timeout: nil, interruption)
+        var said: String?
+        while case .waiting(let report) = reply {
+            if context.isText, let text = report.waitingText(context.errorStyle), text != said {
+                context.say(text)
+                said = text
+            }
+            reply = try next(timeout: nil, interruption)
+        }
         guard case .delivery(let report) = reply else { throw reply.unexpected() }
         return report
     }
@@ -145,6 +153,18 @@ struct OutboxDoor: ~Copyable {
     ) throws(UserFacingError) -> ControlReply {
         do throws(UserFacingError) {
             try client?.send(request)
+        } catch {
+            client = nil
+            throw error
+        }
+        return try next(timeout: timeout, interruption)
+    }
+
+    /// The next line of the answer.
+    private mutating func next(
+        timeout: Duration?, _ interruption: Interruption?
+    ) throws(UserFacingError) -> ControlReply {
+        do throws(UserFacingError) {
             guard let reply = try client?.receive(timeout: timeout, interruption: interruption) else {
                 throw UserFacingError(.daemonNotRunning, "There is no connection to the daemon.")
             }

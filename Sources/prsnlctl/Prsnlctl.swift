@@ -2,11 +2,15 @@ import Configuration
 import Control
 import Glibc
 import PRSNLCore
+import Store
 
 /// The command line: one file per command; this one finds the command and turns errors into words and exit codes.
 @main
 enum Prsnlctl {
     static func main() {
+        // libcurl would write the keys of our connections there.
+        unsetenv("SSLKEYLOGFILE")
+        MemoryBound.set()
         let environment = ProcessEnvironment.current()
         let code = run(environment).rawValue
         if checksUnderWay.load(ordering: .acquiring) > 0 { _exit(code) }
@@ -32,7 +36,7 @@ enum Prsnlctl {
         } catch {
             let error = context?.withFirstStep(error) ?? error
             return report(
-                error.explainedRefusal(socket: context?.paths.controlSocket), unit, isJSON: isJSON, environment)
+                error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
         }
     }
 

@@ -45,8 +45,6 @@ enum QueueDropCommand {
         if plan.dropped.count > ControlRequest.usuallyListed {
             StandardStream.error.write("  and \(plan.dropped.count - ControlRequest.usuallyListed) more\n")
         }
-        StandardStream.error.write("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")? [y/N] ")
-        let answer = readLine(strippingNewline: true)?.lowercased() ?? ""
-        return answer == "y" || answer == "yes"
+        return Confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }

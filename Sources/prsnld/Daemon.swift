@@ -32,7 +32,15 @@ struct Daemon {
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
         warnOfFewDescriptors(log)
-        let parts = try await RunningParts.start(loaded, setup, log: log)
+        let parts: RunningParts
+        do throws(UserFacingError) {
+            parts = try await RunningParts.start(loaded, setup, log: log)
+        } catch {
+            // Told to end before it had begun.
+            guard error.code == .cancelled else { throw error }
+            log(.notice, .daemon, error.message)
+            return .fine
+        }
         var daemon = Daemon(
             setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
         // The engine starts before the control socket is made: the first rows need not wait for that.

@@ -11,6 +11,8 @@ enum Prsnld {
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
         let signals = TerminationSignals()
         MemoryUse.forbidInspection()
+        // libcurl would write the keys of our connections there.
+        unsetenv("SSLKEYLOGFILE")
         // After `prsnlctl account --accept-new` it was started as /proc/self/exe, which would be its name.
         _ = prsnl_set_thread_name("prsnld")
         MemoryUse.limitArenas()
@@ -51,10 +53,14 @@ enum Prsnld {
     private static func report(_ error: UserFacingError, _ environment: ProcessEnvironment) -> ExitCode {
         var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
         if Logger.Form(environment: environment.variables) == .journal {
-            // Each line is an entry of its own there, so that none should be broken.
+            // Each line is an entry of its own there, so that none should be broken; and one error is one entry of its
+            // priority.
             style.width = .max
-            let lines = FailureReport(error).text(program: "prsnld", style).split(separator: "\n")
-            StandardStream.error.write(lines.map { "<\(LogLevel.error.rawValue)>\($0)\n" }.joined())
+            var level = LogLevel.error
+            for line in FailureReport(error).text(program: "prsnld", style).split(separator: "\n") {
+                StandardStream.error.write("<\(level.rawValue)>\(line)\n")
+                level = .notice
+            }
         } else {
             StandardStream.error.write(FailureReport(error).text(program: "prsnld", style))
         }

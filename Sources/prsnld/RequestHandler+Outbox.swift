@@ -7,7 +7,16 @@ import SyncEngine
 extension RequestHandler {
     func answerOutbox(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
         if case .wait(let entries, let atMost) = request {
-            try await engine.waitForDelivery(entries, atMost: atMost)
+            var last: QueueReport?
+            try await engine.waitForDelivery(entries, atMost: atMost) { first in
+                let report = QueueReport(
+                    OutboxList(entries: [first], total: 1), filter: .open, source: .daemon,
+                    connectivity: StatusReport.Connectivity(engine.state.connectivity),
+                    wait: engine.state.serverWait.map(QueueReport.Wait.init), now: time.now())
+                if let last, report.waitsAs(last) { return }
+                last = report
+                conversation.send(.waiting(report))
+            }
             return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
         }
         let operations = OutboxOperations(
@@ -34,6 +43,16 @@ extension ControlRequest {
         case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
         case .loginCheck, .login, .logout, .whoami, .account: nil
         }
+    }
+}
+
+extension QueueReport {
+    /// Whether nothing has happened to its entry since, but that time has passed.
+    fileprivate func waitsAs(_ earlier: QueueReport) -> Bool {
+        guard let entry = entries.first, let other = earlier.entries.first else { return false }
+        return entry.entry == other.entry && entry.state == other.state && entry.attempts == other.attempts
+            && entry.error == other.error && entry.awaitsItem == other.awaitsItem && entry.behind == other.behind
+            && connectivity?.state == earlier.connectivity?.state && wait == earlier.wait
     }
 }
 

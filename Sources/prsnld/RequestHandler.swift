@@ -58,7 +58,8 @@ final class RequestHandler: Sendable {
             case .net(watch: false): conversation.send(.net(try net()))
             case .net(watch: true): await watchNet(conversation)
             case .errors(clear: false):
-                conversation.send(.errors(try ErrorsReport(path: database, source: .daemon, now: time.now())))
+                let errors = try await store.recurringErrors()
+                conversation.send(.errors(ErrorsReport(errors, source: .daemon, now: time.now())))
             case .write, .queue, .entry, .retry, .drop, .wait, .errors(clear: true):
                 try await answerOutbox(request, conversation)
             case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)

@@ -30,7 +30,8 @@ struct RunningParts: Sendable {
                 .databaseReadOnly, "The folder \(folder) for the database cannot be made: \(reason).")
         }
         let store = try Store(
-            path: configuration.database, waitsForLock: true, largestSize: configuration.maximumDatabaseSize, log: log)
+            path: configuration.database, waitsForLock: true, largestSize: configuration.maximumDatabaseSize,
+            isCancelled: { setup.signals.wasTold.load(ordering: .acquiring) }, log: log)
         let time = setup.time
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.

@@ -15,6 +15,8 @@ final class TerminationSignals: Sendable {
     /// For one reader.
     let stream: AsyncStream<Int32>
     private let continuation: AsyncStream<Int32>.Continuation
+    /// Whether the process was told to end.
+    let wasTold = Atomic(false)
     private let alarm = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Blocks the signals. Create it before any other thread: masks are inherited.
@@ -47,6 +49,7 @@ final class TerminationSignals: Sendable {
                 alarm.withLock { $0 }?()
                 continue
             }
+            if number != SIGHUP { wasTold.store(true, ordering: .releasing) }
             continuation.yield(number)
             if number != SIGHUP { endInTime() }
         }

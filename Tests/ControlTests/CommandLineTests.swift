@@ -33,7 +33,9 @@ import Testing
         (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
         (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),
         (["edit"], "ID is missing"), (["delete", "--json"], "ID... is missing"),
-        (["edit", "a", "b"], "b is one argument"),
+        (["edit", "a", "b"], "b is one argument"), (["nte"], "did you mean net or note?"),
+        (["delete", "59ec6da4", "--wait", "2s"], "did you mean --wait=2s?"),
+        (["note", "x", "--wait", "1h30m"], "did you mean --wait=1h30m?"),
         (["queue", "shwo", "3"], "did you mean queue show?"), (["queue", "3"], "queue 3 is not a command"),
         (["queue", "show"], "N is missing"), (["--title", "x", "queue"], "--title is not an option of queue"),
         (["note", "x", "--title"], "the value is missing"), (["note", "x", "--wait="], "the value is missing"),
@@ -78,9 +80,9 @@ import Testing
     }
 
     @Test func anOptionalValueNeedsItsEqualsSign() throws {
-        let bare = try ParsedArguments(["delete", "--wait", "30s"], table: .prsnlctl)
+        let bare = try ParsedArguments(["delete", "--wait", "30ab"], table: .prsnlctl)
         #expect(bare.has("--wait") && bare.value("--wait") == nil)
-        #expect(bare.operands == ["30s"])
+        #expect(bare.operands == ["30ab"])
         #expect(try ParsedArguments(["delete", "a", "--wait=30s"], table: .prsnlctl).value("--wait") == "30s")
     }
 

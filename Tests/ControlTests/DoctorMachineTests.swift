@@ -239,6 +239,20 @@ import Testing
         #expect(levels(service(journal: .read([kill])), "watchdog") == [.warning])
     }
 
+    @Test func errorsBeforeTheLastGoodStartAndSystemdsOwnWordsDoNotCount() {
+        func message(_ seconds: Int64, _ text: String, isSystemd: Bool = false) -> DoctorService.Message {
+            DoctorService.Message(at: time.advanced(by: .seconds(seconds)), text: text, isSystemd: isSystemd)
+        }
+        let failed = [message(-90, "prsnld: no server"), message(-90, "Failed to start", isSystemd: true)]
+        var facts = service(journal: .read(failed))
+        func log() -> String { facts.findings.first { $0.check == "log" }?.found ?? "" }
+        #expect(log().hasPrefix("1 error in the last day") && log().hasSuffix("prsnld: no server"), "\(log())")
+        facts.lastStart = time.advanced(by: .seconds(-60))
+        #expect(log() == "no errors since its last start")
+        facts.journal = .read(failed + [message(-10, "prsnld: the disk is full")])
+        #expect(log().hasPrefix("1 error since its last start") && log().hasSuffix("disk is full"), "\(log())")
+    }
+
     @Test func errorsInTheLogAreCountedAndTheLastOnesShown() {
         let messages = (1...3).map { DoctorService.Message(at: time, text: "error \($0)") }
         let facts = service(journal: .read(messages))

@@ -85,7 +85,8 @@ import Testing
             let expected = paths.subtracting(skipped).filter { path in
                 // Objects that are described in one place for all, or where they stand.
                 ![
-                    "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.", "error.", "problem.",
+                    "outbox.failing.error.", "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.",
+                    "error.", "problem.",
                     "change.",
                     "copy.gaps[].", "writes[].error.",
                     "refusals[].error.",

@@ -53,7 +53,7 @@ import Testing
         }
         #expect(
             waited.text(style())
-                == "queued #12 (on disk, not delivered yet; No connection.; waits for #11; "
+                == "queued #12 (on disk, not delivered yet; No connection; waits for #11; "
                 + "will be sent when the server is reachable)\n")
         #expect(waited.exitCode == .notDelivered)
         #expect(report(.unknown, waited: true).exitCode == .notDelivered)
@@ -65,7 +65,7 @@ import Testing
         report.update(Samples.deliveries)
         #expect(
             report.text(style())
-                == "parked #12: The item was changed on the server in between. (`prsnlctl queue show 12`)\n")
+                == "parked #12: The item was changed on the server in between (`prsnlctl queue show 12`)\n")
         #expect(report.exitCode == .needsAttention)
         #expect(report.waiting.isEmpty)
     }
@@ -147,7 +147,7 @@ import Testing
         #expect(
             Samples.retried.text(style()) == """
                 2 writes are due now: #12, #13.
-                Skipped 1, being sent at this moment: #14.
+                1 is being sent at this moment: #14.
 
                 """)
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
@@ -195,6 +195,7 @@ import Testing
     func noLineIsWiderThanTheTerminal(width: Int) {
         var style = style()
         style.width = width
+        style.rowWidth = width
         var long = Samples.conflict
         long.payload = .edit(ItemEdit(title: String(repeating: "漢字", count: 100)))
         let queue = QueueReport(OutboxList(entries: [long], total: 1), filter: .all, source: .file, now: Samples.now)

@@ -107,6 +107,8 @@ enum Samples {
         summary.waiting = 3
         summary.unknown = 1
         summary.parked = 2
+        summary.failing = CopySummary.Failing(
+            count: 2, ownCount: 1, entry: 12, code: "server_error", message: "Server error: it cannot.")
         summary.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
         return report(summary, facts)

@@ -153,6 +153,8 @@ import Testing
                 """
                 Writes       3 waiting, the oldest since 2026-11-21 01:06:14 UTC (3 h ago)
                              1 of them may be on the server already; the daemon looks
+                             1 fails again and again; #12: Server error: it cannot.
+                             `prsnlctl queue show 12`
                              2 parked, for you to decide about:
                              `prsnlctl queue --state parked`
 
@@ -172,7 +174,7 @@ import Testing
         #expect(Samples.report(Samples.withError).exitCode == .fine)
         #expect(Samples.report(Samples.withGaps).attention == [.copyIncomplete])
         #expect(Samples.report(Samples.held).attention == [.deletionsHeld])
-        #expect(Samples.full.attention == [.copyIncomplete, .writesParked, .problem])
+        #expect(Samples.full.attention == [.copyIncomplete, .writesParked, .writesFailing, .problem])
         var parked = Samples.complete
         parked.parked = 1
         #expect(Samples.report(parked).exitCode == .needsAttention)

@@ -106,6 +106,37 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func whoWaitsIsToldWhatFor() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        fixture.server.script(
+            .answer(status: 500, body: #"{"detail":"Failed to update item: column \"x\" does not exist"}"#), on: .change
+        )
+        let daemon = try await fixture.startReady()
+        let edit = try fixture.startControl(["edit", item.id, "--title", "New", "--wait=1h"])
+        let line = try await edit.waitForErrorLine(containing: "#1 waits: ")
+        #expect(
+            line.hasPrefix(
+                "prsnlctl: #1 waits: Server error: Failed to update item: column … does not exist; next attempt in "),
+            "\(line)")
+        // Somebody mends it, and says so.
+        try await eventually("the retry to be taken") {
+            let retry = try await fixture.control("retry-queue", "1", "--json")
+            return try fixture.decode(RetryReport.self, retry).touched == 1
+        }
+        #expect(try await edit.waitForExit() == .status(0), "\(edit.stderr)")
+
+        fixture.server.refuseConnections()
+        #expect(try await fixture.control("ping").exit != .status(0))
+        let note = try fixture.startControl(["note", "a note", "--wait=1h"])
+        let away = try await note.waitForErrorLine(containing: "#2 waits: ")
+        #expect(away.contains("due when the server is reachable"), "\(away)")
+        try fixture.server.acceptConnections()
+        #expect(try await fixture.control("ping").exit == .status(0))
+        #expect(try await note.waitForExit() == .status(0), "\(note.stderr)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test func retryingTwiceChangesNothingMore() async throws {
         let fixture = try await fixture()
         fixture.server.script(
@@ -218,6 +249,45 @@ import Testing
         if let daemon { #expect(try await daemon.terminate() == .status(0)) }
     }
 
+    @Test(arguments: ["4", "#4", "59e", "123456"])
+    func whatIsNoIDDeletesNothingAndANumberOfTheQueueGetsAHint(text: String) async throws {
+        var items = DevItem.generate(count: 3)
+        items[0].id = "4aaa1111-0000-4000-8000-000000000001"
+        items[1].id = "59ec2222-0000-4000-8000-000000000002"
+        let fixture = try await fixture(items: items)
+        let ended = try await fixture.control("delete", text, "--json")
+        #expect(ended.exit == .status(1))
+        let error = try #require(try fixture.decode(WriteReport.self, ended).writes[0].error)
+        #expect(error.code == "item_unknown")
+        let number = text.drop { $0 == "#" }
+        #expect(error.recoverySuggestion.contains("`prsnlctl queue show \(number)`") == (text != "59e"), "\(error)")
+        #expect(try entries(fixture).isEmpty)
+    }
+
+    @Test func aDeletionShowsTheTitleAndOnATerminalAsks() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        func delete(_ words: String...) throws -> TerminalProcess {
+            try TerminalProcess(
+                BuiltProducts.executable("prsnlctl"), ["--config", fixture.configuration, "delete"] + words,
+                environment: ["HOME": fixture.folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"],
+                directory: fixture.folder.path)
+        }
+        for (answer, exit, total) in [("n", Int32(1), 0), ("y", 0, 1)] {
+            let terminal = try delete(String(item.id.prefix(8)))
+            try await terminal.waitUntilShown("Delete this item on the server? [y/N]")
+            #expect(terminal.shown.contains("\(item.id)  \(item.title)"), "\(terminal.shown)")
+            try terminal.type(answer + "\n")
+            #expect(try await terminal.waitForExit() == .status(exit))
+            #expect(try entries(fixture).count == total)
+        }
+        #expect(try await delete("--yes", fixture.server.items()[1].id).waitForExit() == .status(0))
+        #expect(try entries(fixture).count == 2)
+        let unknown = try delete("ffffffffffff")
+        #expect(try await unknown.waitForExit() == .status(1))
+        #expect(unknown.shown.contains("no item with the id") && !unknown.shown.contains("[y/N]"), "\(unknown.shown)")
+    }
+
     // MARK: What is refused
 
     @Test(arguments: [true, false])
@@ -262,13 +332,14 @@ import Testing
     @Test func whatTheServerWouldRefuseIsRefusedWithFieldAndLength() async throws {
         let fixture = try await fixture()
         let cases: [([String], String)] = [
-            (["note", String(repeating: "x", count: 50_001)], "note: 50001 characters, at most 50000 are allowed"),
+            (["note", String(repeating: "x", count: 50_001)], "note: 50,001 characters, at most 50,000 are allowed"),
             (["note", "x", "--title", String(repeating: "é", count: 501)], "title: 501 characters, at most 500"),
             (["note", "x", "--tag", "no_underscores"], "tag"),
             (["note", "x", "--title", ""], "title: it is empty"),
+            (["note", "x", "--title", "   "], "title: it is nothing but white space"),
             (["capture", "ftp://example.com/"], "url: "),
             (["capture", "https://example.com/", "--type", "auto"], "type: auto is not sent"),
-            (["edit", "0", "--summary", String(repeating: "s", count: 5_001)], "summary: 5001 characters"),
+            (["edit", "0", "--summary", String(repeating: "s", count: 5_001)], "summary: 5,001 characters"),
         ]
         for (arguments, words) in cases {
             let child = try fixture.startControl(arguments)

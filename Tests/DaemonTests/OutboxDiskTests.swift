@@ -105,6 +105,7 @@ import Testing
         try disk.fill()
         hold.release()
         _ = try await daemon.waitForErrorLine(containing: "what became of it could not be written")
+        try await expectFullDiskIsShown(fixture)
         if isKilled {
             daemon.signal(SIGKILL)
             #expect(try await daemon.waitForExit() == .signal(SIGKILL))
@@ -114,6 +115,16 @@ import Testing
         try await waitUntilSent(fixture)
         #expect(fixture.server.captures.count == 2)
         #expect(try await daemon.terminate() == .status(0))
+    }
+
+    private func expectFullDiskIsShown(_ fixture: DaemonFixture) async throws {
+        let status = try await fixture.control("status", "--json")
+        #expect(status.exit == .status(4))
+        #expect(try fixture.decode(StatusReport.self, status).daemon?.problem?.code == "disk_full")
+        let errors = try fixture.decode(ErrorsReport.self, try await fixture.control("errors", "--json"))
+        #expect(errors.errors.first.map { $0.code == "disk_full" && !$0.isOver } == true, "\(errors)")
+        let doctor = try fixture.decode(DoctorReport.self, try await fixture.control("doctor", "--json"))
+        #expect(doctor.findings.contains { $0.group == .file && $0.level == .failed && $0.found.contains("No space") })
     }
 
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))

@@ -44,14 +44,14 @@ struct WriteLimitsTests {
         Row("empty title", note(title: ""), "title: it is empty, 1 to 500 characters are allowed."),
         Row("NUL in a title", note(title: "a\0b"), "title: it holds a NUL character, which the server cannot store."),
         Row("note of 50,000", note(text(50_000))),
-        Row("note of 50,001", note(text(50_001)), "note: 50001 characters, at most 50000 are allowed."),
-        Row("empty note", note(""), "note: it is empty, 1 to 50000 characters are allowed."),
+        Row("note of 50,001", note(text(50_001)), "note: 50,001 characters, at most 50,000 are allowed."),
+        Row("empty note", note(""), "note: it is empty, 1 to 50,000 characters are allowed."),
         Row("white note", note(" \n\u{A0}"), "note: it is nothing but white space."),
         Row("NUL in a note", note("a\0"), "note: it holds a NUL character, which the server cannot store."),
         Row("remark of 1,000", NewItem(url: "https://a.example", note: text(1_000))),
         Row(
             "remark of 1,001", NewItem(url: "https://a.example", note: text(1_001)),
-            "note: 1001 characters, at most 1000 are allowed."),
+            "note: 1,001 characters, at most 1,000 are allowed."),
         Row("a type for a URL that is a note's", NewItem(url: "https://a.example", type: "note")),
         Row("a type that the server knows", note(type: "github_repo")),
         Row("auto", note(type: "auto"), "type: auto is not sent, because the server's current release fails with it."),
@@ -61,7 +61,7 @@ struct WriteLimitsTests {
         Row("edit with an empty title", edit(title: ""), "title: it is empty, 1 to 500 characters are allowed."),
         Row("edit with no summary", edit(summary: "")),
         Row("summary of 5,000", edit(summary: text(5_000))),
-        Row("summary of 5,001", edit(summary: text(5_001)), "summary: 5001 characters, at most 5000 are allowed."),
+        Row("summary of 5,001", edit(summary: text(5_001)), "summary: 5,001 characters, at most 5,000 are allowed."),
         Row(
             "NUL in a summary", edit(summary: "\0"), "summary: it holds a NUL character, which the server cannot store."
         ),
@@ -82,9 +82,14 @@ struct WriteLimitsTests {
         Row("empty tag", note(tags: [""]), "tags: it is empty, 1 to 50 characters are allowed."),
         Row("tag in capitals", note(tags: ["Work"]), "tags: \(dropped)"),
         Row("tag with an umlaut", note(tags: ["über"]), "tags: \(dropped)"),
+        Row("any tag, where the server keeps it", note(tags: ["Ünï"]), dialect: .express),
+        Row(
+            "blank tag, where the server keeps it", edit(tags: [" "]), "tags: it is nothing but white space.",
+            dialect: .express),
         Row("tag with a space inside", note(tags: ["to do"])),
         Row("tag with a space before", note(tags: [" todo"]), "tags: it begins or ends with a space."),
         Row("tag with a space behind", edit(tags: ["todo "]), "tags: it begins or ends with a space."),
+        Row("title of nothing but white space", note(title: " \n "), "title: it is nothing but white space."),
         Row("NUL in a tag", edit(tags: ["a\0"]), "tags: it holds a NUL character, which the server cannot store."),
     ]
 
@@ -110,9 +115,9 @@ struct WriteLimitsTests {
             ("https://a.example/\u{7F}", white), ("https://a.example/\u{A0}", white),
             ("https://a.example/\u{2028}", white), ("https://a.example/\u{9B}", white),
             ("https://a.example/\0", "url: it holds a NUL character, which the server cannot store."),
-            ("", "url: it is empty, 1 to 2048 characters are allowed."),
+            ("", "url: it is empty, 1 to 2,048 characters are allowed."),
             ("https://a.example/" + text(2_030), nil),
-            ("https://a.example/" + text(2_031), "url: 2049 characters, at most 2048 are allowed."),
+            ("https://a.example/" + text(2_031), "url: 2,049 characters, at most 2,048 are allowed."),
         ].map { (url: String, message: String?) in Row(String(url.prefix(40)), NewItem(url: url), message) }
 
     @Test(arguments: texts + tags + urls)
@@ -169,7 +174,7 @@ struct WriteLimitsTests {
         } catch {
             #expect(
                 error.message
-                    == "note: the request would have 102401 bytes, at most 102400 are allowed by this server.")
+                    == "note: the request would have 102,401 bytes, at most 102,400 are allowed by this server.")
         }
     }
 

@@ -241,6 +241,26 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         }
     }
 
+    /// As where no time passes: the pause would have no end.
+    @Test func whoAsksForAPullDoesNotWaitForThePausesOfOneInTheBackground() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 700))
+        try await fixture.withEngine { engine, _ in
+            fixture.time.stand()
+            let run = Task { await engine.run() }
+            try await eventually("a pause between two pages") { fixture.time.isAwaited(within: .seconds(10)) }
+            let answer = Mutex<SyncResult?>(nil)
+            let asking = Task {
+                let result = await engine.sync(SyncRequest())
+                answer.withLock { $0 = result }
+            }
+            try await eventually("the answer") { answer.withLock { $0 } != nil }
+            await asking.value
+            #expect(answer.withLock { $0 }?.isComplete == true)
+            run.cancel()
+            await run.value
+        }
+    }
+
     @Test func aListWithoutEndEndsThePull() async throws {
         let fixture = try PullFixture { $0.quirks.timelineIsEndless = true }
         #expect(try await fixture.pull().problem?.code == .pageContradictory)

@@ -45,7 +45,7 @@ final class PullFixture: Sendable {
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
         requestTimeout: Duration? = nil, source: NetworkSource = .none, anonymous: Bool = false,
-        _ body: (SyncEngine, Store) async throws -> Result
+        log: @escaping LogHandler = { _, _, _ in }, _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
         let used = credentials ?? self.credentials
@@ -58,7 +58,7 @@ final class PullFixture: Sendable {
         settings.anonymous = anonymous
         let engine = SyncEngine(
             store: store, client: client, serverURL: server.url, source: source, settings: settings,
-            time: time.source, seed: 7)
+            time: time.source, seed: 7, log: log)
         do {
             let result = try await body(engine, store)
             client.shutdown()

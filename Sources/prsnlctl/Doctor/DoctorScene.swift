@@ -85,7 +85,11 @@ struct DoctorScene: Sendable {
         switch read {
         case .success(let report)?: return (report, "")
         case .failure(let error)?:
-            return (nil, error.code == .noDatabase ? "there is no copy yet" : "the file cannot be read")
+            switch error.code {
+            case .noDatabase: return (nil, "there is no copy yet")
+            case .databaseUnreadable: return (nil, "this user may not read the file")
+            default: return (nil, "the file cannot be read")
+            }
         case nil: return (nil, "the file did not answer in time")
         }
     }

@@ -8,6 +8,7 @@ enum GatherService {
         var facts = DoctorService(
             daemon: scene.daemon, socketPath: scene.socket, unit: unit, journal: JournalErrors.read(unit),
             now: scene.now)
+        facts.lastStart = SystemdUnit.lastStart(unit, now: scene.now)
         facts.socket = FileLook.entry(scene.socket)
         return facts
     }

@@ -1,12 +1,13 @@
 import Configuration
 import Control
 import Glibc
+import PRSNLCore
 
 /// Which unit the daemon is, or would be, and what systemd says of it.
 enum SystemdUnit {
     private static let properties = [
         "LoadState", "ActiveState", "SubState", "Result", "UnitFileState", "NRestarts", "WatchdogUSec",
-        "NeedDaemonReload",
+        "NeedDaemonReload", "ActiveEnterTimestampMonotonic",
     ]
     private static let patience: Duration = .seconds(5)
 
@@ -39,6 +40,16 @@ enum SystemdUnit {
             return .system(String(last.dropLast(".service".count)))
         }
         return nil
+    }
+
+    /// When it was last active, which is after a start that succeeded.
+    static func lastStart(_ unit: DoctorService.Unit, now: Timestamp) -> Timestamp? {
+        guard case .known(_, _, let properties) = unit,
+            let since = properties["ActiveEnterTimestampMonotonic"].flatMap({ Int64($0) }), since > 0
+        else { return nil }
+        var clock = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &clock)
+        return now.advanced(by: .microseconds(since - Int64(clock.tv_sec) * 1_000_000 - Int64(clock.tv_nsec) / 1_000))
     }
 
     private static func show(_ name: String, isUser: Bool) -> DoctorService.Unit {

@@ -1,0 +1,52 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// A file that somebody has prepared for those who look at it.
+@Suite struct HostileFileTests {
+    private static let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+    private func code(_ sql: String, _ read: (StoreReader) throws -> Void) async throws -> ErrorCode? {
+        let fixture = StoreFixture()
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        await store.close()
+        let shell = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.path, sql])
+        try #require(shell.exit == .status(0), "\(shell)")
+        return try errorCode { try read(try StoreReader(path: fixture.path, patience: .milliseconds(500))) }
+    }
+
+    @Test(arguments: ["copy", "coverage", "recurring_error", "outbox"])
+    func aViewInThePlaceOfATableIsRefused(table: String) async throws {
+        let code = try await code(
+            "DROP TABLE \(table); CREATE VIEW \(table) AS \(Self.endless) SELECT i AS id, i AS at FROM n;"
+        ) { _ = try $0.summary() }
+        #expect(code == .otherApplication)
+    }
+
+    @Test func aVirtualTableInThePlaceOfATableIsRefused() async throws {
+        let code = try await code(
+            "DROP TABLE outbox; CREATE VIRTUAL TABLE outbox USING fts5(state, ended_at);"
+        ) { _ = try $0.summary() }
+        #expect(code == .otherApplication)
+    }
+
+    @Test func aRecursionWithoutAnEndIsGivenUp() async throws {
+        let code = try await code(
+            "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title FROM n;"
+        ) { _ = try $0.item(named: StoreFixture.item(1).id) }
+        #expect(code == .databaseUnreadable)
+    }
+
+    @Test func aTextOfGigabytesIsNotMade() async throws {
+        let code = try await code(
+            """
+            DROP VIEW timeline;
+            CREATE VIEW timeline AS SELECT hex(zeroblob(900000000)) AS title, id FROM item;
+            """
+        ) { _ = try $0.item(named: StoreFixture.item(1).id) }
+        #expect(code == .databaseUnreadable)
+    }
+}

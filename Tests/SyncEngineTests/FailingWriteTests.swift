@@ -1,0 +1,79 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// A write that fails again and again, or that is parked, is seen by whoever looks: nothing fails in silence.
+@Suite struct FailingWriteTests {
+    private func fixture(patchFails: Bool) async throws -> PullFixture {
+        let fixture = try PullFixture(.cursor, items: DevItem.generate(count: 5, seed: 1)) {
+            $0.settling = .onCommand
+            $0.quirks.patchFails = patchFails
+            $0.quirks.capturesPerMinute = nil
+        }
+        try await fixture.pull()
+        return fixture
+    }
+
+    private func errors(_ fixture: PullFixture) throws -> [CopySummary.RecurringError] {
+        try StoreReader(path: fixture.path).recurringErrors().filter { $0.endpoint.hasPrefix("outbox") }
+    }
+
+    @Test func anEditThatFailedFourTimesIsAnErrorUntilItArrives() async throws {
+        let fixture = try await fixture(patchFails: false)
+        let item = fixture.server.items()[0]
+        let reason = #"{"detail":"Failed to update item: column \"category\" does not exist","code":"X"}"#
+        let fault = fixture.server.script(.answer(status: 500, body: reason), on: .change, times: 5)
+        try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
+        while fault.appliedCount < 3 { try await fixture.run(for: .seconds(60)) }
+        #expect(try StoreReader(path: fixture.path).summary().failing == nil)
+        #expect(try errors(fixture).isEmpty)
+        while fault.appliedCount < 5 { try await fixture.run(for: .seconds(3_600)) }
+        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
+        #expect(failing.entry == 1 && failing.count == 1 && failing.ownCount == 1)
+        #expect(failing.message == "Server error: Failed to update item: column … does not exist.")
+        let error = try #require(try errors(fixture).first)
+        #expect(error.code == "server_error" && error.endpoint == "outbox (edit)" && !error.isOver, "\(error)")
+        #expect(error.message == failing.message)
+        // Pulls that succeed meanwhile say nothing of it.
+        try await fixture.pull(full: true)
+        #expect(try errors(fixture).first?.isOver == false)
+
+        try await fixture.run(for: .seconds(86_400))
+        #expect(fixture.server.item(item.id)?.title == "New")
+        #expect(try StoreReader(path: fixture.path).summary().failing == nil)
+        #expect(try errors(fixture).first?.isOver == true)
+    }
+
+    @Test func aTitleThatFollowsIsCountedApartFromWhatPeopleAskedFor() async throws {
+        let fixture = try await fixture(patchFails: true)
+        try await fixture.accept(.url("https://example.com/a", title: "My title"))
+        try await fixture.run(for: .seconds(60))
+        fixture.server.settle()
+        try await fixture.run(for: .seconds(2 * 86_400))
+        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
+        #expect(failing.count == 1 && failing.ownCount == 0)
+    }
+
+    @Test func aParkedWriteIsALineOfTheLogWithoutTheServersWords() async throws {
+        let fixture = try await fixture(patchFails: false)
+        let lines = Mutex<[String]>([])
+        let item = fixture.server.items()[0]
+        fixture.server.script(
+            .answer(status: 422, headers: ["x-error-code": "INVALID"], body: #"{"detail":"Secret title"}"#),
+            on: .change)
+        try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
+        try await fixture.withEngine(
+            log: { level, _, text in if level == .warning { lines.withLock { $0.append(text) } } }
+        ) { engine, _ in _ = await engine.runOnce() }
+        #expect(try fixture.states() == [.parked])
+        let parks = lines.withLock { $0 }.filter { $0.contains("is parked") }
+        #expect(parks.count == 1 && parks[0].hasPrefix("#1 is parked [invalid_input]"), "\(parks)")
+        #expect(!parks.contains { $0.contains("Secret") })
+    }
+}
