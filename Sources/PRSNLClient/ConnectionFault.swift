@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 
 /// Where on the way to the server a request failed, and why: what a person needs beyond `APIError.NetworkCause`.
@@ -38,7 +39,7 @@ public enum ConnectionFault: Sendable, Equatable {
         case .noTLSInTime(let peer, let limit): "\(peer.place) did not complete TLS within \(limit.inWords)"
         case .silent(let peer, let limit): "\(peer.place) sent nothing for \(limit.inWords)"
         case .unfinished(let peer, let limit): "\(peer.place) did not complete its answer within \(limit.inWords)"
-        case .cutOff(let peer): "\(peer.place) ended the connection before its answer was complete"
+        case .cutOff(let peer): "the connection to \(peer.place) ended before the answer was complete"
         }
     }
 
@@ -114,6 +115,12 @@ public enum TLSFault: Sendable, Equatable {
 }
 
 extension Peer {
+    /// Needs no name server: inet_pton(3).
+    var isAddress: Bool {
+        var address = in6_addr()
+        return inet_pton(host.contains(":") ? AF_INET6 : AF_INET, host, &address) == 1
+    }
+
     /// For people: "127.0.0.1:9", "the proxy [::1]:3128".
     var place: String {
         (isProxy ? "the proxy " : "") + (host.contains(":") ? "[\(host)]" : host) + ":\(port)"

@@ -20,7 +20,8 @@ extension Transfer {
         case .connectFailed: return connectFault(way, code)
         case .tlsFailed:
             let words = String(cString: errorText)
-            let isProxys = way.isTunnel && !way.peer.isSOCKS && connectStatus == nil
+            // Of a proxy that is itself reached by TLS, which comes before anything is asked of it.
+            let isProxys = way.peer.isProxy && !way.peer.isSOCKS && connectStatus == nil
             let check = long(isProxys ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
             return .tls(
                 isProxys ? way.peer : way.server, TLSFault(code, check: check, words, caFile: options.caFile))
@@ -28,6 +29,12 @@ extension Transfer {
         case .cutOff: return .cutOff(way.end)
         case .answerTooLarge, .redirectRefused, .offline, .cancelled: return nil
         }
+    }
+
+    /// Whether there was an address to connect to.
+    var hasAddress: Bool {
+        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL($0.request.url) }) else { return true }
+        return Way(url, options.proxy).peer.isAddress
     }
 
     /// From here to the server.

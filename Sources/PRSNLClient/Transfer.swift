@@ -280,8 +280,7 @@ extension Transfer {
                 "too many headers")
         case .done(let code):
             failure(
-                CurlFailure.kind(
-                    code, hasStarted: hasStarted, hasAddress: timings.openPhase != .name, answerLimit: answerLimit),
+                CurlFailure.kind(code, hasStarted: hasStarted, hasAddress: hasAddress, answerLimit: answerLimit),
                 CurlFailure.detail(code, String(cString: errorText)), code)
         case .stalled:
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")

@@ -118,7 +118,9 @@ import Testing
             fixture.server.refuseConnections()
             #expect(try await fixture.control("ping").exit == .status(1))
             let away = try change(try await watch.waitForLine(containing: #""state":"unreachable""#))
-            #expect(away.kind == "connectivity" && away.reasons.joined().contains("cannot connect to 127.0.0.1:"), "\(away)")
+            #expect(
+                away.kind == "connectivity" && away.reasons.joined().contains("cannot connect to 127.0.0.1:"), "\(away)"
+            )
             try fixture.server.acceptConnections()
             #expect(try await fixture.control("ping").exit == .status(0))
             _ = try await watch.waitForLine(containing: #""kind":"connectivity","reasons":["the server answers"]"#)

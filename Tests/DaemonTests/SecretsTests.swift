@@ -56,7 +56,8 @@ import Testing
         unauthorized.remove()
         // To an address that is followed, and to one that is not.
         let places = [
-            "/api/timeline?key=\(key)", "/\(key)/api/timeline", "http://127.0.0.9:1/\(key)?key=\(key)", "http://\(key).example",
+            "/api/timeline?key=\(key)", "/\(key)/api/timeline", "http://127.0.0.9:1/\(key)?key=\(key)",
+            "http://\(key).example",
         ]
         for place in places {
             let redirect = fixture.server.script(

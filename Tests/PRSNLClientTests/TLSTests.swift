@@ -264,5 +264,12 @@ struct TLSTests {
         #expect(error.kind == .networkError(.tlsFailed), "\(error)")
         #expect(
             error.userFacing.message == "Network error: the certificate of the proxy \(proxy.place) is self-signed.")
+        // Also towards a server without TLS.
+        let plain = try TestClient("http://prsnl.invalid") {
+            $0.proxy = proxy.url
+            $0.allowInsecureHTTP = true
+        }
+        let other = await apiError { () async throws(APIError) in try await plain.client.account() }
+        #expect(other?.userFacing.message == error.userFacing.message)
     }
 }

@@ -82,6 +82,12 @@ struct TransportTests {
         #expect(error.userFacing.message.contains("cannot connect to the proxy 127.0.0.1:"), "\(error)")
     }
 
+    @Test func whatNeedsNoNameServerIsKnown() {
+        func isAddress(_ url: String) -> Bool? { ServerURL(url).map { Peer($0).isAddress } }
+        #expect(isAddress("http://127.0.0.1:1") == true && isAddress("https://[2001:db8::1]") == true)
+        #expect(isAddress("https://prsnl.example.org") == false && isAddress("https://face.example") == false)
+    }
+
     @Test func aSilentProxyIsNamed() async throws {
         let proxy = try ScriptedServer(always: .silent)
         let (error, _) = try await failure("https://prsnl.invalid") {
@@ -150,7 +156,7 @@ struct TransportTests {
         #expect(error.mayHaveReachedServer)
         #expect(
             error.userFacing.message
-                == "Network error: \(server.url.dropFirst("http://".count)) ended the connection before its answer was "
+                == "Network error: the connection to \(server.url.dropFirst("http://".count)) ended before the answer was "
                 + "complete.")
         #expect(server.requests.count == 3)
     }
