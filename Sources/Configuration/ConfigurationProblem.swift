@@ -40,6 +40,8 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
 /// Everything that is wrong with the configuration, in the order in which it stands there.
 public struct ConfigurationFailure: Error, Sendable, Equatable {
     public let problems: [ConfigurationProblem]
+
+    public init(problems: [ConfigurationProblem]) { self.problems = problems }
 }
 
 extension ConfigurationFailure: UserFacing {

@@ -15,6 +15,8 @@ public struct DaemonFacts: Sendable, Equatable {
     public var pull: PullProgress?
     public var connectivity: StatusReport.Connectivity?
     public var network: StatusReport.Network?
+    /// By endpoint, since the daemon started.
+    public var requests: [StatusReport.Requests] = []
 
     public init(pid: Int32, since: Timestamp) {
         self.pid = pid

@@ -42,6 +42,7 @@ extension StatusReport.Daemon {
         problem = facts.problem.map(ErrorReport.init)
         connectivity = facts.connectivity
         network = facts.network
+        requests = facts.requests
     }
 }
 

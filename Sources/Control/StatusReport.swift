@@ -33,9 +33,11 @@ public struct StatusReport: Sendable, Equatable, Codable {
         @Nullable public var problem: ErrorReport? = nil
         @Nullable public var connectivity: Connectivity? = nil
         @Nullable public var network: Network? = nil
+        /// By endpoint, in the order of their names.
+        @Nullable public var requests: [Requests]? = nil
 
         enum CodingKeys: String, CodingKey {
-            case pid, version, since, activity, problem, connectivity, network
+            case pid, version, since, activity, problem, connectivity, network, requests
             case nextPullAt = "next_pull_at"
         }
     }
@@ -72,6 +74,44 @@ public struct StatusReport: Sendable, Equatable, Codable {
             self.listening = listening
             self.listeningReason = listeningReason
             self.route = route
+        }
+    }
+
+    /// What the requests to one endpoint have cost since the daemon started.
+    public struct Requests: Sendable, Equatable, Codable {
+        /// `GET /api/timeline`; ids stand as `{id}`.
+        public var endpoint: String
+        public var requests: Int
+        public var failures: Int
+        public var bytesSent: Int
+        public var bytesReceived: Int
+        /// Milliseconds, of a request on average.
+        public var meanDuration: Double
+        /// Milliseconds, of the longest call.
+        public var longestDuration: Double
+
+        enum CodingKeys: String, CodingKey {
+            case endpoint, requests, failures
+            case bytesSent = "bytes_sent"
+            case bytesReceived = "bytes_received"
+            case meanDuration = "mean_duration"
+            case longestDuration = "longest_duration"
+        }
+
+        /// - Parameters:
+        ///   - duration: of all requests together.
+        ///   - longest: of one call.
+        public init(
+            endpoint: String, requests: Int, failures: Int, bytesSent: Int, bytesReceived: Int, duration: Duration,
+            longest: Duration
+        ) {
+            self.endpoint = endpoint
+            self.requests = requests
+            self.failures = failures
+            self.bytesSent = bytesSent
+            self.bytesReceived = bytesReceived
+            meanDuration = Double(duration.wholeMicroseconds / Int64(max(1, requests))) / 1_000
+            longestDuration = Double(longest.wholeMicroseconds) / 1_000
         }
     }
 

@@ -14,7 +14,7 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
     @Nullable public var copyAccount: AccountName? = nil
     @Nullable public var sameAccount: Bool? = nil
     public var credentials: CredentialsReport
-    /// Why the server named nobody.
+    /// Why the server named nobody, or could not be asked.
     @Nullable public var error: ErrorReport? = nil
 
     enum CodingKeys: String, CodingKey {
@@ -39,10 +39,15 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
         sameAccount = AccountName.isSame(account, copyAccount)
     }
 
-    /// 4 where a person must decide or log in again; 1 where the server could not be asked.
+    /// 4 where a person must decide or log in; 3 where there is no daemon to ask the server; 1 where it could not be asked
+    /// otherwise.
     public var exitCode: ExitCode {
         if sameAccount == false || credentials.refused == true { return .needsAttention }
-        return error == nil ? .fine : .error
+        switch error?.knownCode {
+        case .needsLogin?: return .needsAttention
+        case .daemonNotRunning?: return .daemonNotRunning
+        default: return error == nil ? .fine : .error
+        }
     }
 }
 
@@ -68,7 +73,8 @@ extension WhoamiReport: Report {
             guard let id = account.id, account.name != nil else { return account.text(style) }
             return "\(account.text(style)) (\(style.safe(id)))"
         }
-        if !asked { return "the server was not asked" + (source == .file ? ": the daemon does not answer" : "") }
+        if source == .file { return "the server was not asked; this is what the copy remembers" }
+        if !asked { return "nobody: there is nothing to log in with" }
         return error == nil ? "this server has no accounts that it names" : "the server named nobody"
     }
 

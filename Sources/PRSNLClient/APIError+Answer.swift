@@ -36,6 +36,12 @@ extension APIError {
         status == 404 && (serverCode == Self.itemNotFoundCode || detail == "Item not found")
     }
 
+    /// The server does not know the API key. The small server answers a wrong key with 403, and this; what a proxy says in
+    /// other words is no word about the key.
+    public var saysKeyIsWrong: Bool {
+        status == 403 && isPRSNLError && !isOfLogin && detail?.lowercased().hasPrefix("invalid api key") == true
+    }
+
     /// A capture that was refused because this account has an item with the very same URL. It is not said which one.
     public var saysURLExists: Bool {
         // The code is a header that a proxy may drop; the words are the server's.

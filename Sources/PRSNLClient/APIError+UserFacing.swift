@@ -7,7 +7,7 @@ extension APIError: UserFacing {
         case .unauthorized: .unauthorized
         case .loginExpired: .loginExpired
         case .loginFailed: .loginFailed
-        case .forbidden: .forbidden
+        case .forbidden: saysKeyIsWrong ? .unauthorized : .forbidden
         case .notFound: .notFound
         case .invalidInput: .invalidInput
         case .conflict: .conflict
@@ -55,7 +55,8 @@ extension APIError: UserFacing {
 
     public var userFacing: UserFacingError {
         guard kind == .unauthorized, isOfLogin else {
-            return UserFacingError(code, message, consequence: consequence, cause: cause)
+            return UserFacingError(
+                code, message, consequence: consequence, recoverySuggestion: recoverySuggestion, cause: cause)
         }
         return UserFacingError(
             code, "The server refuses the login.", consequence: consequence,
@@ -68,17 +69,31 @@ extension APIError: UserFacing {
         case .unauthorized: "Invalid or expired API key. Please check your settings."
         case .loginExpired: "The login has expired."
         case .loginFailed: "The server does not know this e-mail address with this password."
-        case .forbidden: "Access denied: the server knows the key but does not let it do this."
+        case .forbidden where saysKeyIsWrong: "Wrong key: the server answers that it does not know this API key."
+        case .forbidden where isPRSNLError: "Access denied: the server does not let this key or login do this."
+        case .forbidden: "Access denied: what answers 403 is perhaps not the server but a proxy in front of it."
         case .notFound(let resource): "\(resource) not found."
         case .invalidInput(let message): "Invalid input: \(message.asSentence)"
         case .conflict(let message): "Conflict: \(message.asSentence)"
         case .rateLimitExceeded(let wait): "Too many requests. Try again in \(wait.wholeSecondsUp) seconds."
         case .serverError(let message): "Server error: \(message.asSentence)"
         case .serviceUnavailable(let reason, _): "Service temporarily unavailable: \(reason.asSentence)"
-        case .networkError(let cause): "Network error: \(cause.phrase)."
+        case .networkError(let cause): "Network error: \(fault?.phrase ?? cause.phrase)."
         case .decodingError(let cause): "Unable to process server response. \(cause.sentence)"
         case .unknown(let status, let message): "Error \(status): \(message.asSentence)"
         }
+    }
+
+    /// What to do, where more is known than for the code.
+    private var recoverySuggestion: String? {
+        if saysKeyIsWrong {
+            return "Put a valid key into the file of api_key_file, which `prsnlctl whoami` names, then "
+                + "`systemctl restart prsnld`."
+        }
+        if kind == .forbidden, !isPRSNLError {
+            return "Check server_url, and the rules of what stands in front of the server."
+        }
+        return fault?.recoverySuggestion
     }
 
     /// What it means for the copy, or for the write.
@@ -87,11 +102,40 @@ extension APIError: UserFacing {
         if isOfRenewal || kind == .loginExpired {
             return "Nothing was sent; the copy stays as it is, and writes wait in the queue."
         }
-        if endpoint.hasPrefix("GET ") { return "The copy stays as it is." }
-        if let status, (400..<500).contains(status) { return "The server did not apply it." }
-        return mayHaveReachedServer
-            ? "The server may have applied it, so it is looked up before it is sent again."
-            : "The server did not receive it."
+        switch purpose {
+        case .login: return "Nobody was logged in."
+        case .session: return nil
+        case .read: return "The copy stays as it is."
+        case .write: return consequenceForWrite
+        }
+    }
+
+    private var consequenceForWrite: String {
+        if isCertainlyRefused { return "The server did not apply it." }
+        guard mayHaveReachedServer else { return "The server did not receive it." }
+        // To delete twice does no harm, so nothing is looked up after an answer.
+        if endpoint.hasPrefix("DELETE "), let status, status >= 500 {
+            return "The server may have applied it; it is sent again."
+        }
+        return "The server may have applied it, so it is looked up before it is sent again."
+    }
+
+    private var isCertainlyRefused: Bool {
+        switch kind {
+        case .networkError(.redirectRefused): true
+        // Half of an answer says nothing for sure.
+        case .networkError, .decodingError: false
+        default: status.map { (400..<500).contains($0) || $0 == 503 && isSurelyPRSNL } ?? false
+        }
+    }
+
+    private enum Purpose { case read, write, login, session }
+
+    private var purpose: Purpose {
+        if endpoint == "POST /api/auth/login" { return .login }
+        if endpoint.hasPrefix("POST /api/auth/") { return .session }
+        // What is sent there is a question.
+        return endpoint.hasPrefix("GET ") || endpoint == "POST /api/capture/check-duplicate" ? .read : .write
     }
 
     /// For logs: where, and the words of the layer below.

@@ -66,13 +66,15 @@ public struct APIError: Error, Sendable, Equatable {
     public var isOfRenewal: Bool
     /// What the server refuses is a login, and no key.
     public var isOfLogin = false
+    /// Where on the way it failed, of a `networkError`.
+    public var fault: ConnectionFault?
     /// libcurl's own words, or the body's text, for logs and `cause`.
     public var detail: String?
 
     public init(
         kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
         mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isSurelyPRSNL: Bool = false, isOfRenewal: Bool = false,
-        detail: String? = nil
+        fault: ConnectionFault? = nil, detail: String? = nil
     ) {
         self.kind = kind
         self.endpoint = endpoint
@@ -83,6 +85,7 @@ public struct APIError: Error, Sendable, Equatable {
         self.isPRSNLError = isPRSNLError
         self.isSurelyPRSNL = isSurelyPRSNL
         self.isOfRenewal = isOfRenewal
+        self.fault = fault
         self.detail = detail
     }
 }

@@ -22,7 +22,7 @@ public struct ClientConfiguration: Sendable {
     }
 }
 
-/// The cost of one request, for benchmarks, logs and status.
+/// The cost of one call, for benchmarks and status (`RequestFigures`).
 public struct RequestUsage: Sendable, Equatable {
     public var endpoint: String
     public var requestID: String
@@ -31,8 +31,12 @@ public struct RequestUsage: Sendable, Equatable {
     public var bytesSent = 0
     public var bytesReceived = 0
     public var duration: Duration = .zero
-    /// 1 for a request that succeeded at once.
+    /// 1 for a call that succeeded at once.
     public var attempts = 1
+    /// What went over the wire, or tried to: attempts, redirects and other forms of the credentials; 0 where nothing did.
+    public var requests = 0
+    /// No 2xx came, nor the 304 that was asked for.
+    public var hasFailed = false
     public var connectionReused = false
     /// Of the last request, where it was a ping.
     var timings: RequestTimings?

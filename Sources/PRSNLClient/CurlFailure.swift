@@ -2,8 +2,10 @@ import CCurl
 
 /// What libcurl's result codes mean to us.
 enum CurlFailure {
-    /// - Parameter hasStarted: whether a connection stood and the request was about to be sent (PREREQFUNCTION).
-    static func kind(_ code: CURLcode, hasStarted: Bool, answerLimit: Int) -> APIError.Kind {
+    /// - Parameters:
+    ///   - hasStarted: whether a connection stood and the request was about to be sent (PREREQFUNCTION).
+    ///   - hasAddress: whether the name of the host, or of the proxy, was resolved.
+    static func kind(_ code: CURLcode, hasStarted: Bool, hasAddress: Bool, answerLimit: Int) -> APIError.Kind {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             .networkError(.nameNotResolved)
@@ -13,7 +15,8 @@ enum CurlFailure {
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
             .networkError(.tlsFailed)
         case CURLE_OPERATION_TIMEDOUT:
-            .networkError(.timedOut)
+            // Without a connection the name was all that there was to wait for.
+            .networkError(hasStarted || hasAddress ? .timedOut : .nameNotResolved)
         case CURLE_FILESIZE_EXCEEDED:
             .networkError(.answerTooLarge(limit: answerLimit))
         // A status line that is not HTTP's, or a body that is not in the encoding that it claims.

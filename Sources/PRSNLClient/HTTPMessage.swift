@@ -12,6 +12,8 @@ struct HTTPRequest: Sendable {
     /// With a name resolution and a connection of its own, and with timings. Sent although the network is said to be away:
     /// the server's answer is the truth.
     var isProbe = false
+    /// Path and query where a server has written them, in a redirect: not to be shown.
+    var foreignPath: String?
 
     /// Anything but a GET may change the server: it is started once at most.
     var isWrite: Bool { method != "GET" }
@@ -47,6 +49,7 @@ struct TransportFailure: Error, Equatable, Sendable {
     var mayHaveReachedServer: Bool
     /// Where a status line arrived before the failure.
     var status: Int?
+    var fault: ConnectionFault?
     /// libcurl's words.
     var detail: String
 }

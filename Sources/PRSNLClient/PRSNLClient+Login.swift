@@ -44,7 +44,7 @@ extension PRSNLClient {
         configuration.connectTimeout = min(configuration.connectTimeout, limit)
         configuration.stallTimeout = min(configuration.stallTimeout, limit)
         configuration.totalTimeout = min(configuration.totalTimeout, limit)
-        let sibling = try PRSNLClient(configuration: configuration, time: time, log: log)
+        let sibling = try PRSNLClient(configuration: configuration, time: time, usage: usage, log: log)
         if memory.withLock(\.isOffline) { sibling.setOffline(true) }
         return sibling
     }

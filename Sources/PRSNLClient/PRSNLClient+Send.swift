@@ -73,14 +73,16 @@ extension PRSNLClient {
             ? min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime) : configuration.totalTimeout
         while true {
             let requestID = random.requestID()
-            let request = HTTPRequest(
+            var request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)),
                 answerLimit: min(call.answerLimit, configuration.maximumAnswerSize), isProbe: call.isProbe)
+            if redirects > 0 { request.foreignPath = Self.path(of: url) }
             Heartbeat.current?.expect(within: request.totalTimeout)
             let sentAt = time.uptime()
             let outcome = await (other ?? loop).perform(request)
             figures.add(outcome, requestID)
+            log(.debug, .http, line(call, isFirst: redirects == 0, outcome, requestID))
             let answer: HTTPAnswer
             switch outcome.result {
             case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
@@ -134,6 +136,27 @@ extension PRSNLClient {
         }
     }
 
+    /// Path and query.
+    private static func path(of url: String) -> String? {
+        guard let start = url.firstRange(of: "://")?.upperBound, let slash = url[start...].firstIndex(of: "/") else {
+            return nil
+        }
+        return String(url[slash...])
+    }
+
+    /// One request in a line: no header, no body, and nothing of an address that the server has written.
+    private func line(_ call: Call, isFirst: Bool, _ outcome: HTTPOutcome, _ requestID: String) -> String {
+        let path = server.path + call.path + (call.query.isEmpty ? "" : "?\(call.query)")
+        let result =
+            switch outcome.result {
+            case .success(let answer): "\(answer.status)"
+            case .failure(let failure): APIError(failure, endpoint: call.endpoint, requestID: requestID).code.rawValue
+            }
+        return "\(call.method) \(path)\(isFirst ? "" : " (redirected)"): \(result), "
+            + "\(outcome.duration.wholeMilliseconds) ms, "
+            + "\(outcome.bytesSent) B sent, \(outcome.bytesReceived) B received, request \(requestID)"
+    }
+
     private static func bearer(_ pair: TokenPair) -> String { "Authorization: Bearer \(pair.access)" }
 
     private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
@@ -158,8 +181,14 @@ extension PRSNLClient {
             detail = nil
         }
         throw APIError(
-            kind: .networkError(.redirectRefused(to: target?.origin ?? "an address that is not http")),
+            kind: .networkError(.redirectRefused(to: target.map(shown) ?? "an address that is not http")),
             endpoint: call.endpoint, status: status, requestID: requestID, mayHaveReachedServer: true, detail: detail)
+    }
+
+    /// A server may put what was sent to it into the name of a host, too.
+    private func shown(_ target: ServerURL) -> String {
+        let holdsSecret = credentials.secrets.contains { target.host.contains($0.lowercased()) }
+        return holdsSecret ? "another host" : target.origin
     }
 
     private func headers(_ call: Call, _ requestID: String, _ authorization: String?) -> [String] {
@@ -176,16 +205,21 @@ extension APIError {
     init(_ failure: TransportFailure, endpoint: String, requestID: String) {
         self.init(
             kind: failure.kind, endpoint: endpoint, status: failure.status, requestID: requestID,
-            mayHaveReachedServer: failure.mayHaveReachedServer, detail: failure.detail)
+            mayHaveReachedServer: failure.mayHaveReachedServer, fault: failure.fault, detail: failure.detail)
     }
 }
 
 extension RequestUsage {
     mutating func add(_ outcome: HTTPOutcome, _ requestID: String) {
         self.requestID = requestID
+        if outcome.duration > .zero { requests += 1 }
         switch outcome.result {
-        case .success(let answer): status = answer.status
-        case .failure(let failure): status = failure.status
+        case .success(let answer):
+            status = answer.status
+            hasFailed = !(200..<300).contains(answer.status) && answer.status != 304
+        case .failure(let failure):
+            status = failure.status
+            hasFailed = true
         }
         bytesSent += outcome.bytesSent
         bytesReceived += outcome.bytesReceived

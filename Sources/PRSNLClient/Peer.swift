@@ -7,6 +7,8 @@ public struct Peer: Sendable, Equatable {
     public var host: String
     public var port: UInt16
     public var isProxy = false
+    /// A proxy that passes bytes on, whatever they are.
+    var isSOCKS = false
 
     init(_ server: ServerURL) {
         host = server.host.trimmingBrackets
@@ -34,18 +36,19 @@ public struct Peer: Sendable, Equatable {
         self = proxy
     }
 
-    private init(host: String, port: UInt16, isProxy: Bool) {
-        self.host = host
-        self.port = port
-        self.isProxy = isProxy
-    }
-
     /// The names in `no_proxy`: each exempts itself and what ends with a dot and it; `*` exempts all.
     private static func isExempt(_ host: String, by list: String) -> Bool {
         list.split { $0 == "," || $0 == " " }.contains { entry in
             let name = entry.drop { $0 == "." }.lowercased().trimmingBrackets
             return name == "*" || host == name || host.hasSuffix("." + name)
         }
+    }
+
+    private init(host: String, port: UInt16, isProxy: Bool, isSOCKS: Bool) {
+        self.host = host
+        self.port = port
+        self.isProxy = isProxy
+        self.isSOCKS = isSOCKS
     }
 
     private static func address(ofProxy text: String) -> Peer? {
@@ -60,9 +63,11 @@ public struct Peer: Sendable, Equatable {
             return String(cString: value)
         }
         guard let host = part(CURLUPART_HOST), !host.isEmpty else { return nil }
+        let scheme = part(CURLUPART_SCHEME) ?? ""
         // 1080 is what libcurl takes where a proxy's port is not said.
-        let port = part(CURLUPART_PORT).flatMap { UInt16($0) } ?? (part(CURLUPART_SCHEME) == "https" ? 443 : 1080)
-        return Peer(host: host.lowercased().trimmingBrackets, port: port, isProxy: true)
+        let port = part(CURLUPART_PORT).flatMap { UInt16($0) } ?? (scheme == "https" ? 443 : 1080)
+        return Peer(
+            host: host.lowercased().trimmingBrackets, port: port, isProxy: true, isSOCKS: scheme.hasPrefix("socks"))
     }
 }
 

@@ -28,10 +28,10 @@ final class Transfer {
     /// When the transfer counts as stalled, on the monotonic clock in milliseconds.
     private(set) var stallDeadline: Int64 = .max
 
-    private let options: CurlOptions
+    let options: CurlOptions
     private let lastAddress: LastAddress
-    private let stallMilliseconds: Int64
-    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    let stallMilliseconds: Int64
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var body: [UInt8] = []
     private var keptLimit = 0
@@ -41,6 +41,8 @@ final class Transfer {
     private var headerBytes = 0
     /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
     private var starts = 0
+    /// A connection stood, and the request was about to be sent.
+    var hasStarted: Bool { starts > 0 }
     private var refusedRepeat = false
     /// Bytes of headers and upload when progress was looked at last.
     private var progressMark = 0
@@ -227,7 +229,9 @@ final class Transfer {
     }
 
     func trace(_ lines: [String]) {
-        for line in lines { options.trace?(line) }
+        for line in lines {
+            options.trace?(job?.request.foreignPath.map { line.replacing($0, with: "…") } ?? line)
+        }
     }
 }
 
@@ -245,7 +249,7 @@ extension Transfer {
             timings: job?.request.isProbe == true ? timings : nil)
     }
 
-    private var timings: RequestTimings {
+    var timings: RequestTimings {
         /// Zero: not reached.
         func end(_ info: CURLINFO) -> Duration? {
             let microseconds = offset(info)
@@ -265,7 +269,8 @@ extension Transfer {
         switch end {
         case .done(CURLE_OK): .success(answer())
         case .done(let code) where refusedRepeat:
-            failure(.networkError(.cutOff), "the connection was lost before an answer came (code \(code.rawValue))")
+            failure(
+                .networkError(.cutOff), "the connection was lost before an answer came (code \(code.rawValue))", code)
         case .done where isTooLarge:
             failure(
                 .networkError(.answerTooLarge(limit: answerLimit)), "the answer is longer than \(answerLimit) bytes")
@@ -275,8 +280,8 @@ extension Transfer {
                 "too many headers")
         case .done(let code):
             failure(
-                CurlFailure.kind(code, hasStarted: starts > 0, answerLimit: answerLimit),
-                CurlFailure.detail(code, String(cString: errorText)))
+                CurlFailure.kind(code, hasStarted: hasStarted, hasAddress: hasAddress, answerLimit: answerLimit),
+                CurlFailure.detail(code, String(cString: errorText)), code)
         case .stalled:
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
         case .cancelled:
@@ -286,11 +291,14 @@ extension Transfer {
         }
     }
 
-    private func failure(_ kind: APIError.Kind, _ detail: String) -> Result<HTTPAnswer, TransportFailure> {
+    private func failure(
+        _ kind: APIError.Kind, _ detail: String, _ code: CURLcode? = nil
+    ) -> Result<HTTPAnswer, TransportFailure> {
         // PREREQ ran: there was a connection. Whether bytes went over it, libcurl counts as it hands them to the socket.
         let reached = starts > 0 && (bytesSent > 0 || status != nil)
         return .failure(
-            TransportFailure(kind: kind, mayHaveReachedServer: reached, status: status, detail: detail))
+            TransportFailure(
+                kind: kind, mayHaveReachedServer: reached, status: status, fault: fault(kind, code), detail: detail))
     }
 
     private func answer() -> HTTPAnswer {
@@ -320,7 +328,7 @@ extension Transfer {
     private var bytesSent: Int { max(requestSize, uploaded) }
     private var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
-    private func long(_ info: CURLINFO) -> Int {
+    func long(_ info: CURLINFO) -> Int {
         var value = 0
         _ = prsnl_getinfo_long(easy, info, &value)
         return value

@@ -3,7 +3,7 @@ import Glibc
 import PRSNLCore
 
 /// What goes over the wire, for people who debug: in debug builds only, only with PRSNL_WIRE_TRACE=1, without bodies and
-/// credentials.
+/// credentials. A line for each request is in the log of every build, at level debug (`PRSNLClient.send`).
 enum WireTrace {
     #if DEBUG
         /// The receiver of trace lines, where the environment asks for them.

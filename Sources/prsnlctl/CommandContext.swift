@@ -144,15 +144,41 @@ struct CommandContext {
     func ask(
         _ request: ControlRequest, timeout: Duration = .seconds(10)
     ) throws(UserFacingError) -> ControlReply? {
+        switch try answer(request, timeout: timeout) {
+        case .success(let reply): reply
+        case .failure: nil
+        }
+    }
+
+    /// The same, with the reason for which the file is to answer.
+    ///
+    /// - Parameter ofFile: only a daemon that works on our file is meant.
+    func answer(
+        _ request: ControlRequest, ofFile: Bool = false, timeout: Duration
+    ) throws(UserFacingError) -> Result<ControlReply, UserFacingError> {
         do throws(UserFacingError) {
             var client = try ControlClient(path: paths.controlSocket)
+            if ofFile { try requireOurFile(&client) }
             try client.send(request)
             let reply = try client.receive(timeout: timeout)
-            if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) { return nil }
-            return reply
+            if case .error(let report) = reply, let code = report.knownCode, Self.leavesToFile(code) {
+                return .failure(report.userFacing)
+            }
+            return .success(reply)
         } catch {
             guard Self.leavesToFile(error.code) else { throw error }
-            return nil
+            return .failure(error)
+        }
+    }
+
+    /// - Throws: `daemon_not_running` where the daemon works on another file.
+    private func requireOurFile(_ client: inout ControlClient) throws(UserFacingError) {
+        try client.send(.status)
+        let reply = try client.receive()
+        guard case .status(let report) = reply else { throw reply.unexpected() }
+        guard Self.isSameFile(report.file.path, paths.database) else {
+            throw UserFacingError(
+                .daemonNotRunning, "The daemon works on \(report.file.path), and none on \(paths.database).")
         }
     }
 

@@ -14,7 +14,10 @@ enum LoginCommand {
         // Everything that could refuse the login is asked before the password: nobody types one in vain.
         try LoginPlace.check(context, plan)
         let client = try plan.client()
-        let (email, password) = try credentials(arguments)
+        defer { client.shutdown() }
+        let (email, password) = try credentials(arguments) { () throws(UserFacingError) in
+            try requirePRSNL(client, plan)
+        }
         let made = try request(client, plan, email: email, password: password)
         password.wipe()
         var report: LoginReport
@@ -39,8 +42,9 @@ enum LoginCommand {
 
     // MARK: Asking
 
+    /// - Parameter check: what could make the password useless; called before it is asked for, or sent.
     private static func credentials(
-        _ arguments: ParsedArguments
+        _ arguments: ParsedArguments, check: () throws(UserFacingError) -> Void
     ) throws(UserFacingError) -> (email: String, password: SecretBytes) {
         if arguments.has("--password-stdin") {
             let password = SecretBytes()
@@ -49,10 +53,13 @@ enum LoginCommand {
                     .usage, "--password-stdin: stdin holds no line with a password.",
                     consequence: "Nobody was logged in.")
             }
-            return (try email(arguments), password)
+            let email = try email(arguments)
+            try check()
+            return (email, password)
         }
         let email = try email(arguments)
         guard let terminal = Terminal() else { throw noTerminal("the password") }
+        try check()
         return (email, try terminal.askSecret("Password for \(SafeText.harmless(email)): "))
     }
 
@@ -71,6 +78,23 @@ enum LoginCommand {
 
     // MARK: The server
 
+    /// A password is for PRSNL alone: whatever else answers at this address does not get it.
+    private static func requirePRSNL(_ client: PRSNLClient, _ plan: LoginPlan) throws(UserFacingError) {
+        let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
+        guard let error = ping.error else { return }
+        let told = error.userFacing
+        guard case .notFound = error.kind else {
+            throw UserFacingError(
+                told.code, told.message, consequence: "No password was sent, and nobody was logged in.",
+                recoverySuggestion: told.recoverySuggestion, nextCommand: told.nextCommand, cause: told.cause)
+        }
+        throw UserFacingError(
+            .notFound,
+            "There is no PRSNL server at \(plan.server.text): a web server answers there, and knows no /api/health.",
+            consequence: "No password was sent, and nobody was logged in.",
+            recoverySuggestion: "Check the address, and its path above all.", cause: told.cause)
+    }
+
     private static func request(
         _ client: PRSNLClient, _ plan: LoginPlan, email: String, password: SecretBytes
     ) throws(UserFacingError) -> Made {
@@ -78,7 +102,6 @@ enum LoginCommand {
             throw UserFacingError(.usage, "The password is not UTF-8.", consequence: "Nobody was logged in.")
         }
         return try blocking { () async throws(UserFacingError) -> Made in
-            defer { client.shutdown() }
             do throws(APIError) {
                 let (pair, account) = try await client.login(email: email, password: text)
                 return (pair, AccountName(id: account.id, name: account.email ?? account.name))

@@ -1,4 +1,5 @@
 import Control
+import PRSNLClient
 import PRSNLCore
 import SyncEngine
 
@@ -11,6 +12,14 @@ extension DaemonFacts {
         newAsOf = state.newAsOf
         pull = state.progress.map(PullProgress.init)
         connectivity = StatusReport.Connectivity(state.connectivity)
+    }
+}
+
+extension StatusReport.Requests {
+    init(_ endpoint: String, _ figures: RequestFigures.Endpoint) {
+        self.init(
+            endpoint: endpoint, requests: figures.requests, failures: figures.failures, bytesSent: figures.bytesSent,
+            bytesReceived: figures.bytesReceived, duration: figures.duration, longest: figures.longest)
     }
 }
 

@@ -63,29 +63,41 @@ extension RequestHandler {
         let copy = try StoreReader(path: database).summary()
         var account: AccountName?
         var failure: UserFacingError?
-        // Only the main server names accounts; the others would answer that they know no such address.
-        let hasAccounts = (client.dialect ?? copy.dialect ?? .cursor) == .cursor && client.credentials != .none
-        if hasAccounts {
-            do throws(APIError) {
-                let answer = try await client.account()
-                account = AccountName(id: answer.id, name: answer.email ?? answer.name)
-            } catch {
-                failure = error.userFacing
-            }
+        let asked = client.credentials != .none
+        do throws(APIError) {
+            if asked { account = try await accountOrProof(client.dialect ?? copy.dialect) }
+        } catch {
+            failure = error.userFacing
         }
+        if !asked, let problem = engine.state.problem, problem.code == .needsLogin { failure = problem }
         var report = WhoamiReport(
             source: .daemon, server: login.server.text, account: account,
             copyAccount: AccountName(known: copy.accountID, copy.accountName), credentials: credentials,
-            asked: hasAccounts, now: time.now())
+            asked: asked, now: time.now())
         if report.sameAccount == false, AccountChange.isOf(copy, client.credentials.subject) {
             failure = AccountChange.loginExpired
         }
         report.error = (failure ?? login.state.login?.saveFailure).map(ErrorReport.init)
         switch failure?.code {
-        case .unauthorized?, .forbidden?, .needsLogin?, .loginExpired?: report.credentials.refused = true
-        default: report.credentials.refused = account == nil ? report.credentials.refused : false
+        case .unauthorized?, .forbidden?, .loginExpired?: report.credentials.refused = true
+        case nil where asked: report.credentials.refused = false
+        default: break
         }
         return report
+    }
+
+    /// Whom the server takes us for. Only the main server says so; the others show by a page that they let us in.
+    private func accountOrProof(_ dialect: Dialect?) async throws(APIError) -> AccountName? {
+        if dialect == nil || dialect == .cursor {
+            do throws(APIError) {
+                let answer = try await client.account()
+                return AccountName(id: answer.id, name: answer.email ?? answer.name)
+            } catch {
+                guard dialect == nil, case .notFound = error.kind else { throw error }
+            }
+        }
+        _ = try await client.timeline(TimelineRequest(.page(1), limit: 1))
+        return nil
     }
 
     private var credentials: CredentialsReport {

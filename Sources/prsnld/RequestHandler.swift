@@ -14,6 +14,7 @@ final class RequestHandler: Sendable {
     let client: PRSNLClient
     let database: String
     let login: LoginKeeper
+    let figures: RequestFigures
     /// Hands a new copy over to the daemon, which has to stop everything first.
     let begin: @Sendable (NewCopy) -> Void
     let startedAt: Timestamp
@@ -37,6 +38,7 @@ final class RequestHandler: Sendable {
         engine = parts.engine
         store = parts.store
         login = parts.login
+        figures = parts.figures
         time = parts.time
         self.database = database
         self.startedAt = startedAt
@@ -81,6 +83,7 @@ final class RequestHandler: Sendable {
     private func status() throws(UserFacingError) -> StatusReport {
         var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
         facts.network = networkFacts
+        facts.requests = figures.current.map(StatusReport.Requests.init).sorted { $0.endpoint < $1.endpoint }
         // Before the file is read, which makes a log that was removed anew.
         if let replaced = store.replacement() { facts.problem = replaced }
         return StatusReport(

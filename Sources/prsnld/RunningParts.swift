@@ -13,6 +13,8 @@ struct RunningParts: Sendable {
     let client: PRSNLClient
     let engine: SyncEngine
     let login: LoginKeeper
+    /// What the requests have cost.
+    let figures: RequestFigures
     let time: TimeSource
 
     /// Opens the file and takes its lock before anything is asked of the server.
@@ -39,11 +41,12 @@ struct RunningParts: Sendable {
             let found = try setup.credentials(configuration, server: server)
             for warning in found.warnings { log(.warning, .config, warning) }
             let storage = LoginStorage(file, stored: found.login)
+            let figures = RequestFigures()
             let client = try PRSNLClient(
                 configuration: ClientConfiguration(
                     configuration, server: server.text, credentials: found.credentials,
                     userAgent: "prsnld/\(ProductVersion.current)"),
-                time: time,
+                time: time, usage: { figures.note($0) },
                 savePair: { new, old throws(UserFacingError) in
                     do throws(UserFacingError) { try storage.save(new, replacing: old) } catch {
                         await record(error, in: store, at: time.now(), log)
@@ -55,7 +58,8 @@ struct RunningParts: Sendable {
                 settings: setup.syncSettings(configuration), time: time, log: log)
             let login = LoginKeeper(
                 found, setup: setup, server: server, storage: storage, client: client, engine: engine, log: log)
-            return RunningParts(store: store, client: client, engine: engine, login: login, time: time)
+            return RunningParts(
+                store: store, client: client, engine: engine, login: login, figures: figures, time: time)
         } catch {
             await store.close()
             throw error

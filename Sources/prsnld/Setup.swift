@@ -10,12 +10,12 @@ struct Setup {
     let signals: TerminationSignals
     let time: TimeSource
 
+    /// The configuration, with the files that the daemon could do nothing without.
     func load() throws(UserFacingError) -> LoadedConfiguration {
-        do throws(ConfigurationFailure) {
-            return try LoadedConfiguration.load(file: configurationFile, environment: environment)
-        } catch {
-            throw error.userFacing
-        }
+        var (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
+        if let problem = loaded.caFileProblem { problems.append(problem) }
+        guard problems.isEmpty else { throw ConfigurationFailure(problems: problems).userFacing }
+        return loaded
     }
 
     func server(_ configuration: DaemonConfiguration) throws(UserFacingError) -> ServerURL {

@@ -99,18 +99,21 @@ import Testing
     }
 
     @Test func whoamiOfAStoppedDaemonSaysThatNobodyAsked() {
-        let report = WhoamiReport(
+        var report = WhoamiReport(
             source: .file, server: nil, account: nil, copyAccount: nil, credentials: CredentialsReport(kind: .none),
             asked: false, now: Samples.now)
+        report.error = ErrorReport(UserFacingError(.daemonNotRunning, "No daemon."))
         #expect(
             report.text(style) == """
-                Account      the server was not asked: the daemon does not answer
+                Account      the server was not asked; this is what the copy remembers
                 Server       not known
                 Credentials  none: nothing is pulled, unless `anonymous = yes` is set. `prsnlctl
                              login` logs in
 
                 """)
-        #expect(report.exitCode == .fine)
+        #expect(report.exitCode == .daemonNotRunning)
+        report.error = ErrorReport(UserFacingError(.controlRefused, "No."))
+        #expect(report.exitCode == .error)
     }
 
     @Test func refusedCredentialsNeedAPerson() {

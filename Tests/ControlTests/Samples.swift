@@ -103,6 +103,11 @@ enum Samples {
         facts.pull = pull
         facts.connectivity = connectivity
         facts.network = .init(how: .polling(errno: 1), route: "192.0.2.7 over eth0")
+        facts.requests = [
+            .init(
+                endpoint: "GET /api/timeline", requests: 130, failures: 2, bytesSent: 39_000, bytesReceived: 1_100_000,
+                duration: .milliseconds(4_550), longest: .milliseconds(310))
+        ]
         var summary = withGaps
         summary.waiting = 3
         summary.unknown = 1

@@ -49,7 +49,7 @@ import Testing
         #expect(try await terminal.waitForExit() == .signal(number), "\(terminal.shown)")
         #expect(terminal.echoes)
         #expect(!terminal.shown.contains("half a pass"))
-        #expect(scene.server.requestCount == 0)
+        #expect(scene.server.requests(.login).isEmpty)
         #expect(!TestFile.exists(scene.loginFile))
     }
 
@@ -90,7 +90,7 @@ import Testing
             #expect(try await terminal.waitForExit() == .status(1))
             #expect(terminal.shown.contains("Nothing was typed."))
         }
-        #expect(scene.server.requestCount == 0)
+        #expect(scene.server.requests(.login).isEmpty)
     }
 
     @Test func theQuestionStandsOnTheTerminalWhateverStdinIs() async throws {
@@ -183,6 +183,56 @@ import Testing
         let error = try scene.fixture.decode(FailureReport.self, ended).error
         #expect(error.code == "login_not_possible", "\(ended)")
         #expect(error.recoverySuggestion.contains("api_key_file"))
+    }
+
+    /// A web server, and a PRSNL server with a path too much.
+    @Test(arguments: Dialect.allCases)
+    func aWrongPathIsSaidBeforeAPasswordIsAskedFor(dialect: Dialect) async throws {
+        let scene = try LoginScene(dialect: dialect)
+        let url = scene.server.url + "/elsewhere"
+        try scene.configure(server: url)
+        let ended = try await scene.logIn(.owner, ["--json"])
+        #expect(ended.exit == .status(1))
+        let error = try scene.fixture.decode(FailureReport.self, ended).error
+        #expect(error.code == "not_found", "\(ended)")
+        #expect(error.message.hasPrefix("There is no PRSNL server at \(url): "))
+        #expect(error.recoverySuggestion.contains("path"))
+        let terminal = try scene.terminal(["login", "--email", "owner@prsnl.example"])
+        #expect(try await terminal.waitForExit() == .status(1))
+        #expect(!terminal.shown.contains("Password"), "\(terminal.shown)")
+        #expect(scene.server.requests().allSatisfy { $0.path == "/elsewhere/api/health" })
+    }
+
+    @Test(arguments: [
+        (#"<!DOCTYPE html><title>Log in</title>"#, "portal"), (#"{"hello":"world"}"#, "unexpected_shape"),
+    ])
+    func aPasswordIsNotSentToWhatIsNotPRSNL(body: String, code: String) async throws {
+        let scene = try LoginScene()
+        scene.server.script(.answer(status: 200, headers: [:], body: body), on: .health, times: .max)
+        let ended = try await scene.logIn(.owner, ["--json"])
+        #expect(ended.exit == .status(1))
+        let error = try scene.fixture.decode(FailureReport.self, ended).error
+        #expect(error.code == code, "\(ended)")
+        #expect(error.consequence == "No password was sent, and nobody was logged in.")
+        #expect(scene.server.requests(.login).isEmpty)
+    }
+
+    @Test func aServerThatIsAwayIsSaidBeforeAPasswordIsAskedFor() async throws {
+        let scene = try LoginScene()
+        scene.server.refuseConnections()
+        let terminal = try scene.terminal(["login", "--email", "owner@prsnl.example"])
+        #expect(try await terminal.waitForExit() == .status(1))
+        #expect(!terminal.shown.contains("Password"), "\(terminal.shown)")
+        #expect(terminal.shown.contains("cannot connect to 127.0.0.1:\(scene.server.port)"), "\(terminal.shown)")
+    }
+
+    /// Nothing but a write is ever looked up.
+    @Test func aLoginWhoseAnswerIsLostIsNotSaidToBeLookedUp() async throws {
+        let scene = try LoginScene()
+        scene.server.script(.answer(status: 500, headers: [:], body: "{}"), on: .login)
+        let ended = try await scene.logIn(.owner, ["--json"])
+        let error = try scene.fixture.decode(FailureReport.self, ended).error
+        #expect(error.code == "server_error" && error.consequence == "Nobody was logged in.", "\(ended)")
     }
 
     @Test(.enabled(if: OtherUser.canBeMade, "needs root, to be other users"))
@@ -322,10 +372,50 @@ import Testing
         try await scene.makeCopy()
         let asked = scene.server.requestCount
         let ended = try await scene.fixture.control("whoami")
-        #expect(ended.exit == .status(0), "\(ended)")
+        // As any command that needs the daemon.
+        #expect(ended.exit == .status(3), "\(ended)")
         #expect(ended.stdout.contains("Copy         of owner@prsnl.example\n"), "\(ended.stdout)")
-        #expect(ended.stdout.contains("the server was not asked: the daemon does not answer"))
+        #expect(ended.stdout.contains("the server was not asked; this is what the copy remembers"), "\(ended)")
+        #expect(ended.stderr.contains("No daemon listens at"), "\(ended)")
+        let file = try await scene.fixture.control("--database", scene.fixture.database, "whoami", "--json")
+        #expect(file.exit == .status(3), "\(file)")
+        let report = try scene.fixture.decode(WhoamiReport.self, file)
+        #expect(!report.asked && report.error?.code == "daemon_not_running")
         #expect(scene.server.requestCount == asked)
+    }
+
+    @Test func withoutCredentialsWhoamiEndsAsStatusDoes() async throws {
+        let scene = try LoginScene()
+        let daemon = try await scene.fixture.startReady()
+        try await eventually("the daemon to know that it needs a login") {
+            try await scene.fixture.control("whoami").exit == .status(4)
+        }
+        let report = try await scene.whoami()
+        #expect(!report.asked && report.error?.code == "needs_login" && report.credentials.refused == nil)
+        _ = try await daemon.terminate()
+    }
+
+    @Test(arguments: [Dialect.page, .express])
+    func whoamiAsksAServerWithoutAccountsWhetherItTakesTheKey(dialect: Dialect) async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 4), dialect: dialect)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let good = try await fixture.control("whoami", "--json")
+        #expect(good.exit == .status(0), "\(good)")
+        let report = try fixture.decode(WhoamiReport.self, good)
+        #expect(report.asked && report.account == nil && report.credentials.refused == false)
+        try TestFile.write("not-a-real-key\n", to: fixture.folder.file("key"))
+        daemon.signal(SIGHUP)
+        _ = try await daemon.waitForErrorLine(containing: "configuration read again")
+        let wrong = try await fixture.control("whoami", "--json")
+        #expect(wrong.exit == .status(4), "\(wrong)")
+        let refused = try fixture.decode(WhoamiReport.self, wrong)
+        #expect(refused.asked && refused.credentials.refused == true && refused.error?.code == "unauthorized")
+        let text = try await fixture.control("whoami")
+        #expect(text.stderr.contains(dialect == .express ? "Wrong key: " : "Invalid or expired API key"), "\(text)")
+        let sync = try fixture.decode(SyncReport.self, try await fixture.control("sync", "--wait", "--json"))
+        #expect(sync.problem?.code == "unauthorized" && sync.problem?.message == refused.error?.message, "\(sync)")
+        _ = try await daemon.terminate()
     }
 
     @Test func aLoginThatTheServerForgotIsSaidToBeRefused() async throws {

@@ -42,7 +42,9 @@ import Testing
         #expect(text.exit == .status(1))
         #expect(text.stdout.contains("State        unreachable\n"), "\(text)")
         #expect(text.stdout.contains("Connect      failed\n"), "\(text)")
-        #expect(text.stderr.contains("could not connect to the server"), "\(text)")
+        #expect(
+            text.stderr.contains(
+                "Network error: cannot connect to 127.0.0.1:\(fixture.server.port): connection refused."), "\(text)")
         let json = try await fixture.control("ping", "--json")
         #expect(json.exit == .status(1) && json.stderr.isEmpty)
         let report = try fixture.decode(PingReport.self, json)
@@ -116,7 +118,9 @@ import Testing
             fixture.server.refuseConnections()
             #expect(try await fixture.control("ping").exit == .status(1))
             let away = try change(try await watch.waitForLine(containing: #""state":"unreachable""#))
-            #expect(away.kind == "connectivity" && away.reasons.joined().contains("could not connect"), "\(away)")
+            #expect(
+                away.kind == "connectivity" && away.reasons.joined().contains("cannot connect to 127.0.0.1:"), "\(away)"
+            )
             try fixture.server.acceptConnections()
             #expect(try await fixture.control("ping").exit == .status(0))
             _ = try await watch.waitForLine(containing: #""kind":"connectivity","reasons":["the server answers"]"#)

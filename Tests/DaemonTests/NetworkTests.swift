@@ -236,6 +236,30 @@ struct NetworkTests {
             comeBack: { try names.setKnown(true) })
     }
 
+    /// One that takes questions and never answers, and a machine on which nobody takes any.
+    @Test(arguments: [true, false])
+    func aPingSaysThatNoNameServerAnswered(isListening: Bool) async throws {
+        let names = try Names(isKnown: false, server: isListening ? NetworkCable.Family.ipv4.gateway : "127.0.0.1")
+        let nameServer = Mutex<SilentNameServer?>(nil)
+        let scene = try await Scene(host: names.host, waits: false) { cable in
+            try names.install(cable)
+            guard isListening else { return }
+            let server = try SilentNameServer(in: cable.far, address: NetworkCable.Family.ipv4.gateway)
+            nameServer.withLock { $0 = server }
+        }
+        try await scene.waitFor(state: "unreachable")
+        let ended = try await scene.fixture.control("ping", "--json")
+        #expect(ended.exit == .status(1), "\(ended)")
+        let report = try scene.fixture.decode(PingReport.self, ended)
+        #expect(report.failedPhase == "name" && report.error?.code == "name_not_resolved", "\(ended)")
+        #expect(
+            report.error?.message == "Network error: the name \(names.host) cannot be resolved: no name server answered"
+                + (isListening ? " within 1 s." : "."), "\(ended)")
+        #expect(report.error?.recoverySuggestion.contains("name servers") == true)
+        #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
+        withExtendedLifetime(nameServer) {}
+    }
+
     @Test func nameWithoutNetwork() async throws {
         let names = try Names(isKnown: false)
         let scene = try await Scene(host: names.host, waits: false) { cable in

@@ -51,7 +51,7 @@ import Testing
         fixture.server.refuseConnections()
         let ended = try await fixture.run(["--once"], environment: ["PRSNL_CONNECT_TIMEOUT": "1s"])
         #expect(ended.exit == .status(1))
-        #expect(ended.stderr.contains("could not connect"))
+        #expect(ended.stderr.contains("cannot connect to 127.0.0.1:\(fixture.server.port): connection refused"))
         let report = try await fixture.status()
         #expect(report.lastError?.code == "connect_failed")
         #expect(!report.copy.complete)

@@ -54,6 +54,17 @@ import Testing
         let unauthorized = fixture.server.script(echo(401, key), on: .timeline, times: .max)
         seen.add("sync", try await fixture.control("sync", "--wait", "--json"))
         unauthorized.remove()
+        // To an address that is followed, and to one that is not.
+        let places = [
+            "/api/timeline?key=\(key)", "/\(key)/api/timeline", "http://127.0.0.9:1/\(key)?key=\(key)",
+            "http://\(key).example",
+        ]
+        for place in places {
+            let redirect = fixture.server.script(
+                .answer(status: 307, headers: ["Location": place], body: ""), on: .timeline)
+            seen.add("sync", try await fixture.control("sync", "--full", "--wait", "--json"))
+            redirect.remove()
+        }
         daemon.signal(SIGHUP)
         _ = try await daemon.waitForErrorLine(containing: "configuration read again")
         try await fixture.look(DaemonFixture.looks, into: &seen)
@@ -70,6 +81,8 @@ import Testing
         try await fixture.look(DaemonFixture.looks, into: &seen)
         seen.add("the log", daemon.stderr)
         #expect(seen.places(of: key) == [])
+        // What every build logs was among it.
+        #expect(daemon.stderr.contains("http    GET /api/timeline?") && daemon.stderr.contains(" (redirected): "))
         // The search finds what is there.
         #expect(daemon.stderr.contains("> x-api-key: …") || daemon.stderr.contains("> X-API-Key: …"))
         try seen.add(folder: fixture.folder.path, except: [])

@@ -22,8 +22,8 @@ struct ErrorTableTests {
             message: "Invalid or expired API key. Please check your settings.", code: .unauthorized,
             heading: "Authentication required"),
         Row(
-            name: "403", reply: .json(#"{"error":"Invalid API key"}"#, status: 403), kind: .forbidden,
-            message: "Access denied: the server knows the key but does not let it do this.", code: .forbidden),
+            name: "403", reply: .json(#"{"detail":"Not yours"}"#, status: 403), kind: .forbidden,
+            message: "Access denied: the server does not let this key or login do this.", code: .forbidden),
         Row(
             name: "404 of an item",
             reply: .json(
@@ -154,6 +154,30 @@ struct ErrorTableTests {
             message: "Unable to process server response. It is not what was asked for: no items in the timeline.",
             code: .unexpectedShape),
     ]
+
+    @Test func aWrongKeyIsSaidToBeWrongAndWhereTheRightOneGoes() async throws {
+        let server = try ScriptedServer(always: .json(#"{"error":"Invalid API key"}"#, status: 403))
+        let test = try TestClient(server.url, .apiKey("fake-key"))
+        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        #expect(error.kind == .forbidden && error.code == .unauthorized)
+        let told = error.userFacing
+        #expect(told.message == "Wrong key: the server answers that it does not know this API key.")
+        #expect(told.heading == "Authentication required")
+        #expect(told.recoverySuggestion.contains("api_key_file") && told.recoverySuggestion.contains("prsnlctl whoami"))
+    }
+
+    @Test(arguments: [
+        ScriptedServer.Reply.answer(403, ["Content-Type": "text/html"], "<h1>Forbidden: Invalid API key</h1>"),
+        .json(#"{"message":"Invalid API key","request":"7"}"#, status: 403), .answer(403, [:], ""),
+    ])
+    func a403OfAProxyIsNoWrongKey(_ reply: ScriptedServer.Reply) async throws {
+        let server = try ScriptedServer(always: reply)
+        let test = try TestClient(server.url, .apiKey("fake-key"))
+        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        #expect(error.kind == .forbidden && error.code == .forbidden)
+        #expect(error.userFacing.message.contains("perhaps not the server but a proxy"))
+        #expect(!error.userFacing.recoverySuggestion.contains("api_key_file"))
+    }
 
     @Test(arguments: rows)
     func anAnswerIsMappedAsTheTableSays(_ row: Row) async throws {

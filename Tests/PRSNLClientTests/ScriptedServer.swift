@@ -167,10 +167,14 @@ private struct Connection {
 
     init(socket: Int32) { self.socket = socket }
 
-    /// The next request; `nil` when the connection ends, or begins with a TLS handshake.
+    /// The next request; `nil` when the connection ends. A TLS handshake is answered as a web server without TLS does: as
+    /// if it were a request.
     mutating func read(_ number: Int) -> ScriptedServer.Request? {
         while true {
-            if pending.first == 0x16 { return nil }
+            if pending.first == 0x16 {
+                pending = []
+                return ScriptedServer.Request(connection: number, method: "TLS", target: "", headers: [:], body: "")
+            }
             let text = String(decoding: pending, as: UTF8.self)
             if let end = text.range(of: "\r\n\r\n") {
                 let lines = text[..<end.lowerBound].split(separator: "\r\n")

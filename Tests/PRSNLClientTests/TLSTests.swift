@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 import PRSNLCore
 import TestSupport
@@ -16,19 +17,69 @@ struct TLSTests {
         let process: ChildProcess
         let port: String
         var certificate: String { folder.file("certificate.pem") }
+        var place: String { "127.0.0.1:\(port)" }
+        var url: String { "https://\(place)" }
     }
 
-    /// - Parameter name: the host name in the certificate.
-    private func serve(name: String) async throws -> Server {
+    /// When a certificate is valid, in the form of openssl-ca(1).
+    private struct Validity {
+        var from = ""
+        var to = ""
+        static let now = Validity()
+        static let past = Validity(from: "20200101000000Z", to: "20210101000000Z")
+        static let future = Validity(from: "20480101000000Z", to: "20490101000000Z")
+    }
+
+    private func run(_ arguments: [String], in folder: TemporaryDirectory) async throws {
+        let ended = try await ChildProcess.run(Self.openssl, arguments, directory: folder.path)
+        try #require(ended.exit == .status(0), "\(arguments): \(ended.stderr)")
+    }
+
+    /// Makes `certificate.pem` and `key.pem`.
+    ///
+    /// - Parameters:
+    ///   - name: the host's, as in subjectAltName.
+    ///   - isSelfSigned: else an authority signs it, whose certificate nobody gets.
+    private func makeCertificate(
+        _ name: String, _ validity: Validity, isSelfSigned: Bool, in folder: TemporaryDirectory
+    ) async throws {
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        try await run(
+            ["req", "-new"] + key + ["-subj", "/CN=\(name)", "-keyout", "key.pem", "-out", "request.pem"], in: folder)
+        try await run(
+            ["req", "-x509"] + key + ["-subj", "/CN=authority", "-keyout", "ca-key.pem", "-out", "ca.pem"], in: folder)
+        try TestFile.write("", to: folder.file("index"))
+        try TestFile.write("01\n", to: folder.file("serial"))
+        try TestFile.write(
+            """
+            [ca]
+            default_ca = one
+            [one]
+            database = index
+            serial = serial
+            new_certs_dir = .
+            default_md = sha256
+            default_days = 1
+            policy = any
+            [any]
+            commonName = supplied
+            [names]
+            subjectAltName = \(name)
+
+            """, to: folder.file("ca.conf"))
+        let signer =
+            isSelfSigned ? ["-selfsign", "-keyfile", "key.pem"] : ["-keyfile", "ca-key.pem", "-cert", "ca.pem"]
+        let times = validity.from.isEmpty ? [] : ["-startdate", validity.from, "-enddate", validity.to]
+        try await run(
+            ["ca", "-batch", "-notext", "-config", "ca.conf", "-extensions", "names", "-in", "request.pem"]
+                + ["-out", "certificate.pem"] + signer + times, in: folder)
+    }
+
+    private func serve(
+        name: String = "IP:127.0.0.1", _ validity: Validity = .now, isSelfSigned: Bool = true, options: [String] = []
+    ) async throws -> Server {
         let folder = TemporaryDirectory("prsnl-tls")
-        let made = try await ChildProcess.run(
-            Self.openssl,
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                "-subj", "/CN=\(name)", "-addext", "subjectAltName=\(name)", "-keyout", folder.file("key.pem"), "-out",
-                folder.file("certificate.pem"),
-            ])
-        try #require(made.exit == .status(0), "\(made.stderr)")
+        try await makeCertificate(name, validity, isSelfSigned: isSelfSigned, in: folder)
         try #require(mkdir(folder.file("api"), 0o700) == 0 && mkdir(folder.file("api/auth"), 0o700) == 0)
         try TestFile.write(#"{"id":"a"}"#, to: folder.file("api/auth/me"))
         try TestFile.write(#"{"status":"healthy"}"#, to: folder.file("api/health"))
@@ -37,9 +88,18 @@ struct TLSTests {
             [
                 "s_server", "-accept", "127.0.0.1:0", "-cert", folder.file("certificate.pem"), "-key",
                 folder.file("key.pem"), "-WWW",
-            ], directory: folder.path)
+            ] + options, directory: folder.path)
         let line = try await process.waitForLine(containing: "ACCEPT 127.0.0.1:")
         return Server(folder: folder, process: process, port: String(line.split(separator: ":").last ?? ""))
+    }
+
+    /// Asks for the account, over a connection that must not come about.
+    private func refusal(_ url: String, caFile: String?) async throws -> APIError {
+        let error = try #require(await error(url, caFile: caFile))
+        #expect(error.kind == .networkError(.tlsFailed))
+        #expect(!error.mayHaveReachedServer)
+        #expect(error.userFacing.heading == "Connection error")
+        return error
     }
 
     private func error(_ url: String, caFile: String?) async throws -> APIError? {
@@ -48,15 +108,84 @@ struct TLSTests {
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
-    func aCertificateThatNobodyVouchesForIsRefused() async throws {
-        let server = try await serve(name: "IP:127.0.0.1")
-        let error = try #require(await error("https://127.0.0.1:\(server.port)", caFile: nil))
-        #expect(error.kind == .networkError(.tlsFailed))
-        #expect(!error.mayHaveReachedServer)
-        #expect(error.userFacing.message == "Network error: no trusted TLS connection to the server.")
-        #expect(error.userFacing.heading == "Connection error")
+    func aSelfSignedCertificateIsNamed() async throws {
+        let server = try await serve()
+        let error = try await refusal(server.url, caFile: nil)
+        #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is self-signed.")
+        #expect(error.userFacing.recoverySuggestion.contains("ca_file"))
         #expect(error.userFacing.cause?.contains("self-signed") == true)
         #expect(!server.process.stdout.contains("fake-key"))
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
+    func anUnknownAuthorityIsNamed() async throws {
+        let server = try await serve(isSelfSigned: false)
+        // With the authority's own certificate in the chain, and without.
+        let chained = try await serve(isSelfSigned: false, options: ["-cert_chain", server.folder.file("ca.pem")])
+        for server in [server, chained] {
+            let error = try await refusal(server.url, caFile: nil)
+            #expect(
+                error.userFacing.message
+                    == "Network error: the certificate of \(server.place) is from an unknown authority.")
+        }
+        #expect(try await error(server.url, caFile: server.folder.file("ca.pem")) == nil)
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
+    func anExpiredCertificateIsNamed() async throws {
+        let server = try await serve(.past)
+        let error = try await refusal(server.url, caFile: server.certificate)
+        #expect(error.userFacing.message == "Network error: the certificate of \(server.place) has expired.")
+        #expect(error.userFacing.recoverySuggestion.contains("clock"))
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
+    func aCertificateThatIsNotValidYetIsNamed() async throws {
+        let server = try await serve(.future)
+        let error = try await refusal(server.url, caFile: server.certificate)
+        #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is not valid yet.")
+        #expect(error.userFacing.recoverySuggestion.contains("clock"))
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"), arguments: ["DNS:prsnl.example.org", "IP:192.0.2.7"])
+    func aCertificateOfAnotherNameIsNamed(name: String) async throws {
+        let server = try await serve(name: name)
+        let error = try await refusal(server.url, caFile: server.certificate)
+        #expect(
+            error.userFacing.message
+                == "Network error: the certificate of \(server.place) is for another name than 127.0.0.1.")
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
+    func aServerThatWantsMoreThanTheClientHasIsQuoted() async throws {
+        // It wants a certificate of the client's.
+        let server = try await serve(options: ["-tls1_2", "-Verify", "1", "-verify_return_error"])
+        let error = try await refusal(server.url, caFile: server.certificate)
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: \(server.place) refused the TLS handshake: "), "\(message)")
+    }
+
+    @Test func whatOpenSSLAndLibcurlSayIsUnderstood() {
+        func fault(_ code: CURLcode, _ words: String, check: Int = 0) -> TLSFault {
+            TLSFault(code, check: check, words, caFile: nil)
+        }
+        let handshake = CURLE_SSL_CONNECT_ERROR
+        #expect(fault(handshake, "error:0A00010B:SSL routines::wrong version number") == .notTLS)
+        #expect(fault(handshake, "error:0A0000C6:SSL routines::packet length too long") == .notTLS)
+        #expect(fault(handshake, "error:0A000126:SSL routines::unexpected eof while reading") == .ended)
+        #expect(fault(handshake, "OpenSSL SSL_connect: Connection reset by peer in connection to a:1 ") == .ended)
+        #expect(
+            fault(handshake, "error:0A00042E:SSL routines::tlsv1 alert protocol version")
+                == .refused("tlsv1 alert protocol version"))
+        #expect(fault(handshake, "something else") == .other("something else"))
+        let verification = CURLE_PEER_FAILED_VERIFICATION
+        #expect(
+            fault(verification, "SSL certificate problem: certificate revoked", check: 23)
+                == .other("certificate revoked"))
+        #expect(
+            fault(
+                verification, "SSL: no alternative certificate subject name matches target host name 'a'", check: 1
+            ) == .wrongName)
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -66,15 +195,6 @@ struct TLSTests {
             $0.caFile = server.certificate
         }
         #expect(try await test.client.account().id == "a")
-    }
-
-    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
-    func aCertificateOfAnotherNameIsRefused() async throws {
-        let server = try await serve(name: "DNS:prsnl.example.org")
-        let error = try #require(
-            await error("https://127.0.0.1:\(server.port)", caFile: server.certificate))
-        #expect(error.kind == .networkError(.tlsFailed))
-        #expect(!error.mayHaveReachedServer)
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -92,20 +212,64 @@ struct TLSTests {
         #expect(refused.address == "127.0.0.1")
     }
 
-    @Test func aServerWithoutTLSIsRefused() async throws {
+    @Test func aServerThatDoesNotSpeakTLSIsNamed() async throws {
         let server = try ScriptedServer(always: .raw("HTTP/1.1 400 Bad Request\r\n\r\n"))
-        let error = try #require(
-            await error(server.url.replacing("http:", with: "https:"), caFile: nil))
-        #expect(!error.mayHaveReachedServer)
-        #expect([.networkError(.tlsFailed), .networkError(.connectFailed)].contains(error.kind))
+        let url = server.url.replacing("http:", with: "https:")
+        let error = try await refusal(url, caFile: nil)
+        #expect(error.userFacing.message == "Network error: \(url.dropFirst(8)) does not speak TLS.")
+    }
+
+    @Test func aServerThatHangsUpDuringTLSIsNamed() async throws {
+        let server = try ScriptedServer(always: .closed)
+        let url = server.url.replacing("http:", with: "https:")
+        let error = try await refusal(url, caFile: nil)
+        #expect(error.userFacing.message == "Network error: \(url.dropFirst(8)) ended the TLS handshake.")
+    }
+
+    @Test func aServerThatIsSilentDuringTLSIsNamed() async throws {
+        let server = try ScriptedServer(always: .silent)
+        let url = server.url.replacing("http:", with: "https:")
+        let test = try TestClient(url) { $0.connectTimeout = .milliseconds(100) }
+        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        #expect(error.kind == .networkError(.timedOut))
+        #expect(
+            error.userFacing.message == "Network error: \(url.dropFirst(8)) did not complete TLS within 100 ms.")
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
-    func aCAFileThatIsNotThereIsATLSFailure() async throws {
-        let server = try await serve(name: "IP:127.0.0.1")
-        let error = try #require(
-            await error("https://127.0.0.1:\(server.port)", caFile: "/nonexistent/ca.pem"))
-        #expect(error.kind == .networkError(.tlsFailed))
-        #expect(!error.mayHaveReachedServer)
+    func aCAFileThatIsNotThereIsNamed() async throws {
+        let server = try await serve()
+        let error = try await refusal(server.url, caFile: "/nonexistent/ca.pem")
+        #expect(
+            error.userFacing.message == "Network error: the CA certificates in /nonexistent/ca.pem cannot be used.")
+        #expect(error.userFacing.recoverySuggestion.contains("prsnld --check-config"))
+    }
+
+    // MARK: Through a proxy
+
+    @Test func behindAProxyItIsTheServerWhoseTLSFails() async throws {
+        // It opens the tunnel, and the other end of it hangs up.
+        let proxy = try ScriptedServer(always: .raw("HTTP/1.1 200 OK\r\n\r\n"))
+        let test = try TestClient("https://prsnl.invalid") { $0.proxy = proxy.url }
+        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        #expect(error.kind == .networkError(.tlsFailed), "\(error)")
+        #expect(error.userFacing.message == "Network error: prsnl.invalid:443 ended the TLS handshake.")
+    }
+
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
+    func aProxyWhoseCertificateIsNotTrustedIsNamed() async throws {
+        let proxy = try await serve()
+        let test = try TestClient("https://prsnl.invalid") { $0.proxy = proxy.url }
+        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        #expect(error.kind == .networkError(.tlsFailed), "\(error)")
+        #expect(
+            error.userFacing.message == "Network error: the certificate of the proxy \(proxy.place) is self-signed.")
+        // Also towards a server without TLS.
+        let plain = try TestClient("http://prsnl.invalid") {
+            $0.proxy = proxy.url
+            $0.allowInsecureHTTP = true
+        }
+        let other = await apiError { () async throws(APIError) in try await plain.client.account() }
+        #expect(other?.userFacing.message == error.userFacing.message)
     }
 }

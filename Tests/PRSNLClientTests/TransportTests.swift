@@ -20,7 +20,7 @@ struct TransportTests {
         let (error, test) = try await failure("https://prsnl.invalid")
         #expect(error.kind == .networkError(.nameNotResolved))
         #expect(!error.mayHaveReachedServer)
-        #expect(error.userFacing.message == "Network error: the server's name could not be resolved.")
+        #expect(error.userFacing.message == "Network error: the name prsnl.invalid cannot be resolved.")
         #expect(error.userFacing.heading == "Connection error")
         #expect(test.time.waits.count == 2)
     }
@@ -32,7 +32,71 @@ struct TransportTests {
         let (error, _) = try await failure(url)
         #expect(error.kind == .networkError(.connectFailed))
         #expect(!error.mayHaveReachedServer)
-        #expect(error.userFacing.message == "Network error: could not connect to the server.")
+        #expect(
+            error.userFacing.message
+                == "Network error: cannot connect to \(url.dropFirst("http://".count)): connection refused.")
+    }
+
+    // MARK: With a proxy
+
+    @Test func aProxyWhereNobodyListensIsNamed() async throws {
+        let proxy = try ScriptedServer(always: .closed)
+        let url = proxy.url
+        proxy.stop()
+        let (error, _) = try await failure("https://prsnl.invalid") { $0.proxy = url }
+        #expect(error.kind == .networkError(.connectFailed))
+        #expect(
+            error.userFacing.message
+                == "Network error: cannot connect to the proxy \(url.dropFirst("http://".count)): connection refused.")
+        #expect(error.userFacing.recoverySuggestion.contains("proxy"))
+    }
+
+    @Test func aProxyWithoutAnAddressIsNamedWithoutItsPassword() async throws {
+        let (error, _) = try await failure("https://prsnl.example.org") {
+            $0.proxy = "http://user:not-a-real-password@proxy.invalid:3128"
+        }
+        #expect(error.kind == .networkError(.nameNotResolved))
+        #expect(error.userFacing.message == "Network error: the proxy's name proxy.invalid cannot be resolved.")
+        #expect(!"\(error)".contains("not-a-real-password"))
+    }
+
+    @Test(arguments: [403, 407, 502])
+    func aProxyThatDoesNotConnectIsNamed(_ status: Int) async throws {
+        let proxy = try ScriptedServer(always: .answer(status, [:], "no"))
+        let (error, _) = try await failure("https://prsnl.invalid:8443") { $0.proxy = proxy.url }
+        #expect(error.kind == .networkError(.connectFailed), "\(error)")
+        #expect(!error.mayHaveReachedServer)
+        let place = proxy.url.dropFirst("http://".count)
+        #expect(
+            error.userFacing.message
+                == "Network error: the proxy \(place) does not connect to prsnl.invalid:8443: it answers \(status).")
+    }
+
+    @Test func aSOCKSProxyThatDoesNotConnectIsNamed() async throws {
+        let proxy = try ScriptedServer(always: .closed)
+        let url = proxy.url
+        proxy.stop()
+        let (error, _) = try await failure("https://192.0.2.7") {
+            $0.proxy = url.replacing("http:", with: "socks5h:")
+        }
+        #expect(error.userFacing.message.contains("cannot connect to the proxy 127.0.0.1:"), "\(error)")
+    }
+
+    @Test func whatNeedsNoNameServerIsKnown() {
+        func isAddress(_ url: String) -> Bool? { ServerURL(url).map { Peer($0).isAddress } }
+        #expect(isAddress("http://127.0.0.1:1") == true && isAddress("https://[2001:db8::1]") == true)
+        #expect(isAddress("https://prsnl.example.org") == false && isAddress("https://face.example") == false)
+    }
+
+    @Test func aSilentProxyIsNamed() async throws {
+        let proxy = try ScriptedServer(always: .silent)
+        let (error, _) = try await failure("https://prsnl.invalid") {
+            $0.proxy = proxy.url
+            $0.connectTimeout = .milliseconds(100)
+        }
+        #expect(error.kind == .networkError(.timedOut), "\(error)")
+        let place = proxy.url.dropFirst("http://".count)
+        #expect(error.userFacing.message == "Network error: the proxy \(place) sent nothing for 100 ms.")
     }
 
     @Test func aServerThatTakesNoConnections() async throws {
@@ -48,7 +112,9 @@ struct TransportTests {
         }
         #expect(error.kind == .networkError(.timedOut))
         #expect(!error.mayHaveReachedServer)
-        #expect(error.userFacing.message == "Network error: the server took too long to answer.")
+        #expect(
+            error.userFacing.message
+                == "Network error: cannot connect to 127.0.0.1:\(port): no answer within 50 ms.")
     }
 
     @Test func aServerThatSaysNothing() async throws {
@@ -57,6 +123,8 @@ struct TransportTests {
         #expect(error.kind == .networkError(.timedOut))
         #expect(error.mayHaveReachedServer)
         #expect(error.detail == "no progress for 200 ms")
+        let place = server.url.dropFirst("http://".count)
+        #expect(error.userFacing.message == "Network error: \(place) sent nothing for 200 ms.")
         try await eventually("the third request to be read") { server.requests.count == 3 }
     }
 
@@ -87,7 +155,9 @@ struct TransportTests {
         #expect(error.kind == .networkError(.cutOff))
         #expect(error.mayHaveReachedServer)
         #expect(
-            error.userFacing.message == "Network error: the connection was cut off before the answer was complete.")
+            error.userFacing.message
+                == "Network error: the connection to \(server.url.dropFirst("http://".count)) ended before the answer was "
+                + "complete.")
         #expect(server.requests.count == 3)
     }
 

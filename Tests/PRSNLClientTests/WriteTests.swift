@@ -83,6 +83,29 @@ struct WriteTests {
         #expect(error?.userFacing.consequence == "The server did not receive it.")
     }
 
+    /// What became of a request, in words that are true of that kind of request.
+    @Test(arguments: [
+        ("POST /api/capture", "The server may have applied it, so it is looked up before it is sent again."),
+        ("PATCH /api/items/{id}", "The server may have applied it, so it is looked up before it is sent again."),
+        ("DELETE /api/items/{id}", "The server may have applied it, so it is looked up before it is sent again."),
+        ("GET /api/timeline", "The copy stays as it is."), ("GET /api/health", "The copy stays as it is."),
+        ("POST /api/capture/check-duplicate", "The copy stays as it is."),
+        ("POST /api/auth/login", "Nobody was logged in."), ("POST /api/auth/logout", nil),
+    ])
+    func onlyAWriteIsSaidToBeLookedUp(endpoint: String, consequence: String?) {
+        for kind in [APIError.Kind.networkError(.cutOff), .decodingError(.empty)] {
+            let error = APIError(kind: kind, endpoint: endpoint, requestID: "r", mayHaveReachedServer: true)
+            #expect(error.userFacing.consequence == consequence)
+        }
+    }
+
+    @Test func aDeletionThatIsSentAgainUnaskedIsSaidToBe() {
+        let failed = APIError(
+            kind: .serverError(message: ""), endpoint: "DELETE /api/items/{id}", status: 500, requestID: "r",
+            mayHaveReachedServer: true)
+        #expect(failed.userFacing.consequence == "The server may have applied it; it is sent again.")
+    }
+
     @Test func aWriteIsNotRedirected() async throws {
         let server = try ScriptedServer(always: .answer(307, ["Location": "/elsewhere"], ""))
         let test = try TestClient(server.url)
@@ -90,6 +113,7 @@ struct WriteTests {
             try await test.client.write("POST", "/api/capture", json: Self.body, idempotencyKey: "k")
         }
         #expect(error?.kind == .networkError(.redirectRefused(to: server.url)))
+        #expect(error?.userFacing.consequence == "The server did not apply it.")
         #expect(server.requests.count == 1)
     }
 

@@ -222,16 +222,18 @@ import Testing
         }
     }
 
-    @Test func aServerThatRefusesWritesAloneIsNotAskedWithoutAPause() async throws {
+    /// Also where it says that the key is wrong, which reads with the same key disprove.
+    @Test(arguments: [(#"{"error":"Forbidden"}"#, "forbidden"), (#"{"error":"Invalid API key"}"#, "unauthorized")])
+    func aServerThatRefusesWritesAloneIsNotAskedWithoutAPause(body: String, code: String) async throws {
         let fixture = try await fixture()
         _ = fixture.server.script(
-            .answer(status: 403, body: #"{"error":"Forbidden"}"#), on: .capture, times: .max)
+            .answer(status: 403, body: body), on: .capture, times: .max)
         try await fixture.accept(.url("https://example.org/1"))
         fixture.time.stand()
         let hour = Duration.seconds(3_600)
         try await running(fixture) { engine, _ in
             try await eventually("the write to be refused") {
-                try fixture.query("SELECT error_code FROM outbox") == "forbidden"
+                try fixture.query("SELECT error_code FROM outbox") == code
             }
             try await eventually("the pull to end") { engine.state.activity == .idle }
             fixture.time.stop(after: hour) {}

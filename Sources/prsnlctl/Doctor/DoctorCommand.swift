@@ -14,8 +14,14 @@ enum DoctorCommand {
     static func run(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) -> ExitCode
     {
         let file = try CommandContext.configurationFile(arguments)
-        let (loaded, problems) = LoadedConfiguration.examine(
+        var (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
+        // What only this user may not read, the daemon may.
+        if let path = loaded.configuration.caFile, !GatherCredentials.isHidden(path),
+            let problem = loaded.caFileProblem
+        {
+            problems.append(problem)
+        }
         let context = CommandContext(arguments, environment, loaded, file: file)
         let scene = DoctorScene(arguments, environment, loaded, problems, context)
         let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)

@@ -1,0 +1,136 @@
+import CCurl
+import Glibc
+import PRSNLCore
+
+// Where a transfer has failed, from what libcurl knows of it.
+extension Transfer {
+    /// - Parameter code: `nil` where the transfer was ended from here, because it stalled.
+    func fault(_ kind: APIError.Kind, _ code: CURLcode?) -> ConnectionFault? {
+        guard case .networkError(let cause) = kind, let request = job?.request, let url = ServerURL(request.url) else {
+            return nil
+        }
+        let way = Way(url, options.proxy)
+        switch cause {
+        case .nameNotResolved:
+            let limit = code == CURLE_OPERATION_TIMEDOUT ? beginLimit(request) : nil
+            // Of the server, where a SOCKS proxy leaves the name to us.
+            let peer = code == CURLE_COULDNT_RESOLVE_HOST ? way.server : way.peer
+            return .name(
+                host: peer.host, isProxy: peer.isProxy, limit.map { .unanswered(within: $0) } ?? .unresolved)
+        case .connectFailed: return connectFault(way, code)
+        case .tlsFailed:
+            let words = String(cString: errorText)
+            // Of a proxy that is itself reached by TLS, which comes before anything is asked of it.
+            let isProxys = way.peer.isProxy && !way.peer.isSOCKS && connectStatus == nil
+            let check = long(isProxys ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
+            return .tls(
+                isProxys ? way.peer : way.server, TLSFault(code, check: check, words, caFile: options.caFile))
+        case .timedOut: return timeFault(way, request, code)
+        case .cutOff: return .cutOff(way.end)
+        case .answerTooLarge, .redirectRefused, .offline, .cancelled: return nil
+        }
+    }
+
+    /// Whether there was an address to connect to.
+    var hasAddress: Bool {
+        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL($0.request.url) }) else { return true }
+        return Way(url, options.proxy).peer.isAddress
+    }
+
+    /// From here to the server.
+    private struct Way {
+        let server: Peer
+        /// Where the connection leads: the server, or the proxy.
+        let peer: Peer
+        /// The proxy only passes on what is meant for the server.
+        let isTunnel: Bool
+        /// Who answers requests.
+        var end: Peer { isTunnel ? server : peer }
+
+        init(_ url: ServerURL, _ proxy: String?) {
+            server = Peer(url)
+            peer = Peer(url, proxy: proxy) { name in getenv(name).map { String(cString: $0) } }
+            isTunnel = peer.isProxy && (url.scheme == "https" || peer.isSOCKS)
+        }
+    }
+
+    /// What an HTTP proxy has answered to CONNECT.
+    private var connectStatus: Int? {
+        let code = long(CURLINFO_HTTP_CONNECTCODE)
+        return code > 0 ? code : nil
+    }
+
+    /// For the name, the connection and TLS together.
+    private func beginLimit(_ request: HTTPRequest) -> Duration { min(options.connectTimeout, request.totalTimeout) }
+
+    private func connectFault(_ way: Way, _ code: CURLcode?) -> ConnectionFault {
+        if way.isTunnel, code == CURLE_PROXY || connectStatus != nil {
+            return .tunnel(proxy: way.peer, server: way.server, status: connectStatus)
+        }
+        // libcurl keeps the number of an earlier failure, of the address before, where a later step fails.
+        let number = code == CURLE_COULDNT_CONNECT ? Int32(clamping: long(CURLINFO_OS_ERRNO)) : 0
+        let words =
+            number > 0
+            ? String(cString: strerror(number)) : String(cString: curl_easy_strerror(code ?? CURLE_COULDNT_CONNECT))
+        return .connect(way.peer, reason: words.asReason)
+    }
+
+    private func timeFault(_ way: Way, _ request: HTTPRequest, _ code: CURLcode?) -> ConnectionFault {
+        guard code != nil else { return .silent(way.end, for: .milliseconds(stallMilliseconds)) }
+        guard !hasStarted else { return .unfinished(way.end, within: request.totalTimeout) }
+        let limit = beginLimit(request)
+        guard timings.openPhase == .tls else {
+            return .connect(way.peer, reason: "no answer within \(limit.inWords)")
+        }
+        if way.isTunnel, !way.peer.isSOCKS, connectStatus == nil { return .silent(way.peer, for: limit) }
+        return .noTLSInTime(way.server, within: limit)
+    }
+}
+
+extension TLSFault {
+    /// - Parameters:
+    ///   - check: the result of the certificate's verification, X509_V_* of x509_vfy.h
+    ///     (X509_STORE_CTX_get_error(3)).
+    ///   - words: libcurl's, which are OpenSSL's in most cases.
+    init(_ code: CURLcode?, check: Int, _ words: String, caFile: String?) {
+        switch code {
+        case CURLE_SSL_CACERT_BADFILE: self = .unusableCAFile(caFile ?? "the system's folder")
+        case CURLE_PEER_FAILED_VERIFICATION: self = Self.unverified(check, words)
+        case CURLE_SSL_CONNECT_ERROR: self = Self.handshake(words)
+        default: self = .other(CurlFailure.detail(code ?? CURLE_SSL_CONNECT_ERROR, words))
+        }
+    }
+
+    private static func unverified(_ check: Int, _ words: String) -> TLSFault {
+        switch check {
+        case 10: return .expired
+        case 9: return .notYetValid
+        case 18: return .selfSigned
+        // No issuer here, an issuer that is only in the server's own chain, or no chain at all.
+        case 2, 19, 20, 21: return .unknownAuthority
+        case 62, 64: return .wrongName
+        default:
+            // libcurl compares names by itself, after OpenSSL was content.
+            if words.contains(" name ") { return .wrongName }
+            let prefix = "SSL certificate problem: "
+            return .other(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
+        }
+    }
+
+    /// OpenSSL's errors read `error:0A00010B:SSL routines::wrong version number`.
+    private static func handshake(_ words: String) -> TLSFault {
+        let reason = words.split(separator: ":").last.map(String.init)?.asReason ?? words
+        if ["wrong version number", "packet length too long", "http request"].contains(reason) { return .notTLS }
+        if reason.contains("alert") { return .refused(reason) }
+        let hangUps = ["unexpected eof", "SSL_ERROR_SYSCALL", "reset by peer", "Broken pipe"]
+        return hangUps.contains(where: words.contains) ? .ended : .other(words)
+    }
+}
+
+extension String {
+    /// As a part of a sentence: "connection refused".
+    fileprivate var asReason: String {
+        let text = drop { $0 == " " }
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+}
