@@ -61,11 +61,17 @@ help:
 	@echo 'make deb          the Debian package, in .build/deb'
 	@echo 'make clean        removes .build and .run'
 
+# SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
+PLACE := .build/place
+
 .PHONY: setup-build setup-tour setup-test setup-bench setup-deb
 setup-build:
 	@$(SETUP) packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" $(SETUP) swift
 	@mkdir -p "$$HOME" .build
+	@[ -e $(PLACE) ] || printf '%s\n' "$(CURDIR)" >$(PLACE)
+	@[ "$$(cat $(PLACE))" = "$(CURDIR)" ] || { \
+	    echo "make: .build is of $$(cat $(PLACE)), and this check-out is now in $(CURDIR): run make clean first" >&2; exit 1; }
 setup-tour:
 	@$(SETUP) packages $(TOUR_PACKAGES)
 setup-test:
@@ -188,6 +194,8 @@ install: binaries
 uninstall:
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
 deb: setup-deb binaries
+# An older build beside the new one would also be what `.build/deb/prsnld_*.deb` names.
+	@$(if $(filter .build/deb,$(DEB_FOLDER)),rm -f .build/deb/prsnld_*.deb)
 	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
 
 .PHONY: clean

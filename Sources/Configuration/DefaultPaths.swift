@@ -1,4 +1,5 @@
 import Glibc
+public import PRSNLCore
 
 /// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
 public enum DefaultPaths {
@@ -64,10 +65,28 @@ public enum DefaultPaths {
         return isInstance(name) ? name : nil
     }
 
+    /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`; `nil` for any other file.
+    public static func unit(ofConfigurationFile path: String) -> String? {
+        path == systemConfiguration ? "prsnld" : instance(ofConfigurationFile: path).map { "prsnld@\($0)" }
+    }
+
+    /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=).
+    public static func directories(ofInstance name: String?) -> (state: String, runtime: String) {
+        let folder = name.map { "prsnld-instances/\($0)" } ?? "prsnld"
+        return ("/var/lib/\(folder)", "/run/\(folder)")
+    }
+
     /// Whether a name can be one: a part of paths and of a unit's name (systemd.unit(5)).
     public static func isInstance(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.count <= 64 && !name.hasPrefix(".")
             && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_.".contains($0)) }
+    }
+
+    /// - Throws: `usage` where the value of `--instance` cannot be a name.
+    public static func checkInstance(_ name: String) throws(UserFacingError) {
+        guard !isInstance(name) else { return }
+        throw UserFacingError(
+            .usage, "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
     }
 
     /// What `prsnld@NAME.service` has. Not below the folders of `prsnld.service`, whose rights would then count for it too.

@@ -27,22 +27,27 @@ public struct LoadedConfiguration: Sendable, Equatable {
     ///   - file: the file of `--config`; `nil` looks for the usual ones.
     ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
     ///   - onlyOwn: of the usual ones, look for the person's own alone, also where it is not there yet.
+    ///   - mayBeMissing: the file of `--config` counts as an empty one where it is not there yet.
     /// - Throws: `ConfigurationFailure` with every problem that there is.
     public static func load(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
+        mayBeMissing: Bool = false
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let (loaded, problems) = examine(
-            file: file, environment: environment, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn)
+            file: file, environment: environment, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn,
+            mayBeMissing: mayBeMissing)
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
         return loaded
     }
 
     /// The same without giving up: what could be read, and every problem that there is.
     public static func examine(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false
+        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
+        mayBeMissing: Bool = false
     ) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {
         var loading = ConfigurationLoading(environment: environment)
-        loading.readFile(named: file, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn)
+        loading.readFile(
+            named: file, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn, mayBeMissing: mayBeMissing)
         loading.readEnvironment()
         loading.fillIn()
         return (loading.result, loading.problems)
@@ -64,13 +69,13 @@ private struct ConfigurationLoading {
         result.origins = [:]
     }
 
-    mutating func readFile(named file: String?, skippingUnreadable: Bool, onlyOwn: Bool) {
+    mutating func readFile(named file: String?, skippingUnreadable: Bool, onlyOwn: Bool, mayBeMissing: Bool) {
         defer {
             result.isOwn = onlyOwn || result.file != nil && result.file == DefaultPaths.ownConfiguration(environment)
         }
         if let file {
             let path = environment.absolute(file)
-            if !read(path, mayBeMissing: false, skippingUnreadable: false) { result.file = nil }
+            if !read(path, mayBeMissing: mayBeMissing, skippingUnreadable: false) { result.file = path }
             return
         }
         for path in DefaultPaths.configurationFiles(environment)

@@ -9,10 +9,13 @@ public enum ServerSetting {
     /// The new content goes into a file of its own, which takes the old one's place in one step (rename(2)): who reads the
     /// configuration meanwhile reads the old one or the new one. A symbolic link stays, and what it leads to is replaced.
     ///
-    /// - Parameter path: made, with its folder, where there is none.
+    /// - Parameter path: made, with its folder, where there is none; that of one of the machine's units so that every user
+    ///   can read it, as the installed one, because the daemon's must. A person's own has the modes of their umask.
+    /// - Returns: whether it was made.
     /// - Throws: `config_unreadable`; `config_invalid` where the file names a server, or something that is no address, by
     ///   now; `disk_full`, `disk_error`. The file is as it was then.
-    public static func write(_ server: String, to path: String) throws(UserFacingError) {
+    @discardableResult
+    public static func write(_ server: String, to path: String) throws(UserFacingError) -> Bool {
         let target = resolved(path)
         let old = try content(target)
         let file = ConfigurationFile(path: path, bytes: old?.bytes ?? [])
@@ -23,8 +26,10 @@ public enum ServerSetting {
         do throws(Rejection) { _ = try ServerURL(server) } catch {
             throw UserFacingError(.badServerURL, "The address \(error.reason).")
         }
-        try makeFolder(of: target)
-        try replace(target, with: added(server, to: old?.bytes ?? []), like: old?.information)
+        let isMachines = DefaultPaths.unit(ofConfigurationFile: target) != nil
+        try makeFolder(of: target, forEverybody: isMachines)
+        try replace(target, with: added(server, to: old?.bytes ?? []), like: old?.information, forEverybody: isMachines)
+        return old == nil
     }
 
     /// Behind a line that shows how it is written (`#server_url = …`), where a person would put it; else at the end.
@@ -74,16 +79,21 @@ public enum ServerSetting {
         }
     }
 
-    private static func makeFolder(of path: String) throws(UserFacingError) {
+    private static func makeFolder(of path: String, forEverybody: Bool) throws(UserFacingError) {
         let parts = path.split(separator: "/").dropLast()
         for count in 1..<max(1, parts.count + 1) {
             let folder = "/" + parts.prefix(count).joined(separator: "/")
-            guard mkdir(folder, 0o755) != 0, errno != EEXIST, access(folder, F_OK) != 0 else { continue }
-            throw failure("The folder \(folder) cannot be made")
+            if mkdir(folder, 0o755) == 0 {
+                if forEverybody { chmod(folder, 0o755) }
+            } else if errno != EEXIST, access(folder, F_OK) != 0 {
+                throw failure("The folder \(folder) cannot be made")
+            }
         }
     }
 
-    private static func replace(_ path: String, with bytes: [UInt8], like old: stat?) throws(UserFacingError) {
+    private static func replace(
+        _ path: String, with bytes: [UInt8], like old: stat?, forEverybody: Bool
+    ) throws(UserFacingError) {
         let new = "\(path).new-\(getpid())"
         let descriptor = prsnl_open(
             new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, old == nil ? 0o644 : 0o600)
@@ -93,6 +103,8 @@ public enum ServerSetting {
             if let old {
                 guard fchown(descriptor, old.st_uid, old.st_gid) == 0, fchmod(descriptor, old.st_mode & 0o7777) == 0
                 else { throw failure("\(new) cannot be given the owner and mode of \(path)") }
+            } else if forEverybody, fchmod(descriptor, 0o644) != 0 {
+                throw failure("\(new) cannot be given its mode")
             }
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -104,7 +116,17 @@ public enum ServerSetting {
                 }
             }
             guard fsync(descriptor) == 0 else { throw failure("\(new) cannot be written") }
-            guard rename(new, path) == 0 else { throw failure("\(path) cannot be replaced") }
+            // One that somebody made meanwhile stays.
+            if old == nil {
+                if link(new, path) == 0 {
+                    unlink(new)
+                } else {
+                    // Not every file system has links.
+                    guard errno != EEXIST, rename(new, path) == 0 else { throw failure("\(path) cannot be made") }
+                }
+            } else {
+                guard rename(new, path) == 0 else { throw failure("\(path) cannot be replaced") }
+            }
         } catch {
             unlink(new)
             throw error

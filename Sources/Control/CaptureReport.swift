@@ -85,12 +85,12 @@ extension CaptureReport: Report {
         if let firstEntry, let lastEntry {
             summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
         }
-        let future = sending.map { "; \($0.text)" } ?? ""
+        let future = sending.map { "; \($0.text(style))" } ?? ""
         summary += ", refused \(Figures.count(refused))"
         if let delivered {
             summary += ", delivered \(Figures.count(delivered))"
             if let parked, parked > 0 {
-                summary += ", parked \(Figures.count(parked)) (`prsnlctl queue --state parked`)"
+                summary += ", parked \(Figures.count(parked)) (\(style.command("prsnlctl queue --state parked")))"
             }
             if let dropped, dropped > 0 { summary += ", dropped \(Figures.count(dropped))" }
             if let superseded, superseded > 0 { summary += ", replaced \(Figures.count(superseded))" }

@@ -57,6 +57,8 @@ extension CommandTable {
             CommandOption("--config", "FILE", "Read this configuration file."),
             CommandOption("--once", nil, "Pull everything there is, then exit."),
             CommandOption("--check-config", nil, "Check the configuration, print what holds, and exit."),
+            CommandOption("--service", nil, "With `--check-config`: as `prsnld.service` has it."),
+            CommandOption("--instance", "NAME", "With `--check-config`: as `prsnld@NAME.service` has it."),
             help, version,
         ],
         commands: [],
@@ -67,6 +69,10 @@ extension CommandTable {
             (
                 .needsAttention,
                 "`--once` ended, and the copy is incomplete or a login is needed: `prsnlctl status` says what is missing."
+            ),
+            (
+                .database,
+                "The database is damaged, newer than this program, or no copy; systemd does not start it again."
             ),
             (
                 .configuration,

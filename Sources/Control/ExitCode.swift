@@ -9,6 +9,9 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case needsAttention = 4
     /// A write is on disk, and was not delivered as long as it was waited for.
     case notDelivered = 5
+    /// The database cannot be used as it is, and another start changes nothing about that: EX_DATAERR of sysexits.h. The
+    /// units do not restart it after this.
+    case database = 65
     /// The daemon cannot start until a person has mended its configuration or its credentials: EX_CONFIG of sysexits.h.
     /// The units do not restart it after this.
     case configuration = 78
@@ -20,6 +23,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
             .keyFileExposed, .keyFileInvalid, .loginFileUnreadable, .loginOtherServer:
             self = .configuration
+        case .databaseDamaged, .notADatabase, .otherApplication, .newerSchema: self = .database
         default: self = .error
         }
     }

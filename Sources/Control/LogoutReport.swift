@@ -31,6 +31,8 @@ public struct LogoutReport: Sendable, Equatable, Codable {
 }
 
 extension LogoutReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+
     public func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if wasLoggedIn {

@@ -1,6 +1,8 @@
 import PRSNLCore
 
 extension NetReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) { connectivity?.reason?.fit(unit) }
+
     public func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         func add(_ label: String, _ paragraphs: [String]) {

@@ -2,6 +2,11 @@ import PRSNLCore
 import Store
 
 extension QueueReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) {
+        connectivity?.reason?.fit(unit)
+        for index in entries.indices { entries[index].error?.fit(unit) }
+    }
+
     public func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
         let hold = QueueHold(source, connectivity, wait)
@@ -138,6 +143,11 @@ extension QueueReport.Entry {
 }
 
 extension EntryReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) {
+        connectivity?.reason?.fit(unit)
+        entry.error?.fit(unit)
+    }
+
     public func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Write", ["#\(entry.entry), \(style.safe(entry.kind))"], style),

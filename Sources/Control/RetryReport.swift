@@ -54,7 +54,7 @@ extension RetryReport: Report {
             let numbers =
                 OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
             lines.append("\(Figures.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
-            if !dryRun, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text).") }
+            if !dryRun, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text(style)).") }
         }
         for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
             let entries = skipped.filter { $0.reason == reason }.map(\.entry)

@@ -15,6 +15,10 @@ public struct ServiceStatus: Sendable, Equatable {
     public var deletionsHeld = 0
     /// What only a person can mend, or what went wrong last.
     public var problem: ErrorCode?
+    /// The daemon whose commands the line names.
+    public var unit = ServiceUnit()
+
+    private static let queue = "prsnlctl queue"
 
     public init() {}
 
@@ -22,7 +26,7 @@ public struct ServiceStatus: Sendable, Equatable {
         left.connectivity == right.connectivity && left.live == right.live && left.isComplete == right.isComplete
             && left.newAsOf == right.newAsOf && left.pull?.read == right.pull?.read && left.pull?.of == right.pull?.of
             && left.queued == right.queued && left.parked == right.parked && left.deletionsHeld == right.deletionsHeld
-            && left.problem == right.problem
+            && left.problem == right.problem && left.unit == right.unit
     }
 
     /// A time as the clock on the wall shows it.
@@ -64,7 +68,7 @@ public struct ServiceStatus: Sendable, Equatable {
         parts.append(Figures.count(live, "item"))
         parts.append(isComplete ? "complete" + (newAsOf.map { " as of \(clock($0))" } ?? "") : "incomplete")
         if queued > 0 { parts.append("\(Figures.count(queued)) queued") }
-        if parked > 0 { parts.append("\(Figures.count(parked)) parked: see prsnlctl queue") }
+        if parked > 0 { parts.append("\(Figures.count(parked)) parked: see \(unit.fit(Self.queue) ?? Self.queue)") }
         if deletionsHeld > 0 { parts.append("\(Figures.count(deletionsHeld, "deletion")) held back") }
         // The state of the connection says some of it already.
         if let problem, problem != connectivity.reason?.code, deletionsHeld == 0 {

@@ -19,19 +19,29 @@ public struct ServiceUnit: Sendable, Equatable {
         self.options = options
     }
 
+    /// `work` for `prsnld@work`.
+    private var instance: String? {
+        guard case .system(let name) = kind, name.hasPrefix("prsnld@") else { return nil }
+        return String(name.dropFirst("prsnld@".count))
+    }
+
     /// What `prsnld` needs on its command line to be this one.
     private var configuration: [String] {
-        switch kind {
-        case .byHand(let path): ["--config", path]
-        case .system(let name) where name.hasPrefix("prsnld@"):
-            ["--config", "/etc/prsnld/\(name.dropFirst("prsnld@".count)).conf"]
-        case .system, .user: []
-        }
+        if let instance { return ["--config", "/etc/prsnld/\(instance).conf"] }
+        if case .byHand(let path) = kind { return ["--config", path] }
+        // As it was given.
+        return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
     }
 
     /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
     /// that say already which daemon they mean among them.
     public func fit(_ command: String) -> String? {
+        // Of a pipeline, each of its commands.
+        let parts = command.split(separator: " | ", omittingEmptySubsequences: false)
+        guard parts.count == 1 else {
+            let fitted = parts.compactMap { fit(String($0)) }
+            return fitted.count == parts.count ? fitted.joined(separator: " | ") : nil
+        }
         var words = command.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         let isRoot = words.first == "sudo"
         if isRoot { words.removeFirst() }
@@ -49,7 +59,13 @@ public struct ServiceUnit: Sendable, Equatable {
             let needsRoot = isRoot && (kind != .user || isFitted)
             let more = isFitted || options.isEmpty ? [] : [ShellText.command(options[0], Array(options.dropFirst()))]
             return ((needsRoot ? ["sudo"] : []) + ["prsnlctl"] + more + words.dropFirst()).joined(separator: " ")
-        case "prsnld" where !configuration.isEmpty && !words.contains("--config"):
+        case "prsnld" where words.contains { ["--config", "--instance", "--service"].contains($0) }: return command
+        case "prsnld" where instance != nil && words.contains("--check-config"):
+            return ((isRoot ? ["sudo"] : []) + ["prsnld", "--instance", instance ?? ""] + words.dropFirst())
+                .joined(separator: " ")
+        // By hand it would keep another copy, below the home directory of whoever types it.
+        case "prsnld" where instance != nil && words.contains("--once"): return fit("systemctl start prsnld")
+        case "prsnld" where !configuration.isEmpty:
             let more = ShellText.command("prsnld", configuration)
             return ((isRoot ? ["sudo"] : []) + [more] + words.dropFirst()).joined(separator: " ")
         default: return command
@@ -77,6 +93,14 @@ extension ErrorReport {
     public mutating func fit(_ unit: ServiceUnit) {
         recoverySuggestion = unit.fit(sentence: recoverySuggestion)
         nextCommand = nextCommand.flatMap(unit.fit)
+    }
+}
+
+extension FailureReport {
+    public func fitted(to unit: ServiceUnit) -> Self {
+        var report = self
+        report.error.fit(unit)
+        return report
     }
 }
 

@@ -3,6 +3,7 @@ import PRSNLCore
 extension StatusReport: Report {
     public mutating func fit(_ unit: ServiceUnit) {
         daemon?.problem?.fit(unit)
+        daemon?.connectivity?.reason?.fit(unit)
         guard var error = lastError else { return }
         error.recoverySuggestion = error.recoverySuggestion.map(unit.fit(sentence:))
         error.nextCommand = error.nextCommand.flatMap(unit.fit)

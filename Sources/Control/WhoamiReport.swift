@@ -82,7 +82,7 @@ extension WhoamiReport: Report {
         switch sameAccount {
         case true?: "of the same account"
         case false? where error?.knownCode == .loginExpired:
-            "of \(account.text(style)), as the login says: `prsnlctl login` logs in again"
+            "of \(account.text(style)), as the login says: \(style.command("prsnlctl login")) logs in again"
         case false?:
             "of \(account.text(style)), " + style.paint("another account", .red)
                 + ": nothing is pulled and nothing is sent. \(style.command("prsnlctl account --accept-new")) sets the copy aside"

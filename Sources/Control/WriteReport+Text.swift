@@ -2,6 +2,10 @@ import PRSNLCore
 import Store
 
 extension WriteReport: Report {
+    public mutating func fit(_ unit: ServiceUnit) {
+        for index in writes.indices { writes[index].error?.fit(unit) }
+    }
+
     /// What was accepted, a line each. What was refused is talk, not data: `refusals`.
     public func text(_ style: TextStyle) -> String {
         writes.filter { $0.outcome == .accepted }.map { line($0, style) + "\n" }.joined()
@@ -28,7 +32,7 @@ extension WriteReport: Report {
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
         case .parked:
             return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
-                + "(`prsnlctl queue show \(write.entry ?? 0)`)"
+                + "(" + style.command("prsnlctl queue show \(write.entry ?? 0)") + ")"
         case .superseded:
             let others = write.supersedes.isEmpty ? "" : ": takes back \(OutboxWords.numbers(write.supersedes))"
             return "nothing to send for \(number)\(others)" + remark
@@ -50,7 +54,7 @@ extension WriteReport: Report {
         if let behind = write.behind { parts.append("waits for #\(behind)") }
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
-        parts.append(wasTried ? "will be tried again" : sending.text)
+        parts.append(wasTried ? "will be tried again" : sending.text(style))
         return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
     }
 

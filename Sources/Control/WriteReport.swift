@@ -10,11 +10,12 @@ public enum Sending: String, Sendable, Codable {
     case whenAuthorized = "when_authorized"
     case whenDaemonRuns = "when_daemon_runs"
 
-    var text: String {
+    func text(_ style: TextStyle) -> String {
         switch self {
         case .inTurn: "will be sent in turn"
         case .whenReachable: "will be sent when the server is reachable"
-        case .whenAuthorized: "will be sent when the server accepts the credentials: see `prsnlctl whoami`"
+        case .whenAuthorized:
+            "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
     }

@@ -179,7 +179,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
                 + "away and start again."
         case .databaseReplaced: "Restart the daemon, so that it opens the file that is there now."
         case .databaseLinked:
-            "Remove the other name; `find DIR -xdev -samefile FILE` lists them. A backup is made with `.backup`."
+            "Remove the other name; `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."
         case .databaseReadOnly:
             "Check the owner and mode of the file and its folder. The units may write nowhere but in their own folders: "
                 + "another takes ReadWritePaths= in `systemctl edit prsnld` (docs/service.md)."

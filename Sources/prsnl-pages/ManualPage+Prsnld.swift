@@ -81,9 +81,10 @@ extension ManualPage {
             "sudo prsnlctl login --server https://prsnl.example.org --email ada@example.org",
             "sudo systemctl start prsnld", "prsnlctl status")
         page.example(
-            "A second account, beside the first:", "sudo cp /etc/prsnld/prsnld.conf /etc/prsnld/work.conf",
-            "sudo prsnlctl --instance work login --email ada@work.example.org",
+            "A second account, beside the first; the login makes its configuration:",
+            "sudo prsnlctl --instance work login --server https://prsnl.example.org --email ada@work.example.org",
             "sudo systemctl enable --now prsnld@work")
+        page.example("What the machine's service would use:", "sudo prsnld --service --check-config")
         page.example("Pull once and end, from cron:", "prsnld --once --config ~/prsnl.conf")
 
         page.seeAlso(

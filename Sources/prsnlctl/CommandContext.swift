@@ -16,6 +16,8 @@ struct CommandContext {
     let configurationFile: String?
     /// Only a configuration of the person's own counts.
     let onlyOwn: Bool
+    /// The configuration of a unit that a login is to make, where it is not there yet.
+    let mayMakeFile: Bool
     /// The daemon that is meant.
     let unit: ServiceUnit
 
@@ -29,7 +31,9 @@ struct CommandContext {
             return
         }
         let file = try Self.configurationFile(arguments)
-        let loaded = try Self.load(file, environment, onlyOwn: Self.isForThemselves(arguments))
+        let loaded = try Self.load(
+            file, environment, onlyOwn: Self.isForThemselves(arguments),
+            mayBeMissing: Self.mayMakeFile(arguments, file))
         self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
     }
@@ -55,6 +59,7 @@ struct CommandContext {
         _ arguments: ParsedArguments, _ environment: ProcessEnvironment
     ) {
         self.onlyOwn = onlyOwn
+        mayMakeFile = Self.mayMakeFile(arguments, file)
         self.unit = unit
         self.environment = environment
         configurationFile = file
@@ -78,6 +83,24 @@ struct CommandContext {
             && options(arguments).isEmpty
     }
 
+    /// A login that names its server can make the configuration of the machine's daemon, or of an instance.
+    private static func mayMakeFile(_ arguments: ParsedArguments, _ file: String?) -> Bool {
+        arguments.command?.name == "login" && arguments.value("--server") != nil
+            && file.flatMap(DefaultPaths.unit(ofConfigurationFile:)) != nil
+    }
+
+    /// The daemon that is meant, also where its configuration is wrong or cannot be read.
+    ///
+    /// - Throws: `usage`.
+    static func unit(
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) throws(UserFacingError) -> ServiceUnit {
+        let file = try configurationFile(arguments)
+        let (loaded, _) = LoadedConfiguration.examine(
+            file: file, environment: environment, skippingUnreadable: true, onlyOwn: isForThemselves(arguments))
+        return ServiceUnit(kind(loaded, given: file), options: options(arguments))
+    }
+
     /// Those that say which daemon is meant, as they were given.
     static func options(_ arguments: ParsedArguments) -> [String] {
         ["--config", "--instance", "--socket", "--database"].flatMap { option in
@@ -88,10 +111,8 @@ struct CommandContext {
     /// Also by the name of a file that cannot be read.
     private static func kind(_ loaded: LoadedConfiguration, given: String?) -> ServiceUnit.Kind {
         if loaded.isOwn { return .user }
-        let file = loaded.file ?? given
-        if let name = DefaultPaths.instance(ofConfigurationFile: file) { return .system("prsnld@\(name)") }
-        guard let file, file != DefaultPaths.systemConfiguration else { return .system("prsnld") }
-        return .byHand(file)
+        guard let file = loaded.file ?? given else { return .system("prsnld") }
+        return DefaultPaths.unit(ofConfigurationFile: file).map(ServiceUnit.Kind.system) ?? .byHand(file)
     }
 
     /// The file of `--config`, or of the instance.
@@ -100,32 +121,37 @@ struct CommandContext {
         guard arguments.value("--config") == nil else {
             throw UserFacingError(.usage, "--instance and --config both name the configuration; give one of them.")
         }
-        guard DefaultPaths.isInstance(instance) else {
-            throw UserFacingError(
-                .usage,
-                "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
-        }
+        try DefaultPaths.checkInstance(instance)
         return DefaultPaths.configurationFile(ofInstance: instance)
     }
 
     /// All settings, for commands that do something in the daemon's place.
     func configuration() throws(UserFacingError) -> LoadedConfiguration {
-        try Self.load(configurationFile, environment, onlyOwn: onlyOwn)
+        try Self.load(configurationFile, environment, onlyOwn: onlyOwn, mayBeMissing: mayMakeFile)
     }
 
     private static func load(
-        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool
+        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool, mayBeMissing: Bool
     ) throws(UserFacingError) -> LoadedConfiguration {
         do throws(ConfigurationFailure) {
             return try LoadedConfiguration.load(
-                file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn)
+                file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn,
+                mayBeMissing: mayBeMissing)
         } catch {
+            if let file, DefaultPaths.instance(ofConfigurationFile: file) != nil, access(file, F_OK) != 0,
+                errno == ENOENT
+            {
+                throw UserFacingError(
+                    .configUnreadable, "There is no such instance: \(file) is not there.",
+                    recoverySuggestion: "A login with `--server` makes it.",
+                    nextCommand: "sudo prsnlctl login --server URL")
+            }
             throw error.userFacing
         }
     }
 
     /// Talk, as against data.
-    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(text))\n") }
+    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(unit.fit(sentence: text)))\n") }
 
     var isText: Bool { if case .text = format { true } else { false } }
 

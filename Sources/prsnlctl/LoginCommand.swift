@@ -30,7 +30,10 @@ enum LoginCommand {
         }
         if let path = plan.writesServerTo {
             FileOwner.returnToSelf()
-            try ServerSetting.write(plan.server.text, to: path)
+            if try ServerSetting.write(plan.server.text, to: path) {
+                let isMachines = DefaultPaths.unit(ofConfigurationFile: path) != nil
+                context.say("made \(path)" + (isMachines ? " (owner root, mode 0644)" : ""))
+            }
             report.configuration = path
         }
         try context.write(report)

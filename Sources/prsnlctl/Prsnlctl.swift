@@ -29,6 +29,7 @@ enum Prsnlctl {
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
             // A configuration that cannot be read is one of its findings.
             if parsed.command?.name == "doctor" { return try DoctorCommand.run(parsed, environment) }
+            unit = try CommandContext.unit(parsed, environment)
             let found = try CommandContext(parsed, environment)
             context = found
             unit = found.unit

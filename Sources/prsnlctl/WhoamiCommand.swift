@@ -34,7 +34,7 @@ enum WhoamiCommand {
             server: stored.login?.server ?? configured ?? copy?.serverURL,
             account: nil, copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
             credentials: stored.report, asked: false, now: TimeSource.system.now())
-        var reason = ErrorReport(error.explainedRefusal(socket: context.paths.controlSocket))
+        var reason = ErrorReport(error.explainedRefusal(context.paths))
         reason.consequence = "The server was not asked: this is what the copy remembers."
         report.error = reason
         return report

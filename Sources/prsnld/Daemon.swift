@@ -28,7 +28,8 @@ struct Daemon {
         let startedAt = TimeSource.system.now()
         let loaded = try setup.load()
         let logger = Logger(
-            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
+            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
+            unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
         warnOfFewDescriptors(log)

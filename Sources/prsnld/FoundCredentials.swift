@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import PRSNLClient
 import PRSNLCore
 
@@ -30,7 +31,9 @@ extension Setup {
             return found
         }
         guard let login = try file.read() else {
-            if !configuration.anonymous { found.warnings.append("no api_key_file and no login: log in first") }
+            if !configuration.anonymous {
+                found.warnings.append("no api_key_file and no login: log in first with `prsnlctl login`")
+            }
             return found
         }
         try login.check(isFor: server)
@@ -38,6 +41,15 @@ extension Setup {
         found.source = .login
         found.login = login
         return found
+    }
+
+    /// Whether there may be a key that this process cannot see: systemd hides the credentials of a unit from the command that
+    /// a reload runs first. A login beside the database may be of no use then, and wrong without any harm.
+    func hidesCredentials(_ configuration: DaemonConfiguration) -> Bool {
+        guard let folder = environment.variables["CREDENTIALS_DIRECTORY"], access(folder, X_OK) != 0 else {
+            return false
+        }
+        return configuration.apiKeyFile?.hasPrefix(folder + "/") ?? true
     }
 
     /// - Returns: `nil` where no key file is configured, and systemd gives none.

@@ -15,11 +15,16 @@ final class Logger: Sendable {
 
     private let level: Atomic<Int>
     private let form: Form
+    /// The daemon whose commands the lines name.
+    private let unit: ServiceUnit
     private let now: @Sendable () -> Timestamp
 
-    init(level: LogLevel, form: Form, now: @escaping @Sendable () -> Timestamp = TimeSource.system.now) {
+    init(
+        level: LogLevel, form: Form, unit: ServiceUnit, now: @escaping @Sendable () -> Timestamp = TimeSource.system.now
+    ) {
         self.level = Atomic(level.rawValue)
         self.form = form
+        self.unit = unit
         self.now = now
     }
 
@@ -33,7 +38,7 @@ final class Logger: Sendable {
     func log(_ level: LogLevel, _ category: LogCategory, _ message: String) {
         guard level.rawValue <= self.level.load(ordering: .relaxed) else { return }
         // One write per line, so that lines of different threads do not mix; a message never makes a second line.
-        StandardStream.error.write(line(level, category, SafeText.harmless(message)) + "\n")
+        StandardStream.error.write(line(level, category, SafeText.harmless(unit.fit(sentence: message))) + "\n")
     }
 
     private func line(_ level: LogLevel, _ category: LogCategory, _ message: String) -> String {

@@ -8,7 +8,8 @@ enum OncePull {
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
         let loaded = try setup.load()
         let logger = Logger(
-            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables))
+            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
+            unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
         let parts = try await RunningParts.start(loaded, setup, log: log)

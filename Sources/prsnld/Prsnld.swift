@@ -33,25 +33,31 @@ enum Prsnld {
         _ time: TimeSource
     ) async -> ExitCode {
         let parsed: ParsedArguments
-        do {
+        let view: ServiceView?
+        do throws(UserFacingError) {
             parsed = try ParsedArguments(arguments, table: .prsnld)
+            if parsed.has("--help") { return write(CommandTable.prsnld.help()) }
+            if parsed.has("--version") { return write("prsnld \(ProductVersion.current)\n") }
+            view = try ServiceView(parsed)
         } catch {
             return report(error, environment)
         }
-        if parsed.has("--help") { return write(CommandTable.prsnld.help()) }
-        if parsed.has("--version") { return write("prsnld \(ProductVersion.current)\n") }
         let setup = Setup(
-            configurationFile: parsed.value("--config"), environment: environment, signals: signals, time: time)
+            configurationFile: view?.configurationFile ?? parsed.value("--config"),
+            environment: view?.environment ?? environment, signals: signals, time: time)
         do throws(UserFacingError) {
-            if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup)) }
+            if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup, as: view)) }
             return parsed.has("--once") ? try await OncePull.run(setup) : try await Daemon.run(setup)
         } catch {
-            return report(error, environment)
+            return report(error, environment, setup.unit)
         }
     }
 
-    private static func report(_ error: UserFacingError, _ environment: ProcessEnvironment) -> ExitCode {
+    private static func report(
+        _ error: UserFacingError, _ environment: ProcessEnvironment, _ unit: ServiceUnit = ServiceUnit()
+    ) -> ExitCode {
         var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        style.unit = unit
         if Logger.Form(environment: environment.variables) == .journal {
             // Each line is an entry of its own there, so that none should be broken; and one error is one entry of its
             // priority.

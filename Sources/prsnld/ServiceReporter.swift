@@ -20,10 +20,14 @@ final class ServiceReporter: Sendable {
 
     private let notification: ServiceNotification
     private let parts: RunningParts
+    private let unit: ServiceUnit
     private let log: LogHandler
     private let state = Mutex(State())
 
-    init(_ notification: ServiceNotification, _ parts: RunningParts, log: @escaping LogHandler) {
+    init(
+        _ notification: ServiceNotification, _ parts: RunningParts, _ unit: ServiceUnit, log: @escaping LogHandler
+    ) {
+        self.unit = unit
         self.notification = notification
         self.parts = parts
         self.log = log
@@ -67,6 +71,7 @@ final class ServiceReporter: Sendable {
         }
         let engine = parts.engine.state
         var status = ServiceStatus()
+        status.unit = unit
         status.connectivity = engine.connectivity
         status.live = counts.live
         status.isComplete = counts.isComplete

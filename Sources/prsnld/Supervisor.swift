@@ -24,7 +24,7 @@ final class Supervisor: Sendable {
     ) throws(UserFacingError) {
         let variables = setup.environment.variables
         let notification = ServiceNotification(environment: variables)
-        let reporter = ServiceReporter(notification, parts, log: log)
+        let reporter = ServiceReporter(notification, parts, setup.unit, log: log)
         self.reporter = reporter
         // Where nobody listens, nothing is composed.
         heartbeats = notification.isWanted ? parts.engine.heartbeats : []

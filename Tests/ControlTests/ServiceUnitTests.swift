@@ -8,6 +8,7 @@ import Testing
     private static let machine = ServiceUnit()
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)
+    private static let given = ServiceUnit(.system("prsnld"), options: ["--config", "/etc/prsnld/prsnld.conf"])
     private static let other = ServiceUnit(.byHand("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
 
     @Test(
@@ -19,7 +20,8 @@ import Testing
             (instance, "prsnlctl account --accept-new", "prsnlctl --instance work account --accept-new"),
             (instance, "sudo prsnlctl login", "sudo prsnlctl --instance work login"),
             (instance, "sudo prsnlctl --instance work login", "sudo prsnlctl --instance work login"),
-            (instance, "prsnld --check-config", "prsnld --config /etc/prsnld/work.conf --check-config"),
+            (instance, "prsnld --check-config", "prsnld --instance work --check-config"),
+            (instance, "prsnld --once", "systemctl start prsnld@work"),
             (instance, "journalctl -u prsnld", "journalctl -u prsnld@work"),
             (instance, "chmod 600 /etc/prsnld/key", "chmod 600 /etc/prsnld/key"),
             (own, "systemctl start prsnld", "systemctl --user start prsnld"),
@@ -27,6 +29,13 @@ import Testing
             (own, "sudo prsnlctl login", "prsnlctl login"),
             (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
             (other, "systemctl restart prsnld", nil),
+            (other, "prsnld --check-config", "prsnld --config '/srv/a b.conf' --check-config"),
+            (
+                other, "tail -n +3 FILE | prsnlctl capture --stdin",
+                "tail -n +3 FILE | prsnlctl --config '/srv/a b.conf' capture --stdin"
+            ),
+            (given, "prsnld --check-config", "prsnld --config /etc/prsnld/prsnld.conf --check-config"),
+            (given, "prsnlctl login", "prsnlctl --config /etc/prsnld/prsnld.conf login"),
             (other, "prsnlctl login", "prsnlctl --config '/srv/a b.conf' login"),
         ] as [(ServiceUnit, String, String?)])
     func aCommandIsFittedToItsDaemon(unit: ServiceUnit, command: String, fitted: String?) {
@@ -55,6 +64,11 @@ import Testing
         #expect(
             Samples.whoami.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
                 .contains("`prsnlctl --instance work account --accept-new`"))
+        #expect(Sending.whenAuthorized.text(style).hasSuffix("see `prsnlctl --instance work whoami`"))
+        var status = ServiceStatus()
+        status.parked = 2
+        status.unit = Self.instance
+        #expect(status.text(now: Timestamp(microseconds: 0)).contains("see prsnlctl --instance work queue"))
         var failure = ErrorReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
         failure.fit(Self.instance)
         #expect(failure.nextCommand == "systemctl start prsnld@work")

@@ -1,5 +1,6 @@
 import Control
 import DevServer
+import Glibc
 import TestSupport
 import Testing
 
@@ -139,6 +140,74 @@ import Testing
         let report = try fixture.decode(FailureReport.self, ended)
         #expect(report.error.code == "usage")
         #expect(report.error.nextCommand == "prsnlctl --help")
+    }
+
+    /// With a name that a shell would take for two words.
+    @Test func whatIsSuggestedNamesTheConfigurationThatWasGiven() async throws {
+        let fixture = try DaemonFixture()
+        let file = fixture.folder.file("my own.conf")
+        func said(_ program: String, _ arguments: String..., lines: String) async throws -> String {
+            try TestFile.write(lines, to: file)
+            let ended = try await ChildProcess.run(
+                try BuiltProducts.executable(program), ["--config", file] + arguments,
+                environment: ["HOME": fixture.folder.path, "LANG": "C.UTF-8"])
+            return ended.stderr
+        }
+        let check = "  next: prsnld --config '\(file)' --check-config\n"
+        #expect(try await said("prsnld", lines: "log_level = loud").contains(check))
+        #expect(try await said("prsnlctl", "status", lines: "log_level = loud").contains(check))
+        let complete = "server_url = \(fixture.server.url)\ndatabase = \(fixture.database)\n"
+        let login = "  next: prsnlctl --config '\(file)' login --server \(fixture.server.url)\n"
+        #expect(try await said("prsnlctl", "status", lines: complete).contains(login))
+        let start = "  next: prsnld --config '\(file)'\n"
+        #expect(try await said("prsnlctl", "sync", lines: complete).contains(start))
+        // The log, too: nobody is logged in.
+        let log = try await said("prsnld", "--once", lines: complete)
+        #expect(log.contains("`prsnlctl --config '\(file)' login`"), "\(log)")
+    }
+
+    /// What another start would not change.
+    @Test(arguments: ["damaged", "not a database", "another application's", "of a newer version"])
+    func aDatabaseThatCannotBeUsedHasAnExitCodeOfItsOwn(kind: String) async throws {
+        let fixture = try DaemonFixture()
+        let first = try await fixture.run(["--once"])
+        #expect(first.exit == .status(0), "\(first)")
+        func change(_ statement: String) async throws {
+            let ran = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, statement])
+            try #require(ran.exit == .status(0), "\(ran)")
+        }
+        switch kind {
+        case "damaged":
+            // Not in the write-ahead log any more; then the whole schema is overwritten, behind the header.
+            try await change("PRAGMA wal_checkpoint(TRUNCATE)")
+            var bytes = try TestFile.read(fixture.database)
+            for index in 100..<4_096 { bytes[index] = 0xFF }
+            try TestFile.write(bytes, to: fixture.database)
+        case "not a database":
+            for ending in ["-wal", "-shm"] { unlink(fixture.database + ending) }
+            try TestFile.write(String(repeating: "no database ", count: 1_000), to: fixture.database)
+        case "another application's": try await change("PRAGMA application_id = 1")
+        default: try await change("PRAGMA user_version = 99999")
+        }
+        let before = try TestFile.read(fixture.database)
+        for arguments in [["--once"], []] {
+            let ended = try await fixture.run(arguments)
+            #expect(ended.exit == .status(65), "\(ended)")
+        }
+        #expect(try TestFile.read(fixture.database) == before)
+    }
+
+    @Test func aCheckForAUnitIsACheckAlone() async throws {
+        let path = try BuiltProducts.executable("prsnld")
+        for (arguments, words) in [
+            (["--instance", "work"], "systemctl start prsnld@work"),
+            (["--service", "--once"], "systemctl start prsnld"),
+            (["--service", "--config", "x", "--check-config"], "--service and --config both name the configuration"),
+            (["--instance", "a/b", "--check-config"], "--instance takes the NAME"),
+        ] {
+            let ended = try await ChildProcess.run(path, arguments)
+            #expect(ended.exit == .status(2) && ended.stderr.contains(words), "\(ended)")
+        }
     }
 
     @Test func withoutACopyStatusSaysHowToMakeOne() async throws {

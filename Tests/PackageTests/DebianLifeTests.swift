@@ -69,13 +69,38 @@ struct DebianLifeTests {
             ])
     }
 
+    /// Whatever it is that may hold writes: a purge has no program that could read it.
+    @Test func aPurgeKeepsWhatNobodyCouldReadAsACopyWithoutWrites() async throws {
+        let said = try await inScratchRoot(
+            """
+            inside dpkg --install /current.deb
+            mkdir "$root/var/lib/prsnld-instances/work"
+            echo 'a copy that is damaged' >"$root/var/lib/prsnld/prsnl.sqlite"
+            echo 'a login' >"$root/var/lib/prsnld/prsnl.sqlite.login"
+            echo 'a log without its copy' >"$root/var/lib/prsnld-instances/work/prsnl.sqlite-wal"
+            inside dpkg --purge prsnld >"$root/said"
+            for file in /var/lib/prsnld/prsnl.sqlite /var/lib/prsnld/prsnl.sqlite.login /etc/prsnld \\
+                /var/lib/prsnld-instances/work/prsnl.sqlite-wal /var/lib/prsnld-instances/.delivered; do
+                there $file
+            done
+            say "$(grep -o '/.* is kept' "$root/said")"
+            """)
+        #expect(
+            said == [
+                "/var/lib/prsnld/prsnl.sqlite is there", "/var/lib/prsnld/prsnl.sqlite.login is gone",
+                "/etc/prsnld is gone", "/var/lib/prsnld-instances/work/prsnl.sqlite-wal is there",
+                "/var/lib/prsnld-instances/.delivered is gone", "/var/lib/prsnld is kept",
+            ])
+    }
+
     @Test func removalKeepsStateAndConfigurationAndAPurgeLeavesNothing() async throws {
         let said = try await inScratchRoot(
             """
             inside dpkg --install /current.deb
             mkdir "$root/var/lib/prsnld-instances/work"
-            echo 'a copy' >"$root/var/lib/prsnld/prsnl.sqlite"
-            echo 'another' >"$root/var/lib/prsnld-instances/work/prsnl.sqlite"
+            : >"$root/var/lib/prsnld/prsnl.sqlite"
+            : >"$root/var/lib/prsnld-instances/work/prsnl.sqlite"
+            echo 'a lock' >"$root/var/lib/prsnld/prsnl.sqlite.lock"
             echo '# mine' >"$root/etc/prsnld/work.conf"
             echo 'not-a-real-key' >"$root/etc/credstore/prsnld@work.api-key"
             ln -s /usr/lib/systemd/system/prsnld@.service "$root$wants/prsnld@work.service"

@@ -21,6 +21,11 @@ enum DebianPackage {
         return path
     }
 
+    /// What a package of these sources has.
+    static func version() async throws -> String {
+        Tool.lines(try await Tool.run("\(Tool.repository)/systemd/debian/build", ["version"]).output)[0]
+    }
+
     /// A field of its control file.
     static func field(_ name: String, of package: String) async throws -> String {
         let text = try await Tool.run("dpkg-deb", ["--field", package, name]).output

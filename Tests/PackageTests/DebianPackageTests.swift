@@ -7,9 +7,11 @@ import Testing
     @Test func itsFieldsAreThoseOfTheSourcesAndTheLibraries() async throws {
         let package = try await DebianPackage.current.value
         let architecture = Tool.lines(try await Tool.run("dpkg", ["--print-architecture"]).output)[0]
-        #expect(package.hasSuffix("/prsnld_\(ProductVersion.current)_\(architecture).deb"))
+        let version = try await DebianPackage.version()
+        #expect(package.hasSuffix("/prsnld_\(version)_\(architecture).deb"))
         #expect(try await DebianPackage.field("Package", of: package) == "prsnld")
-        #expect(try await DebianPackage.field("Version", of: package) == ProductVersion.current)
+        #expect(try await DebianPackage.field("Version", of: package) == version)
+        #expect(version == ProductVersion.current || version.hasPrefix("\(ProductVersion.current)+git"))
         #expect(try await DebianPackage.field("Architecture", of: package) == architecture)
         let depends = try await DebianPackage.field("Depends", of: package).split(separator: ",").map {
             String($0.drop { $0 == " " })
@@ -52,6 +54,56 @@ import Testing
         #expect(listing.allSatisfy { $0.contains(" root/root ") })
         #expect(!listing.contains { $0.hasPrefix("d") && !$0.hasPrefix("drwxr-xr-x") })
         try await Tool.run("env", ["-C", unpacked, "md5sum", "--check", "--strict", "--quiet", "DEBIAN/md5sums"])
+    }
+
+    /// In a repository of its own, with the script that decides.
+    @Test func whatIsBuiltLaterIsAnUpgradeAndAReleaseHasItsVersionAlone() async throws {
+        let folder = TemporaryDirectory("versions")
+        let script = """
+            set -eu
+            cd "$1"
+            mkdir -p systemd/debian Sources/Control outer/systemd/debian outer/Sources/Control
+            cp "$2/systemd/debian/build" systemd/debian/build
+            cp "$2/Sources/Control/ProductVersion.swift" Sources/Control
+            cp -r systemd Sources outer
+            say() { env -u VERSION "${2:-.}/systemd/debian/build" version | sed "s/^/$1 /"; }
+            say bare
+            git init --quiet --initial-branch main .
+            git config user.name Test
+            git config user.email test@example.org
+            export GIT_COMMITTER_DATE GIT_AUTHOR_DATE
+            n=0
+            commit() {
+                n=$((n + 1))
+                GIT_COMMITTER_DATE="2026-01-0$n 12:00:00 +0000" GIT_AUTHOR_DATE=$GIT_COMMITTER_DATE
+                git add systemd Sources
+                git commit --quiet --message "$n"
+            }
+            commit
+            say first
+            say first
+            echo '// changed' >>Sources/Control/ProductVersion.swift
+            say changed
+            commit
+            say second
+            git tag v"$3"
+            say release
+            echo >outer/notes
+            say elsewhere outer
+            """
+        let said = try await Tool.run(
+            "bash", ["-c", script, "versions", folder.path, Tool.repository, ProductVersion.current])
+        let versions = Tool.lines(said.output).map { $0.split(separator: " ").map(String.init) }
+        try #require(versions.allSatisfy { $0.count == 2 }, "\(said)")
+        func all(_ name: String) -> [String] { versions.filter { $0[0] == name }.map { $0[1] } }
+        let release = ProductVersion.current
+        #expect(all("bare") == [release] && all("release") == [release] && all("elsewhere") == [release], "\(versions)")
+        let first = try #require(all("first").first)
+        #expect(first.hasPrefix("\(release)+git20260101120000.") && all("first") == [first, first], "\(versions)")
+        let rising = try [release, first, #require(all("changed").first), #require(all("second").first)]
+        for (older, newer) in zip(rising, rising.dropFirst()) {
+            try await Tool.run("dpkg", ["--compare-versions", older, "lt", newer])
+        }
     }
 
     @Test func thePackedProgramsSayTheirVersion() async throws {

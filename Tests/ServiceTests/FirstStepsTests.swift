@@ -80,6 +80,84 @@ import Testing
         }
     }
 
+    @Test func aLoginMakesTheConfigurationOfANewInstance() async throws {
+        try await ServiceScene.onInstalledMachine { machine in
+            let scene = try ServiceScene(machine)
+            defer { scene.server.stop() }
+            try await machine.must("useradd", "--no-create-home", "other")
+            let file = "/etc/prsnld/new.conf"
+            let command = login(scene).joined(separator: " ").replacing("prsnlctl", with: "prsnlctl --instance new")
+            let password = DevAccount.owner.password + "\n"
+            let refused = try await machine.run(["sh", "-c", command], as: .named("other"), input: password)
+            #expect(refused.exit == .status(1), "\(refused)")
+            let next = refused.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(next.contains("next: sudo prsnlctl --instance new login --server"), "\(refused)")
+            // A login that fails makes nothing.
+            let wrong = try await machine.run(["sh", "-c", command], input: "not-the-password\n")
+            #expect(wrong.exit == .status(1) && !TestFile.exists(machine.path(file)), "\(wrong)")
+            let unknown = try await machine.run("prsnlctl", "--instance", "new", "status")
+            #expect(
+                unknown.exit == .status(1)
+                    && unknown.stderr.contains("next: sudo prsnlctl --instance new login --server URL"), "\(unknown)")
+
+            // Readable for the daemon whatever the person's umask is.
+            let made = try await machine.run(["sh", "-c", "umask 077 && " + command], input: password)
+            #expect(made.exit == .status(0) && made.stderr.contains("made \(file) (owner root, mode 0644)"), "\(made)")
+            #expect(made.stdout.contains("systemctl start prsnld@new"), "\(made)")
+            #expect(try await machine.must("stat", "--format=%a %U:%G", file) == "644 root:root")
+            #expect(try TestFile.text(machine.path(file)) == "server_url = \(scene.server.url)\n")
+            try await machine.must("systemctl", "enable", "--now", "prsnld@new")
+            try await eventually("a complete copy") {
+                try await machine.property("StatusText", of: "prsnld@new").hasPrefix("online, 40 items, complete")
+            }
+
+            // One that is there is nobody's to overwrite.
+            let elsewhere = try await machine.run(
+                ["prsnlctl", "--instance", "new", "login", "--server", "http://127.0.0.1:9", "--email", "a@b"])
+            #expect(elsewhere.exit == .status(1), "\(elsewhere)")
+            #expect(try TestFile.text(machine.path(file)) == "server_url = \(scene.server.url)\n")
+        }
+    }
+
+    @Test func aPersonChecksWhatAServiceWouldUse() async throws {
+        try await ServiceScene.onInstalledMachine { machine in
+            try await machine.must("useradd", "--no-create-home", "other")
+            try await machine.write("server_url = https://a.example\n", to: ServiceScene.configuration)
+            try await machine.write(
+                "server_url = https://b.example\napi_key_file = /etc/prsnld/work.key\n", to: "/etc/prsnld/work.conf")
+            try await machine.write("not-a-real-key-of-work\n", to: "/etc/prsnld/work.key", mode: 0o600)
+            func check(_ view: String..., as user: Machine.User = .root) async throws -> Machine.Ran {
+                try await machine.run(
+                    ["prsnld", "--check-config"] + view, as: user,
+                    // Of the person's own, and nothing to a service.
+                    environment: ["PRSNL_POLL_INTERVAL": "7s", "XDG_STATE_HOME": "/srv", "XDG_RUNTIME_DIR": "/srv"])
+            }
+            let machines = try await check("--service")
+            #expect(machines.exit == .status(0), "\(machines)")
+            for value in [
+                "https://a.example", "/var/lib/prsnld/prsnl.sqlite", "/run/prsnld/control.sock", "5m", "log in first",
+            ] { #expect(machines.stdout.contains(value), "\(value) in \(machines)") }
+
+            // Root could read this key, and the daemon cannot.
+            let work = try await check("--instance", "work")
+            #expect(work.exit == .status(78) && work.stderr.contains("/etc/prsnld/work.key"), "\(work)")
+            try await machine.must("chown", "prsnld:", "/etc/prsnld/work.key")
+            let mended = try await check("--instance", "work")
+            #expect(mended.exit == .status(0) && mended.stdout.contains("api_key_file holds an API key"), "\(mended)")
+            #expect(mended.stdout.contains("/var/lib/prsnld-instances/work/prsnl.sqlite"), "\(mended)")
+            #expect(mended.stdout.contains("/run/prsnld-instances/work/control.sock"), "\(mended)")
+
+            // What systemd reads as root is looked at as root.
+            try await machine.write("not-a-real-key\n", to: "/etc/credstore/prsnld.api-key", mode: 0o600)
+            let handed = try await check("--service")
+            #expect(
+                handed.stdout.contains("systemd hands over the API key in /etc/credstore/prsnld.api-key"), "\(handed)")
+            let other = try await check("--service", as: .named("other"))
+            #expect(other.exit == .status(0) && other.stdout.contains("not checked: the credentials"), "\(other)")
+            #expect(!(handed.stdout + mended.stdout + other.stdout).contains("not-a-real-key"))
+        }
+    }
+
     @Test func aKeyInTheCredentialStoreIsSeenWhileTheDaemonIsStopped() async throws {
         try await ServiceScene.onInstalledMachine { machine in
             let scene = try ServiceScene(machine)
@@ -170,6 +248,13 @@ import Testing
                 "stat", "--format=%a %U", "/home/alone/.local/state/prsnld",
                 "/home/alone/.local/state/prsnld/prsnl.sqlite")
             #expect(modes.split(separator: "\n").allSatisfy { $0.hasSuffix("0 alone") || $0.hasSuffix("00 alone") })
+            let reload = try await alone("systemctl", "--user", "reload", "prsnld")
+            #expect(reload.exit == .status(0), "\(reload)")
+            try await machine.must("sh", "-c", "echo log_level = loud >>/home/alone/.config/prsnld/prsnld.conf")
+            let wrong = try await alone("systemctl", "--user", "reload", "prsnld")
+            #expect(wrong.exit != .status(0), "\(wrong)")
+            let still = try await alone("systemctl", "--user", "is-active", "prsnld")
+            #expect(still.stdout == "active\n", "\(still)")
             let stop = try await alone("systemctl", "--user", "stop", "prsnld")
             #expect(stop.exit == .status(0), "\(stop)")
         }

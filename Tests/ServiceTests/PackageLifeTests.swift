@@ -87,6 +87,45 @@ import Testing
         }
     }
 
+    @Test func aPurgeKeepsWritesThatTheServerHasNotGot() async throws {
+        try await ServiceScene.run { scene in
+            let machine = scene.machine
+            try await scene.startComplete()
+            // A copy of another account in which nothing waits.
+            let clean = "/var/lib/prsnld-instances/clean"
+            try await machine.must("systemctl", "stop", ServiceScene.unit)
+            try await machine.must("cp", "-a", "/var/lib/prsnld", clean)
+            try await scene.start()
+            scene.server.refuseConnections()
+            try await machine.must("prsnlctl", "note", "not yet on the server")
+            try await machine.write("{}", to: ServiceScene.database + ".login", mode: 0o600)
+
+            let purge = try await machine.must("apt-get", "-q", "-y", "purge", "prsnld")
+            #expect(purge.contains("prsnld: /var/lib/prsnld is kept"), "\(purge)")
+            #expect(purge.contains("sudo rm -r /var/lib/prsnld"), "\(purge)")
+            #expect(!purge.contains(clean), "\(purge)")
+            for path in [clean, "/var/lib/prsnld-instances", "/etc/prsnld", ServiceScene.database + ".login"] {
+                #expect(!TestFile.exists(machine.path(path)), "\(path)")
+            }
+
+            // Installed again and logged in, it sends them.
+            let current = try await DebianPackage.current.value
+            try await machine.install(current)
+            try await scene.configure()
+            try machine.network.perform { try scene.server.acceptConnections() }
+            try await scene.start()
+            try await scene.waitFor("the delivery") { $0.outbox?.waiting == 0 && $0.copy.live == 41 }
+            #expect(scene.server.captures.map(\.content) == ["not yet on the server"])
+
+            // What has changed since the programs went nobody can look into.
+            try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
+            try await machine.must("touch", ServiceScene.database)
+            let changed = try await machine.must("apt-get", "-q", "-y", "purge", "prsnld")
+            #expect(changed.contains("prsnld: /var/lib/prsnld is kept"), "\(changed)")
+            #expect(TestFile.exists(machine.path(ServiceScene.database)))
+        }
+    }
+
     @Test func aRemovalKeepsWhatAPurgeTakesAway() async throws {
         try await ServiceScene.run { scene in
             let machine = scene.machine

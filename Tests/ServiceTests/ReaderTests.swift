@@ -86,6 +86,28 @@ import Testing
         }
     }
 
+    /// As README has it. A `.backup` would begin again and again while nobody has the file open for writing.
+    @Test func aMemberOfTheGroupMakesABackupWhileItRunsAndAfterItStopped() async throws {
+        try await withPeople { scene in
+            let machine = scene.machine
+            for when in ["running", "stopped"] {
+                if when == "stopped" { try await machine.must("systemctl", "stop", ServiceScene.unit) }
+                let copy = "/tmp/\(when).sqlite"
+                try await machine.must(
+                    "sqlite3", "-readonly", ServiceScene.database, "VACUUM INTO '\(copy)'", as: .named("member"))
+                let count = try await machine.must("sqlite3", copy, Self.count, as: .named("member"))
+                #expect(count == "40", "\(when)")
+                try await expectReadable(machine, "\(when), after the backup")
+            }
+            // It is a copy that the daemon can go on with.
+            try await machine.must(
+                "install", "-o", "prsnld", "-g", "prsnld", "-m", "640", "/tmp/stopped.sqlite", ServiceScene.database)
+            try await machine.must("rm", "-f", ServiceScene.database + "-wal", ServiceScene.database + "-shm")
+            try await scene.startComplete()
+            try await expectReadable(machine, "from the backup")
+        }
+    }
+
     @Test func filesAndFoldersHaveTheModesThatAreDocumented() async throws {
         try await withPeople { scene in
             let listing = try await scene.machine.must(

@@ -48,9 +48,9 @@ import Testing
             try await machine.must("prsnlctl", "sync", "--wait")
             try await eventually("a debug line") { try await machine.journal().contains { $0.priority == "7" } }
 
-            // A wrong configuration changes nothing, and is an error of the log.
+            // A wrong configuration changes nothing, and is an error of the log, also where the signal comes by hand.
             try await scene.configure("log_level = loud")
-            try await machine.must("systemctl", "reload", ServiceScene.unit)
+            try await machine.must("systemctl", "kill", "--signal=HUP", ServiceScene.unit)
             let line = try await machine.waitForJournal(containing: "everything stays as it was")
             #expect(line.priority == "3")
             let lines = try await machine.journal()
@@ -58,6 +58,58 @@ import Testing
             // What systemd strips is the prefix of sd-daemon(3).
             #expect(lines.allSatisfy { !$0.message.hasPrefix("<") })
             #expect(try await machine.mainProcess() == process)
+        }
+    }
+
+    @Test func aReloadWithAWrongConfigurationFailsAndSaysWhyAndTheDaemonGoesOn() async throws {
+        try await ServiceScene.run { scene in
+            let machine = scene.machine
+            try await scene.startComplete()
+            let process = try await machine.mainProcess()
+            let watch = try machine.start(["prsnlctl", "net", "--watch"])
+            try await eventually("the first line of a client that stays") { !watch.stdout.isEmpty }
+
+            try await scene.configure("log_level = loud")
+            #expect(try await machine.run("systemctl", "reload", ServiceScene.unit).exit != .status(0))
+            let line = try await machine.waitForJournal(containing: "log_level is not a log level: \"loud\"")
+            #expect(line.priority == "3")
+            #expect(try await machine.property("ActiveState") == "active")
+            #expect(try await machine.mainProcess() == process)
+            scene.server.addNew()
+            // A new client would read the configuration, too.
+            let places = ["--socket", "/run/prsnld/control.sock", "--database", ServiceScene.database]
+            try await machine.must(["prsnlctl"] + places + ["sync", "--wait"])
+            let text = try await machine.must(["prsnlctl"] + places + ["status", "--json"])
+            let report = try JSONOutput.decode(StatusReport.self, from: Array(text.utf8))
+            #expect(report.source == .daemon && report.copy.live == 41, "\(text)")
+            #expect(watch.pollExit() == nil, "\(watch.stdout)\(watch.stderr)")
+            // The daemon was not asked to read it.
+            let lines = try await machine.journal()
+            #expect(lines.allSatisfy { !$0.message.contains("everything stays as it was") }, "\(lines)")
+
+            try await scene.configure("log_level = debug")
+            try await machine.must("systemctl", "reload", ServiceScene.unit)
+            _ = try await machine.waitForJournal(containing: "log_level = debug")
+            // What a check prints is not worth the journal's space.
+            let all = try await machine.journal()
+            #expect(all.allSatisfy { !$0.message.contains("configuration is in order") }, "\(all)")
+        }
+    }
+
+    @Test func aDatabaseThatCannotBeUsedEndsTheServiceUntilSomebodyHasLooked() async throws {
+        try await ServiceScene.run { scene in
+            let machine = scene.machine
+            try await scene.override("RestartSec=10ms")
+            try await machine.write(
+                String(repeating: "no database ", count: 1_000), to: ServiceScene.database, mode: 0o640)
+            try await machine.must("chown", "prsnld:", ServiceScene.database)
+            #expect(try await machine.run("systemctl", "start", ServiceScene.unit).exit != .status(0))
+            try await machine.waitFor("failed")
+            #expect(try await machine.property("ExecMainStatus") == "65")
+            #expect(try await machine.property("NRestarts") == "0")
+            // As the error says.
+            try await machine.must("mv", ServiceScene.database, "/srv/old")
+            try await scene.startComplete()
         }
     }
 

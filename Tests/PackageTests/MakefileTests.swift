@@ -1,0 +1,45 @@
+import TestSupport
+import Testing
+
+/// What `make` says before it begins.
+@Suite struct MakefileTests {
+    private func fails(_ script: String, saying words: String, _ arguments: String...) async throws {
+        do {
+            try await Tool.run("bash", ["-ec", script, "make"] + arguments)
+            Issue.record("it was done")
+        } catch let error as Tool.Failed {
+            #expect(error.description.contains(words))
+        }
+    }
+
+    @Test func aCheckoutThatWasMovedIsToldToCleanFirst() async throws {
+        let folder = TemporaryDirectory("moved")
+        try await Tool.run(
+            "bash",
+            [
+                "-ec",
+                """
+                mkdir -p "$1/old/Tests"
+                cp "$2/Makefile" "$1/old"
+                cp -r "$2/Tests/Tour" "$1/old/Tests"
+                make -C "$1/old" --no-print-directory setup-build
+                make -C "$1/old" --no-print-directory setup-build
+                mv "$1/old" "$1/new"
+                """, "make", folder.path, Tool.repository,
+            ])
+        let moved = "make -C \"$1/new\" --no-print-directory setup-build"
+        try await fails(moved, saying: "run make clean first", folder.path)
+        try await Tool.run(
+            "bash", ["-ec", "make -C \"$1/new\" --no-print-directory clean; " + moved, "make", folder.path])
+    }
+
+    @Test func aKeyFileThatIsNotThereIsNamedWithWhatToDo() async throws {
+        let script = "SERVER=https://prsnl.example.org API_KEY_FILE=/nonexistent/key exec \"$1/Tests/Tour/run\""
+        try await fails(
+            script,
+            saying:
+                "make: API_KEY_FILE names /nonexistent/key, which is not there: put the API key into a file of mode 0600",
+            Tool.repository)
+        #expect(!TestFile.exists("\(Tool.repository)/.run/prsnl.example.org"))
+    }
+}
