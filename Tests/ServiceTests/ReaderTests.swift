@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// As README has it. A `.backup` would begin again and again while nobody has the file open for writing.
+    /// As README has it. A `.backup` may never end for them while the daemon is stopped.
     @Test func aMemberOfTheGroupMakesABackupWhileItRunsAndAfterItStopped() async throws {
         try await withPeople { scene in
             let machine = scene.machine
