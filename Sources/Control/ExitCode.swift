@@ -23,7 +23,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
             .keyFileExposed, .keyFileInvalid, .loginFileUnreadable, .loginOtherServer:
             self = .configuration
-        case .databaseDamaged, .notADatabase, .otherApplication, .newerSchema: self = .database
+        case .databaseDamaged, .databaseLinked, .notADatabase, .otherApplication, .newerSchema: self = .database
         default: self = .error
         }
     }

@@ -60,6 +60,8 @@ public final class PRSNLClient: Sendable {
     ) throws(UserFacingError) {
         server = try ServerURL.server(
             configuration.serverURL, allowInsecureHTTP: configuration.allowInsecureHTTP)
+        var configuration = configuration
+        configuration.proxy = try server.proxy(of: configuration)
         self.configuration = configuration
         var memory = Memory(credentials: .none)
         memory.use(configuration.credentials)

@@ -61,12 +61,30 @@ struct ServerURL: Sendable, Equatable {
         return url
     }
 
-    var isLoopback: Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]" || isLoopbackIPv4
+    /// Plain http is for this machine only, and so is its proxy: the environment's, which is meant for the network, is passed
+    /// by.
+    ///
+    /// - Returns: As `ClientConfiguration.proxy`.
+    /// - Throws: `insecure_server_url` where the configured proxy is another machine.
+    func proxy(of configuration: ClientConfiguration) throws(UserFacingError) -> String? {
+        guard scheme == "http", isLoopback else { return configuration.proxy }
+        guard let proxy = configuration.proxy, !proxy.isEmpty else { return "" }
+        let peer = Peer(self, proxy: proxy) { _ in nil }
+        guard peer.isProxy, !Self.isLoopback(peer.host), !configuration.allowInsecureHTTP else { return proxy }
+        throw UserFacingError(
+            .insecureServerURL,
+            "server_url is plain http, and the proxy \(peer.host) is another machine: anybody in between could read the key."
+        )
+    }
+
+    var isLoopback: Bool { Self.isLoopback(host) }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]" || host == "::1" || isLoopbackIPv4(host)
     }
 
     /// 127.0.0.0/8. libcurl has already brought other spellings (`127.1`, `0x7f000001`) into this form.
-    private var isLoopbackIPv4: Bool {
+    private static func isLoopbackIPv4(_ host: String) -> Bool {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }

@@ -36,6 +36,45 @@ import Testing
         }
     }
 
+    // MARK: Keys of connections
+
+    @Test func theProxyOfTheEnvironmentGetsNothingThatIsForThisMachine() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 4))
+        let proxy = try DevServer.start()
+        defer { proxy.stop() }
+        let once = try await fixture.run(["--once"], environment: ["http_proxy": proxy.url, "all_proxy": proxy.url])
+        #expect(once.exit == .status(0), "\(once.stderr)")
+        #expect(proxy.requestCount == 0)
+    }
+
+    /// NSS's log of keys, which libcurl would write for whoever sets a variable.
+    @Test func theKeysOfConnectionsAreWrittenNowhere() async throws {
+        let fixture = try DaemonFixture()
+        let folder = fixture.folder
+        let made = try await ChildProcess.run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+                "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "tls-key.pem", "-out", "tls.pem",
+            ], directory: folder.path)
+        try #require(made.exit == .status(0), "\(made.stderr)")
+        let server = try ChildProcess(
+            "/usr/bin/openssl",
+            ["s_server", "-accept", "127.0.0.1:0", "-cert", "tls.pem", "-key", "tls-key.pem", "-www"],
+            directory: folder.path)
+        let line = try await server.waitForLine(containing: "ACCEPT 127.0.0.1:")
+        let port = line.split(separator: ":").last ?? ""
+        try fixture.configure("ca_file = \(folder.file("tls.pem"))", serverURL: "https://127.0.0.1:\(port)")
+        let log = folder.file("keys.log")
+        let once = try await fixture.run(["--once"], environment: ["SSLKEYLOGFILE": log])
+        // TLS came about: it is an answer that is not understood.
+        #expect(once.exit != .status(0) && !once.stderr.contains("tls_failed"), "\(once.stderr)")
+        _ = try await fixture.control(
+            "login", "--email", "a@example.org", "--password-stdin",
+            environment: ["SSLKEYLOGFILE": log], input: "fake\n")
+        #expect(!TestFile.exists(log))
+    }
+
     // MARK: An API key
 
     @Test func anAPIKeyIsSeenNowhereButInItsFile() async throws {

@@ -319,6 +319,25 @@ struct TransportTests {
         #expect(refusing.requests.first?.method == "CONNECT")
     }
 
+    /// The environment's proxy is for the network, and plain http is for this machine only.
+    @Test func plainHTTPToThisMachineGoesPastEveryOtherMachinesProxy() throws {
+        func proxy(_ server: String, _ proxy: String?, insecure: Bool = false) throws -> String? {
+            try TestClient(server) {
+                $0.proxy = proxy
+                $0.allowInsecureHTTP = insecure
+            }.client.configuration.proxy
+        }
+        for server in ["http://127.0.0.1:3000", "http://localhost:3000", "http://[::1]:3000"] {
+            #expect(try proxy(server, nil) == "")
+            #expect(try proxy(server, "http://127.0.0.1:8080") == "http://127.0.0.1:8080")
+            let error = #expect(throws: UserFacingError.self) { try proxy(server, "http://proxy.example:3128") }
+            #expect(error?.code == .insecureServerURL)
+            #expect(try proxy(server, "http://proxy.example:3128", insecure: true) == "http://proxy.example:3128")
+        }
+        #expect(try proxy("https://127.0.0.1", nil) == nil)
+        #expect(try proxy("http://prsnl.example", nil, insecure: true) == nil)
+    }
+
     // MARK: Connections and figures
 
     @Test func aConnectionIsKeptAndUsedAgain() async throws {
