@@ -72,7 +72,7 @@ extension CommandTable {
             ),
             (
                 .database,
-                "The database is damaged, newer than this program, or no copy; systemd does not start it again."
+                "The database is damaged, newer than this program, no copy, or a file of two names; systemd does not start it again."
             ),
             (
                 .configuration,

@@ -126,7 +126,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     public var recoverySuggestion: String {
         switch self {
         case .configInvalid, .configUnreadable: "Correct the configuration file, then run `prsnld --check-config`."
-        case .noServer: "Set server_url in the configuration file or PRSNL_SERVER_URL in the environment."
+        case .noServer:
+            "Log in with `prsnlctl login --server URL`, which writes it, or set server_url in the configuration."
         case .badServerURL: "Set server_url to an address like https://prsnl.example.org."
         case .insecureServerURL:
             "Use https://, or set allow_insecure_http = true if the network in between is your own."

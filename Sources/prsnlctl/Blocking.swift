@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import PRSNLCore
 import Synchronization
 
@@ -7,7 +5,7 @@ import Synchronization
 func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
-    try checkDescriptors()
+    _ = try tasks.get()
     let outcome = Outcome<Value>()
     Task.detached {
         do throws(UserFacingError) {
@@ -19,19 +17,12 @@ func blocking<Value: Sendable>(
     return try outcome.wait().get()
 }
 
-/// Tasks run on libdispatch here, which ends the process with a trap where it finds no descriptor for itself.
-private func checkDescriptors() throws(UserFacingError) {
-    var taken: [Int32] = []
-    defer { for descriptor in taken { close(descriptor) } }
-    for _ in 0..<12 {
-        let descriptor = prsnl_open("/dev/null", O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            guard errno == EMFILE || errno == ENFILE else { return }
-            throw UserFacingError(.limitReached, "prsnlctl may not open as many files as it needs.")
-        }
-        taken.append(descriptor)
-    }
-}
+/// What tasks run on, made with the first of them. Swift's own pool stands on libdispatch, which ends the process with a trap
+/// where it finds no descriptor for itself, and has a complaint in the system's log each time that it may not raise a priority.
+private let tasks = Result { () throws(UserFacingError) in try TaskLoop.install() }
+
+/// For what waits in tasks.
+func taskTime() throws(UserFacingError) -> TimeSource { try tasks.get().time }
 
 /// A value that another thread waits for.
 private final class Outcome<Value: Sendable>: Sendable {

@@ -98,6 +98,6 @@ struct LoginPlan {
         try PRSNLClient(
             configuration: ClientConfiguration(
                 configuration, server: server, credentials: credentials,
-                userAgent: "prsnlctl/\(ProductVersion.current)"))
+                userAgent: "prsnlctl/\(ProductVersion.current)"), time: taskTime())
     }
 }

@@ -1,6 +1,7 @@
 import Configuration
 import Control
 import PRSNLCore
+import TestSupport
 import Testing
 
 /// docs/configuration.md and docs/cli.md are held to the tables in the code.

@@ -64,7 +64,7 @@ enum GatherServer {
         settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
         settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
         settings.totalTimeout = min(settings.totalTimeout, .seconds(20))
-        let client = try PRSNLClient(configuration: settings)
+        let client = try PRSNLClient(configuration: settings, time: taskTime())
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         var report = PingReport(

@@ -1,0 +1,14 @@
+/// A file of the source tree, by its path from the root.
+public enum RepositoryFile {
+    public static func text(_ path: String, here: String = #filePath) throws -> String {
+        try TestFile.text(absolute(path, here))
+    }
+
+    public static func write(_ text: String, to path: String, here: String = #filePath) throws {
+        try TestFile.write(text, to: absolute(path, here))
+    }
+
+    private static func absolute(_ path: String, _ here: String) -> String {
+        here.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/") + "/" + path
+    }
+}
