@@ -8,6 +8,7 @@ import os
 import sys
 import time
 
+import hostile
 import measure
 import networks
 import rows
@@ -16,7 +17,7 @@ import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 

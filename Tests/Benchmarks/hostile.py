@@ -1,0 +1,187 @@
+"""What a hostile server makes the daemon use: a function of the bench that returns one `Row` for each attack, as in rows.py.
+
+The server is an attacker's, written for this: it says what no PRSNL server says, as large and as often as it is let.
+"""
+
+import base64
+import gzip
+import json
+import math
+import os
+import threading
+import time
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from measure import MEBIBYTE, MemoryWatch, mebibytes
+import tour
+from rows import Row, cpu_of
+from tour import Failed
+
+# Of memory in all, of CPU for an answer that the server could make us read, and for the end after SIGTERM.
+MOST_MEMORY, MOST_CPU, MOST_SECONDS = 64 * MEBIBYTE, 2.0, 2.0
+# Attacks without an end are watched for so long.
+SECONDS = int(os.environ.get("HOSTILE_SECONDS") or 15)
+PAGE_LIMIT = 16 * MEBIBYTE
+START = 1_750_000_000
+
+
+def stamp(second):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(second))
+
+
+def item(number, **more):
+    return {"id": f"{number:08x}-0000-4000-8000-000000000001", "type": "link", "title": f"Item {number}",
+            "createdAt": stamp(START - number), "updatedAt": stamp(START - number), "tags": [], **more}
+
+
+def page(items, more=True):
+    cursor = items[-1]["createdAt"] if items and more else None
+    return json.dumps({"items": items, "next_cursor": cursor}).encode()
+
+
+def filled(front, piece, back=b"", size=PAGE_LIMIT - 64):
+    return front + piece * ((size - len(front) - len(back)) // len(piece)) + back
+
+
+class Attack:
+    """What is answered to what; everything else as a server would that is well."""
+
+    def __init__(self, what, page=None, account=None, headers=(), trailers=False):
+        self.what, self.page, self.account, self.headers, self.trailers = what, page, account, headers, trailers
+        self.pages = 0
+
+    def answer(self, path):
+        if path.startswith("/api/auth/me"):
+            return self.account or b'{"id":"11111111-0000-4000-8000-000000000001","email":"a@example.org"}'
+        if not path.startswith("/api/timeline"):
+            return b'{"status":"healthy"}'
+        self.pages += 1
+        return self.page(first_below(path)) if self.page else page([item(1)], more=False)
+
+
+def first_below(path):
+    """The number of the newest item that is older than the cursor: a list that contradicts itself would be refused at once."""
+    cursor = parse_qs(urlsplit(path).query).get("cursor")
+    if not cursor:
+        return 1
+    return math.floor(START - datetime.fromisoformat(cursor[0].replace("Z", "+00:00")).timestamp()) + 1
+
+
+def endless(**more):
+    return lambda first: page([item(first + place, **more) for place in range(100)])
+
+
+def attacks():
+    yield Attack("a page of 16 MiB of numbers", lambda _: filled(b'{"items":[', b"0,", b"0]}"))
+    yield Attack("a page of 16 MiB of objects", lambda _: filled(b'{"items":[', b'{"":0},', b"0]}"))
+    yield Attack("a page of 16 MiB of brackets", lambda _: filled(b'{"items":', b"["))
+    yield Attack("a page of 16 MiB of escapes in one title", lambda _: page([item(1)]).replace(
+        b"Item 1", filled(b"", b"\\u0041", size=PAGE_LIMIT - 1_024)))
+    yield Attack("a page of 100 items of 160 KiB", endless(summary="x" * 160_000))
+    yield Attack("items with 150 KiB of unknown fields, for ever", endless(unknown={"a": ["y" * 1_000] * 150}))
+    yield Attack("a cursor that falls by a second, for ever", endless())
+    yield Attack("a bomb of gzip", lambda _: gzip.compress(b'{"items":["' + b" " * (1 << 28)), headers=[
+        ("Content-Encoding", "gzip")])
+    yield Attack("an account of 32 MiB of objects", account=filled(b"[", b'{"":0},', b"0]", 32 * MEBIBYTE))
+    yield Attack("headers without an end", headers=[("X-Filler", "x" * 60_000)] * 5_000)
+    yield Attack("trailers without an end", trailers=True)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, attack):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.attack = attack
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass  # the daemon hangs up, as it should
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    def __enter__(self):
+        return self
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        attack = self.server.attack
+        body = attack.answer(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        hostile = self.path.startswith("/api/timeline")
+        if hostile and attack.trailers:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n")
+            line = b"X-Filler: " + b"x" * 60_000 + b"\r\n"
+            for _ in range(50_000):
+                self.wfile.write(line)
+            return
+        for name, value in attack.headers if hostile else ():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        self.do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def token(path):
+    def part(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+    claims = {"sub": "11111111-0000-4000-8000-000000000001", "exp": int(time.time()) + 86_400}
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(f"{part({'alg': 'none'})}.{part(claims)}.ZmFrZQ\n")
+    return path
+
+
+def size_of(setting):
+    return sum(os.path.getsize(setting.database + ending) for ending in ("", "-wal", "-shm")
+               if os.path.exists(setting.database + ending))
+
+
+def suffer(bench, attack):
+    directory = bench.fresh()
+    with Server(attack) as server:
+        setting = tour.Setting(directory, server.url, token(os.path.join(directory, "key")))
+        with setting.daemon() as daemon:
+            watch = MemoryWatch(daemon.process.pid)
+            deadline = time.monotonic() + SECONDS
+            cpu = 0
+            while time.monotonic() < deadline:
+                if daemon.process.poll() is not None:
+                    raise Failed(f"{attack.what}: the daemon ended with {daemon.process.returncode}")
+                cpu = cpu_of(daemon.process.pid)
+                time.sleep(0.05)
+            began = time.monotonic()
+            daemon.process.terminate()
+            daemon.process.wait(30)
+            ending = time.monotonic() - began
+            watch.end()
+    each = cpu / max(attack.pages, 1)
+    disk = size_of(setting)
+    reached = watch.resident <= MOST_MEMORY and each <= MOST_CPU and ending <= MOST_SECONDS
+    return Row(
+        f"a hostile server: {attack.what}",
+        f"RSS {mebibytes(watch.resident)}, CPU {each:.2f} s an answer, {mebibytes(disk)} of disk",
+        "≤ 64 MiB, ≤ 2 s, bounded", f"{attack.pages:,} answers in {SECONDS} s; SIGTERM ended it in {ending:.2f} s", reached)
+
+
+def hostile(bench):
+    return [suffer(bench, attack) for attack in attacks()]
+
+
+ALL = {"hostile": hostile}
