@@ -45,6 +45,7 @@ import Testing
         Step(
             words: "prsnlctl status", user: stranger,
             remark: "The stranger looks again, and becomes a member of the group."),
+        Step(words: "prsnlctl doctor", user: stranger),
         Step(words: "adduser --quiet ada prsnld"),
         Step(words: "prsnlctl whoami", user: stranger),
         Step(
