@@ -49,7 +49,9 @@ extension Store {
         let isOver = """
             over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
-                AND NOT EXISTS (SELECT 1 FROM outbox WHERE \(Self.isFailing) AND 'outbox (' || kind || ')' = endpoint)
+                AND NOT EXISTS (
+                    SELECT 1 FROM outbox INDEXED BY outbox_failing
+                    WHERE \(Self.isFailing) AND 'outbox (' || kind || ')' = endpoint)
             """
         let standing = try read { connection throws(SQLiteFailure) in
             try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")

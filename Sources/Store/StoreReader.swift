@@ -202,8 +202,8 @@ extension CopySummary {
     private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
         let row = try connection.prepare(
             """
-            SELECT id, error_code, error_message, count(*) OVER (), sum(follows IS NULL) OVER () FROM outbox
-            WHERE \(Store.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            SELECT id, error_code, error_message, count(*) OVER (), sum(follows IS NULL) OVER ()
+            FROM outbox INDEXED BY outbox_failing WHERE \(Store.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
             """)
         guard try row.step() else { return nil }
         return Failing(

@@ -118,7 +118,8 @@ def flap(bench):
                 wait_until(lambda: time.monotonic() > end, "a quiet moment")
                 between.pull()
                 wait_until(lambda: connectivity(control)["state"] == "offline", "the daemon to be offline", 30)
-                write = {"action": "create", "url": f"https://example.org/{number}", "title": "Away"}
+                # Without a title, which the server would replace: an edit would follow.
+                write = {"action": "create", "url": f"https://example.org/{number}"}
                 control.ask(json.dumps({"command": "write", "writes": [write]}).encode() + b"\n")
                 # As long as it may be; the kernel's own tries for the neighbour's address fall into it.
                 end = time.monotonic() + outages.uniform(0.1, 2)
@@ -178,7 +179,7 @@ def cancel(bench):
                 wire.drain()
                 pull = WaitingSync(setting)
                 wire.time_of(b"GET /api/timeline")
-                write = {"action": "create", "url": f"https://example.org/held/{number}", "title": "Held"}
+                write = {"action": "create", "url": f"https://example.org/held/{number}"}
                 answer = control.ask(json.dumps({"command": "write", "writes": [write]}).encode() + b"\n")
                 wire.time_of(b"POST /api/capture")
                 # Before the command, so that it counts too.
