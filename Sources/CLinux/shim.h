@@ -47,6 +47,10 @@ static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original
 }
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
+// Two names of one file system change places: renameat2(2), of which glibc's declaration needs _GNU_SOURCE.
+static inline int prsnl_exchange(const char *a, const char *b) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2);
+}
 // Likewise PR_SET_DUMPABLE: no core, and no other process of the same user may look into this one's memory (ptrace(2)).
 static inline int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
 // Declared for _DEFAULT_SOURCE only: memory that is overwritten although nobody reads it afterwards (bzero(3)).

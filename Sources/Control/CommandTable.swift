@@ -153,7 +153,10 @@ extension CommandTable {
             ]),
         CommandDescription(
             name: "delete", summary: "Delete items on the server; asks first, on a terminal.", operands: .some("ID"),
-            options: [CommandOption("--yes", nil, "Do not ask."), wait, json, help]),
+            options: [
+                CommandOption("--yes", nil, "Do not ask. Without a terminal nothing is asked anyway."), wait, json,
+                help,
+            ]),
     ]
 
     private static let care = [

@@ -9,6 +9,10 @@ public struct ControlClient: ~Copyable {
 
     /// A status is some kilobytes, a history 30; more is not from our daemon.
     private static let replyLimit = 8 << 20
+    /// After so long without an answer, whoever waits is told.
+    private static let silence: Duration = .seconds(5)
+    /// Is called once for each answer that takes so long, where there is an end to the waiting.
+    public var whenSilent: (() -> Void)?
 
     /// - Throws: `daemon_not_running` when nobody listens, `control_refused` when this user may not, `daemon_busy` when the
     ///   daemon does not take connections.
@@ -66,6 +70,8 @@ public struct ControlClient: ~Copyable {
     ) throws(UserFacingError) -> ControlReply {
         let clock = ContinuousClock()
         let end = timeout.map { clock.now + $0 }
+        var told = timeout == nil ? nil : whenSilent
+        let quiet = clock.now + Self.silence
         while true {
             if let newline = input.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = Array(input[..<newline])
@@ -73,9 +79,15 @@ public struct ControlClient: ~Copyable {
                 return try decode(line)
             }
             guard input.count < Self.replyLimit else { throw notOurs("it is too long") }
-            let left = end.map { Int32(clamping: max(0, ($0 - clock.now).wholeMilliseconds)) } ?? -1
+            if let tell = told, clock.now >= quiet {
+                tell()
+                told = nil
+            }
+            let next = told == nil ? end : end.map { min($0, quiet) }
+            let left = next.map { Int32(clamping: max(0, ($0 - clock.now).wholeMilliseconds + 1)) } ?? -1
             switch Interruption.wait(for: descriptor, or: interruption?.descriptor, atMost: left) {
             case nil: throw UserFacingError(.cancelled, "Interrupted.")
+            case false? where told != nil && clock.now < (end ?? quiet): continue
             case false?: throw UserFacingError(.daemonBusy, "The daemon at \(path) did not answer in time.")
             case true?: try fill()
             }

@@ -123,7 +123,7 @@ public struct DoctorCopy: DoctorFacts, Equatable {
             findings.append(
                 .warning(
                     .copy, "writes",
-                    "\(Figures.count(failing.ownCount, "write")) failed again and again, first of all #\(failing.entry)"
+                    "\(Figures.count(failing.ownCount, "write")) failed again and again or refused, first of all #\(failing.entry)"
                         + reason, failing.error?.recoverySuggestion, next: "prsnlctl queue show \(failing.entry)"))
         }
         guard outbox.waiting > 0 else {

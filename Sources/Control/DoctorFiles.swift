@@ -4,6 +4,8 @@ public struct DoctorFiles: DoctorFacts, Equatable {
         case missing
         /// This user may not look.
         case hidden
+        /// A link that somebody else than root has made: where it leads is not root's to ask, nor to mend.
+        case linked(owner: String)
         /// - Parameters:
         ///   - mode: the permission bits.
         ///   - owner, group: by name.
@@ -38,6 +40,13 @@ public struct DoctorFiles: DoctorFacts, Equatable {
     public var findings: [DoctorReport.Finding] {
         switch (folder, database) {
         case (.missing, _), (_, .missing):
+            guard !isDaemonRunning else {
+                return [
+                    .failed(
+                        .file, "database", "\(path) is gone, and the daemon still works on it",
+                        "Put it back: writes that wait are in it.")
+                ]
+            }
             return [
                 .warning(
                     .file, "database", "there is no copy yet at \(path)",
@@ -49,6 +58,8 @@ public struct DoctorFiles: DoctorFacts, Equatable {
                     nil as String?
                 }
             return [.notChecked(.file, "database", "this user may not look into \(folderPath)", advice)]
+        case (.linked(let owner), _): return [Self.link(folderPath, owner)]
+        case (_, .linked(let owner)): return [Self.link(path, owner)]
         case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
             guard isFile else { return [.failed(.file, "database", "\(path) is not a file")] }
             let wrong =
@@ -59,13 +70,19 @@ public struct DoctorFiles: DoctorFacts, Equatable {
         }
     }
 
+    private static func link(_ path: String, _ owner: String) -> DoctorReport.Finding {
+        .failed(
+            .file, "link", "\(path) is a symbolic link that \(owner) has made, and root does not follow it",
+            "Find out why it is there, and what it leads to.")
+    }
+
     private func ownership(_ folderMode: UInt32, _ folderOwner: String, _ owner: String) -> [DoctorReport.Finding] {
         // In a folder for everybody (/tmp) each has files of their own.
         guard owner != folderOwner, folderMode & 0o1000 == 0 else { return [] }
         return [
             .failed(
                 .file, "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
-                next: "sudo " + ShellText.command("chown", ["--reference=\(folderPath)", path]))
+                next: "sudo " + ShellText.command("chown", ["--no-dereference", "--reference=\(folderPath)", path]))
         ]
     }
 
@@ -101,6 +118,7 @@ public struct DoctorFiles: DoctorFacts, Equatable {
     /// What SQLite keeps beside the database has to be the database's owner's, and readable for whom that is readable.
     private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
         beside.sorted { $0.key < $1.key }.compactMap { suffix, entry in
+            if case .linked(let owner) = entry { return Self.link(path + suffix, owner) }
             guard case .there(let own, let whose, let whoseGroup, let isFile) = entry else { return nil }
             if !isFile { return .failed(.file, "owner", "\(path)\(suffix) is not a file") }
             if whose != owner {

@@ -102,6 +102,9 @@ public struct DoctorMachine: DoctorFacts, Equatable {
         case .root?: .ok(.machine, "caller", "root: may see everything")
         case .owner?: .ok(.machine, "caller", "the owner of the copy")
         case .member(let group)?: .ok(.machine, "caller", "a member of the group \(group): may read the copy")
+        case .stranger(let user, "root")?:
+            .warning(
+                .machine, "caller", "\(user) may see neither the copy nor the daemon, which are root's", "Ask as root.")
         case .stranger(let user, let group)?:
             .warning(
                 .machine, "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",

@@ -58,7 +58,9 @@ extension RetryReport: Report {
         }
         for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
             let entries = skipped.filter { $0.reason == reason }.map(\.entry)
-            let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(entries))"
+            let named = entries.prefix(10)
+            let more = count > named.count ? " and \(Figures.count(count - named.count)) more" : ""
+            let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(Array(named)))\(more)"
             lines.append("\(Figures.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
         }
         return lines.flatMap { TextLayout.wrap(style.safe($0), width: style.width) }.map { $0 + "\n" }.joined()
@@ -70,9 +72,9 @@ extension RetryReport: Report {
         case .isDue: "due already"
         case .isBehind: "left behind another write of the same item"
         case .awaitsItem: "left until the server has processed the item (give the number to try now)"
-        case .wasTriedJustNow: "left alone, because it was tried just now"
+        case .wasTriedJustNow: "left alone: tried just now"
         case .isParked: "parked (give the number, or --parked)"
-        case .isOver: "over"
+        case .isOver: "over already"
         case nil: reason
         }
     }

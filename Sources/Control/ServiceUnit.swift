@@ -91,8 +91,14 @@ public struct ServiceUnit: Sendable, Equatable {
 
 extension ErrorReport {
     public mutating func fit(_ unit: ServiceUnit) {
+        // The daemon's word, perhaps: what a person is to type is one of our commands, or none.
+        if recoverySuggestion.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            .contains(where: { $0.offset % 2 == 1 && !ShellText.isOneCommand(String($0.element)) })
+        {
+            recoverySuggestion = knownCode?.recoverySuggestion ?? ""
+        }
         recoverySuggestion = unit.fit(sentence: recoverySuggestion)
-        nextCommand = nextCommand.flatMap(unit.fit)
+        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? unit.fit($0) : nil }
     }
 }
 

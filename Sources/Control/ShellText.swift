@@ -5,6 +5,41 @@ public enum ShellText {
         ([program] + arguments.map { SafeText.harmless(quoted($0)) }).joined(separator: " ")
     }
 
+    /// What our words ever suggest to run.
+    private static let programs: Set<String> = [
+        "prsnlctl", "prsnld", "systemctl", "journalctl", "adduser", "usermod", "chmod", "curl", "find", "loginctl",
+        "VACUUM",
+    ]
+
+    /// Whether a text is one command of those that are suggested, and nothing that a shell would make more of: a daemon that was
+    /// taken over must not have root paste another.
+    static func isOneCommand(_ text: String) -> Bool {
+        var isQuoted = false
+        var last: UInt8 = 0x20
+        for byte in text.utf8 {
+            defer { last = byte }
+            if isQuoted {
+                if byte == UInt8(ascii: "'") { isQuoted = false }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "'"):
+                // `'\''` is how a quotation mark is quoted.
+                if last != UInt8(ascii: "\\") { isQuoted = true }
+            case UInt8(ascii: "\\"): continue
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x20, 0x80...: continue
+            case _ where "-_./:=@%+,[]".utf8.contains(byte): continue
+            default: return false
+            }
+        }
+        var words = text.split(separator: " ").map(String.init)
+        if words.first == "sudo" {
+            words.removeFirst()
+            if words.first == "-u" { words.removeFirst(2) }
+        }
+        return !isQuoted && words.first.map(programs.contains) == true
+    }
+
     /// POSIX shells leave everything between single quotes as it is.
     static func quoted(_ text: String) -> String {
         let plain = text.utf8.allSatisfy { byte in

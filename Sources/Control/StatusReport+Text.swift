@@ -195,9 +195,9 @@ extension StatusReport.Failing {
             let what = count == 1 ? "1 title or tag is" : "\(Figures.count(count)) titles and tags are"
             return ["\(what) tried now and then: \(style.safe(reason))"]
         }
-        let how = ownCount == 1 ? "1 fails" : "\(Figures.count(ownCount)) fail"
+        let how = ownCount == 1 ? "1 fails or is refused" : "\(Figures.count(ownCount)) fail or are refused"
         return [
-            style.paint("\(how) again and again", .red) + "; #\(entry): \(style.safe(reason))",
+            style.paint(how, .red) + "; #\(entry): \(style.safe(reason))",
             style.command("prsnlctl queue show \(entry)"),
         ]
     }

@@ -18,7 +18,11 @@ extension WriteReport: Report {
         zip(writes, names).map { write, name in
             guard write.outcome == .refused, let error = write.error else { return "" }
             var report = FailureReport(error)
-            if writes.count > 1 { report.error.message = "\(name): \(error.message)" }
+            if writes.count > 1 {
+                report.error.message = "\(name): \(error.message)"
+                // The others were.
+                report.error.consequence = "This one was not queued."
+            }
             return report.text(program: "prsnlctl", style)
         }.joined()
     }

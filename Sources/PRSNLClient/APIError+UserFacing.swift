@@ -75,7 +75,8 @@ extension APIError: UserFacing {
         case .notFound(let resource): "\(resource) not found."
         case .invalidInput(let message): "Invalid input: \(message.asSentence)"
         case .conflict(let message): "Conflict: \(message.asSentence)"
-        case .rateLimitExceeded(let wait): "Too many requests. Try again in \(wait.wholeSecondsUp) seconds."
+        case .rateLimitExceeded(let wait):
+            "Too many requests. Try again in \(Count.text(Int(wait.wholeSecondsUp), "second"))."
         case .serverError(let message): "Server error: \(message.asSentence)"
         case .serviceUnavailable(let reason, _): "Service temporarily unavailable: \(reason.asSentence)"
         case .networkError(let cause): "Network error: \(fault?.phrase ?? cause.phrase)."

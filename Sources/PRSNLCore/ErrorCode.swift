@@ -143,7 +143,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .unauthorized:
             "Look with `prsnlctl whoami` what the server is shown: log in again, or put a valid key there, then "
                 + "`systemctl restart prsnld`."
-        case .forbidden: "Check that the key in api_key_file is allowed to read this timeline."
+        case .forbidden: "Check what the key or the login may do, and whether a proxy before the server refuses this."
         case .needsLogin: "Log in with `prsnlctl login`; an API key in api_key_file must be removed first."
         case .loginExpired:
             "Log in again with `prsnlctl login`; a login token in api_key_file is replaced there, then `systemctl restart "
@@ -178,7 +178,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .databaseDamaged:
             "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
                 + "away and start again."
-        case .databaseReplaced: "Restart the daemon, so that it opens the file that is there now."
+        case .databaseReplaced:
+            "Put the file back: writes that wait are in it. Where it is gone for good, restart the daemon, which begins a new one."
         case .databaseLinked:
             "Remove the other name; `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."
         case .databaseReadOnly:
@@ -210,7 +211,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .itemUnknown: "Look for the id with `SELECT id, title FROM timeline`, or pull first: `prsnlctl sync`."
         case .itemAmbiguous: "Give more characters of the id."
         case .entryUnknown: "Look for its number with `prsnlctl queue --all`."
-        case .entryNotChangeable: "Look at it with `prsnlctl queue show`."
+        case .entryNotChangeable: "Look at it with `prsnlctl queue show N`."
         case .notOwner: "Start the daemon, or give the command as root or as the owner of the file."
         case .editConflict:
             "Compare the values with `prsnlctl queue show`; `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop N` "
@@ -242,7 +243,6 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .needsLogin, .loginExpired, .loginFailed, .loginFileUnreadable: "prsnlctl login"
         case .deletionsHeld: "prsnlctl sync --accept-deletions"
         case .daemonNotRunning: "systemctl start prsnld"
-        case .databaseReplaced: "systemctl restart prsnld"
         default: nil
         }
     }

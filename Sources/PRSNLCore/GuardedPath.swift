@@ -27,7 +27,7 @@ public struct GuardedPath: ~Copyable {
         var last: String?
         var links = 0
         var here = prsnl_openat(AT_FDCWD, given.hasPrefix("/") ? "/" : ".", Self.look)
-        if !given.hasPrefix("/") { done = Self.parts(RealPath.of(".")).reversed() }
+        if !given.hasPrefix("/") { done = Self.parts(Self.workingDirectory).reversed() }
         func failure(_ code: Int32) -> UserFacingError {
             close(here)
             return Self.unreachable(given, code)
@@ -82,17 +82,18 @@ public struct GuardedPath: ~Copyable {
 
     deinit { close(folder) }
 
-    /// Whether a link on the way is not root's.
-    static func isLed(_ path: String) -> Bool {
-        do throws(UserFacingError) {
-            _ = try GuardedPath(path)
-            return false
-        } catch {
-            return error.code == .databaseLinked
-        }
+    /// The path without root's links; `nil` where there is no such folder, or where somebody else's link is on the way.
+    static func resolved(_ path: String) -> String? {
+        do throws(UserFacingError) { return try GuardedPath(path).path } catch { return nil }
     }
 
     private static let look = O_NOFOLLOW | O_CLOEXEC | prsnl_o_path()
+
+    private static var workingDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
+    }
 
     /// Last part first.
     private static func parts(_ path: String) -> [String] {

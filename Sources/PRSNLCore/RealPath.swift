@@ -11,7 +11,8 @@ public enum RealPath {
     /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is, and so does what root must
     /// not follow: see `GuardedPath`.
     public static func of(_ path: String) -> String {
-        if geteuid() == 0, GuardedPath.isLed(path) { return path }
+        // By the walk itself: looked at first and resolved by name then, it could lead elsewhere in between.
+        if geteuid() == 0 { return GuardedPath.resolved(path) ?? path }
         var path = path
         for _ in 0..<mostLinks {
             if let real = resolved(path) { return real }

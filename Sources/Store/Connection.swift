@@ -64,8 +64,8 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
     }
 
-    /// Four times what the largest item may have.
-    private static let longestValue: Int32 = 64 << 20
+    /// Twice what the largest item may have.
+    private static let longestValue: Int32 = 32 << 20
 
     private static func uptime() -> UInt64 {
         var now = timespec()
@@ -211,6 +211,6 @@ final class Connection {
 
 /// How much memory SQLite may take in this process (https://sqlite.org/c3ref/hard_heap_limit64.html).
 public enum MemoryBound {
-    /// For a program that reads files of others: a hundred times what a healthy file takes.
-    public static func set(bytes: Int64 = 256 << 20) { sqlite3_hard_heap_limit64(bytes) }
+    /// For a program that reads files of others: fifty times what a healthy file takes.
+    public static func set(bytes: Int64 = 128 << 20) { sqlite3_hard_heap_limit64(bytes) }
 }

@@ -24,6 +24,11 @@ struct ItemPrefix {
         }
         let found = try candidates(prefix)
         guard let first = found.first else {
+            if try wasDeleted(prefix) {
+                throw UserFacingError(
+                    .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: "Nothing was queued.",
+                    recoverySuggestion: "There is nothing left to change.")
+            }
             throw UserFacingError(
                 .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
                 consequence: "Nothing was queued.", recoverySuggestion: Self.queueHint(prefix))
@@ -56,6 +61,12 @@ struct ItemPrefix {
             SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NULL
             UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
             """)
+        defer { row.reset() }
+        return try row.bind(id).step()
+    }
+
+    private func wasDeleted(_ id: String) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NOT NULL")
         defer { row.reset() }
         return try row.bind(id).step()
     }

@@ -76,7 +76,7 @@ extension OutboxWriter {
 
     /// A write that has failed again and again is an error that people see, and not only in its own entry.
     private func noteFailing(_ settlement: Settlement) throws(SQLiteFailure) {
-        guard settlement.outcome.isAnotherFailure else { return }
+        guard settlement.error != nil, settlement.attempt.verdict != OutboxAttempt.returned else { return }
         try connection.cached(
             """
             INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
@@ -296,14 +296,5 @@ extension OutboxWriter {
 extension Settlement.Outcome {
     var isUnknown: Bool {
         if case .unknown = self { true } else { false }
-    }
-
-    /// It counts against the entry.
-    fileprivate var isAnotherFailure: Bool {
-        switch self {
-        case .queued(_, let isFailure): isFailure
-        case .unknown(_, _, let failedLooks): failedLooks > 0
-        case .delivered, .parked: false
-        }
     }
 }

@@ -19,9 +19,10 @@ extension Schema {
         ALTER TABLE outbox ADD COLUMN is_unverified INTEGER NOT NULL DEFAULT 0 CHECK (is_unverified IN (0, 1));
         CREATE INDEX outbox_follow_ups ON outbox (next_attempt_at) WHERE follows IS NOT NULL AND ended_at IS NULL;
         CREATE INDEX outbox_unverified ON outbox (item_id) WHERE is_unverified IS 1;
-        -- Writes that have failed again and again.
+        -- Writes that have failed again and again, or were refused.
         CREATE INDEX outbox_failing ON outbox (kind)
-            WHERE ended_at IS NULL AND (failures >= 4 OR failed_looks >= 4);
+            WHERE ended_at IS NULL AND (failures >= 4 OR failed_looks >= 4
+                OR state = 'queued' AND error_code IN ('unauthorized', 'forbidden', 'redirect_refused'));
 
         -- The copy
         -- When some of too many suspects were asked for by id, and found: the others wait as if they had been.

@@ -52,8 +52,9 @@ extension Store {
         if let strange = try missing(ids) { throw Self.unknown(strange) }
         for entry in try outboxEntries(ids) where !entry.state.isDroppable {
             throw UserFacingError(
-                .entryNotChangeable, "#\(entry.id) is \(entry.state.rawValue) and cannot be dropped.",
-                consequence: "Nothing was dropped.")
+                .entryNotChangeable, "#\(entry.id) cannot be dropped: it is \(entry.state.rawValue).",
+                consequence: "Nothing was dropped.",
+                recoverySuggestion: "Look at it with `prsnlctl queue show \(entry.id)`.")
         }
         let (outcome, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
             var writer = OutboxWriter(connection, now: now)

@@ -3,8 +3,11 @@ public import PRSNLCore
 // Errors, grouped by code and endpoint. There is no limit of rows: codes are a closed set, and endpoints are the names of
 // requests, which have no ids in them.
 extension Store {
-    /// Which entries have failed again and again: what their index is for.
-    static let isFailing = "ended_at IS NULL AND (failures >= 4 OR failed_looks >= 4)"
+    /// Which entries have failed again and again, or were refused and may be no more than that: what their index is for.
+    static let isFailing = """
+        ended_at IS NULL AND (failures >= 4 OR failed_looks >= 4
+            OR state = 'queued' AND error_code IN ('unauthorized', 'forbidden', 'redirect_refused'))
+        """
 
     /// Counts an error with those of the same code at the same endpoint. Where the disk does not take it, it is remembered
     /// until it does.
@@ -90,7 +93,7 @@ extension StoreReader {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
-                SELECT code, endpoint, message, first_at, last_at, count, over FROM recurring_error
+                SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
                 ORDER BY over, last_at DESC, code, endpoint
                 """)
             var errors: [CopySummary.RecurringError] = []

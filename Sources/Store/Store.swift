@@ -92,6 +92,7 @@ public actor Store {
                     } : nil, isCancelled: isCancelled)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
+            try FileIdentity.checkBeside(path: path)
             if header == nil { try FileIdentity.create(path: path) }
             let opened = try Self.open(path: path, isNew: header == nil)
             self.lock = lock
@@ -365,6 +366,19 @@ struct FileIdentity {
                 consequence: "It was not opened: its log and its lock are found by its name.")
         }
         return true
+    }
+
+    /// What SQLite opens beside the file, whatever it is: a pipe in its place would be waited for.
+    ///
+    /// - Throws: `database_linked`.
+    static func checkBeside(path: String) throws(UserFacingError) {
+        for suffix in ["-journal", "-wal", "-shm"] {
+            var status = stat()
+            guard lstat(path + suffix, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
+            throw UserFacingError(
+                .databaseLinked, "\(path)\(suffix) is not a file of its own.",
+                consequence: "The database was not opened.", recoverySuggestion: "Look at it, and move it away.")
+        }
     }
 
     /// What the group may do with the copy and what belongs to it: read.

@@ -8,7 +8,7 @@ extension StoreReader {
     public func item(named prefix: String) throws(UserFacingError) -> (id: String, title: String) {
         do {
             let id = try ItemPrefix(connection: connection).resolve(prefix)
-            let row = try connection.prepare("SELECT title FROM timeline WHERE id = ?").bind(id)
+            let row = try connection.prepare("SELECT substr(title, 1, 500) FROM timeline WHERE id = ?").bind(id)
             return (id, try row.step() ? row.text(0) ?? "" : "")
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)

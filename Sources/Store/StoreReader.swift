@@ -22,6 +22,7 @@ public final class StoreReader {
         guard try FileIdentity.isRegularFile(path: path) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
         }
+        try FileIdentity.checkBeside(path: path)
         do {
             // What a log holds is a part of the database; without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
@@ -202,7 +203,7 @@ extension CopySummary {
     private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
         let row = try connection.prepare(
             """
-            SELECT id, error_code, error_message, count(*) OVER (), sum(follows IS NULL) OVER ()
+            SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
             FROM outbox INDEXED BY outbox_failing WHERE \(Store.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
             """)
         guard try row.step() else { return nil }
@@ -213,7 +214,7 @@ extension CopySummary {
     private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {
         let row = try connection.prepare(
             """
-            SELECT code, endpoint, message, first_at, last_at, count, over FROM recurring_error
+            SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
             ORDER BY last_at DESC LIMIT 1
             """)
         return try row.step() ? RecurringError(row) : nil

@@ -45,5 +45,8 @@ public struct EngineState: Sendable, Equatable {
     /// `nil` where the server takes writes as they come.
     public var serverWait: ServerWait?
 
+    /// When writes that the server has refused are tried again, by entry.
+    public var refusedUntil: [Int64: Timestamp] = [:]
+
     public init() {}
 }

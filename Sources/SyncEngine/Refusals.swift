@@ -36,6 +36,6 @@ struct Refusals: Sendable, Equatable {
 
     func leftAlone(at uptime: Duration) -> Set<Int64> { Set(until.lazy.filter { $0.value > uptime }.map(\.key)) }
 
-    /// When they have their turn again (uptime).
-    var ends: [Duration] { Array(until.values) }
+    /// When they have their turn again (uptime), by entry.
+    var ends: [Int64: Duration] { until }
 }

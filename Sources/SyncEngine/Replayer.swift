@@ -36,6 +36,13 @@ final class Replayer: Sendable {
     var problem: UserFacingError? { refusedByDisk.withLock { $0 } }
     /// Until when (uptime) the server has asked not to send, with what it counts as its pace.
     private let asked = Mutex<(creations: Duration, others: Duration)>((.zero, .zero))
+    /// Until when (uptime) entries are left alone that were refused.
+    private let refused = Mutex<[Int64: Duration]>([:])
+    /// When those have their turn again.
+    var refusedUntil: [Int64: Timestamp] {
+        let (now, uptime) = (time.now(), time.uptime())
+        return refused.withLock { $0.filter { $0.value > uptime } }.mapValues { now.advanced(by: $0 - uptime) }
+    }
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
@@ -247,6 +254,7 @@ final class Replayer: Sendable {
         let uptime = time.uptime()
         await countReachable()
         asked.withLock { $0 = (memory.pace.nextAt(), memory.closedUntil) }
+        refused.withLock { $0 = memory.refusals.ends }
         let closed = max(memory.pausedUntil, memory.closedUntil)
         do {
             if memory.hasStray {
@@ -300,7 +308,7 @@ final class Replayer: Sendable {
             if clockStep(memory) != .zero { return .zero }
             try await store.distrustDueTimes(now: now)
         }
-        for opens in Array(memory.slowedUntil.values) + memory.refusals.ends + [memory.pace.nextAt()]
+        for opens in Array(memory.slowedUntil.values) + Array(memory.refusals.ends.values) + [memory.pace.nextAt()]
         where opens > uptime {
             wait = min(wait, opens - uptime)
         }

@@ -109,6 +109,7 @@ public final class SyncEngine: Sendable {
         state.connectivity = network.current
         state.problem = replayer.problem ?? state.problem
         state.serverWait = replayer.serverWait
+        state.refusedUntil = replayer.refusedUntil
         return state
     }
 
@@ -338,6 +339,7 @@ public final class SyncEngine: Sendable {
         var changes = Puller.Changes()
         do {
             memory.isDeep = false
+            if let replaced = store.replacement() { throw replaced }
             let hadFailed = memory.schedule.head.failures > 0
             await store.beginPull()
             try await PullWork(puller: puller, store: store, time: time)

@@ -171,9 +171,18 @@ struct CommandContext {
         _ request: ControlRequest, timeout: Duration = .seconds(10)
     ) throws(UserFacingError) -> ControlReply? {
         switch try answer(request, timeout: timeout) {
-        case .success(let reply): reply
-        case .failure: nil
+        case .success(let reply): return reply
+        case .failure(let error):
+            if error.code == .daemonBusy { say("the daemon does not answer; this is what the file says") }
+            return nil
         }
+    }
+
+    /// Tells whoever waits that the daemon is silent.
+    func connect() throws(UserFacingError) -> ControlClient {
+        var client = try ControlClient(path: paths.controlSocket)
+        client.whenSilent = { [self] in say("the daemon does not answer; waiting") }
+        return client
     }
 
     /// The same, with the reason for which the file is to answer.
@@ -183,7 +192,7 @@ struct CommandContext {
         _ request: ControlRequest, ofFile: Bool = false, timeout: Duration
     ) throws(UserFacingError) -> Result<ControlReply, UserFacingError> {
         do throws(UserFacingError) {
-            var client = try ControlClient(path: paths.controlSocket)
+            var client = try connect()
             if ofFile { try requireOurFile(&client) }
             try client.send(request)
             let reply = try client.receive(timeout: timeout)
@@ -231,7 +240,7 @@ struct CommandContext {
         _ request: ControlRequest, wasAsked: inout Bool
     ) throws(UserFacingError) -> ControlReply? {
         do throws(UserFacingError) {
-            var client = try ControlClient(path: paths.controlSocket)
+            var client = try connect()
             if isFileGiven {
                 try client.send(.status)
                 let reply = try client.receive()

@@ -7,7 +7,8 @@ import Store
 enum DeleteCommand {
     static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode {
         let asks = !arguments.has("--yes") && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
-        var items = arguments.operands
+        var items: [String] = []
+        for item in arguments.operands where !items.contains(item) { items.append(item) }
         if let found = try titles(of: items, context, isStrict: asks) {
             if context.isText || asks {
                 for item in found {

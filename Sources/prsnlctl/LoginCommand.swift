@@ -122,7 +122,14 @@ enum LoginCommand {
             case .unknown(let status, _): status == 405 || status == 501
             default: false
             }
-        guard isUnknown else { return error.userFacing }
+        guard isUnknown else {
+            let told = error.userFacing
+            guard told.code == .loginFailed else { return told }
+            // With the server, where that was given.
+            return UserFacingError(
+                told.code, told.message, consequence: told.consequence, recoverySuggestion: told.recoverySuggestion,
+                nextCommand: ShellText.command("prsnlctl", Array(CommandLine.arguments.dropFirst())), cause: told.cause)
+        }
         return UserFacingError(
             .loginNotPossible, "\(plan.server.text) knows no logins.", consequence: "Nobody was logged in.",
             recoverySuggestion:

@@ -134,7 +134,7 @@ struct OutboxDoor: ~Copyable {
         if lastUse.duration(to: .now) > Self.longestIdle { client = nil }
         if client != nil { return true }
         do throws(UserFacingError) {
-            client = try ControlClient(path: context.paths.controlSocket)
+            client = try context.connect()
             lastUse = .now
         } catch {
             // Any other error means that there is a daemon, which has the lock.
@@ -199,18 +199,33 @@ struct OutboxDoor: ~Copyable {
         }
         guard let reply else { throw UserFacingError(.daemonNotRunning, "No daemon runs that could do this.") }
         if !saidThatItIsStopped {
-            context.say("the daemon is not running: \(Self.done(request, path))")
+            context.say("the daemon is not running: \(Self.done(request, reply, path))")
             saidThatItIsStopped = true
         }
         return reply
     }
 
-    private static func done(_ request: ControlRequest, _ path: String) -> String {
-        switch request {
+    private static func done(_ request: ControlRequest, _ reply: ControlReply, _ path: String) -> String {
+        if !reply.hasChanged { return "this is what \(path) says" }
+        return switch request {
         case .write: "written to \(path); it will be sent when it runs"
         case .retry(_, _, let dryRun), .drop(_, _, let dryRun): dryRun ? "looked into \(path)" : "changed \(path)"
         case .errors: "changed \(path)"
         default: "this is what \(path) says"
+        }
+    }
+}
+
+extension ControlReply {
+    /// Whether something of the outbox was written.
+    fileprivate var hasChanged: Bool {
+        switch self {
+        case .write(let report): report.writes.contains { $0.outcome == .accepted }
+        case .tally(let tally): !tally.entries.isEmpty
+        case .retry(let report): report.touched > 0
+        case .drop(let report): !report.dropped.isEmpty
+        case .errors(let report): report.cleared ?? 0 > 0
+        default: true
         }
     }
 }

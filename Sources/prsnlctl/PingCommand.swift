@@ -7,7 +7,7 @@ enum PingCommand {
     private static let patience: Duration = .seconds(120)
 
     static func run(_ context: CommandContext) throws(UserFacingError) -> ExitCode {
-        var client = try ControlClient(path: context.paths.controlSocket)
+        var client = try context.connect()
         try client.send(.ping)
         let reply = try client.receive(timeout: patience)
         guard case .ping(let report) = reply else { throw reply.unexpected() }

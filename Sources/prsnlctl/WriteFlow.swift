@@ -25,7 +25,7 @@ enum WriteFlow {
         _ drafts: [WriteDraft], _ door: inout OutboxDoor
     ) throws(UserFacingError) -> WriteReport {
         let reply: ControlReply
-        switch try door.write(drafts, isBrief: false) {
+        switch try written(drafts, &door) {
         case .answered(let answer): reply = answer
         case .unknown(let error):
             throw UserFacingError(
@@ -35,6 +35,21 @@ enum WriteFlow {
         }
         guard case .write(let report) = reply else { throw reply.unexpected() }
         return report
+    }
+
+    /// - Throws: Where nothing is on disk, with that.
+    private static func written(
+        _ drafts: [WriteDraft], _ door: inout OutboxDoor
+    ) throws(UserFacingError) -> OutboxDoor.Outcome {
+        do throws(UserFacingError) {
+            return try door.write(drafts, isBrief: false)
+        } catch {
+            let isFull = error.code == .diskFull
+            throw UserFacingError(
+                error.code, error.message, consequence: "Nothing was queued.",
+                recoverySuggestion: isFull ? "Free some space, then give the command again." : error.recoverySuggestion,
+                nextCommand: error.nextCommand, cause: error.cause)
+        }
     }
 
     private static func deliver(

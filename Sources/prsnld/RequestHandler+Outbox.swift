@@ -9,10 +9,11 @@ extension RequestHandler {
         if case .wait(let entries, let atMost) = request {
             var last: QueueReport?
             try await engine.waitForDelivery(entries, atMost: atMost) { first in
-                let report = QueueReport(
+                var report = QueueReport(
                     OutboxList(entries: [first], total: 1), filter: .open, source: .daemon,
                     connectivity: StatusReport.Connectivity(engine.state.connectivity),
                     wait: engine.state.serverWait.map(QueueReport.Wait.init), now: time.now())
+                if let until = engine.state.refusedUntil[first.id] { report.entries[0].nextAttemptAt = until }
                 if let last, report.waitsAs(last) { return }
                 last = report
                 conversation.send(.waiting(report))
@@ -28,8 +29,9 @@ extension RequestHandler {
         guard let reply = try await operations.answer(request) else {
             throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
         }
+        let refused = engine.state.refusedUntil
         if let byHand = request.bringsWork { engine.writesAccepted(byHand: byHand) }
-        conversation.send(reply)
+        conversation.send(reply.postponing(refused))
     }
 }
 
@@ -42,6 +44,24 @@ extension ControlRequest {
         case .drop(_, _, let dryRun): dryRun ? nil : false
         case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
         case .loginCheck, .login, .logout, .whoami, .account: nil
+        }
+    }
+}
+
+extension ControlReply {
+    /// Entries that were refused are due, by the file; the replayer leaves them alone for a while.
+    fileprivate func postponing(_ refused: [Int64: Timestamp]) -> ControlReply {
+        func postpone(_ entry: inout QueueReport.Entry) {
+            if entry.nextAttemptAt != nil, let until = refused[entry.entry] { entry.nextAttemptAt = until }
+        }
+        switch self {
+        case .queue(var report):
+            for index in report.entries.indices { postpone(&report.entries[index]) }
+            return .queue(report)
+        case .entry(var report):
+            postpone(&report.entry)
+            return .entry(report)
+        default: return self
         }
     }
 }

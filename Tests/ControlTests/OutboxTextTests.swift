@@ -87,7 +87,7 @@ import Testing
         #expect(
             report.refusals(style(), names: ["a", "b"]) == """
                 prsnlctl: b: title: 612 characters, at most 500 are allowed.
-                  Nothing was queued.
+                  This one was not queued.
                   Change the value and give the command again.
 
                 """)

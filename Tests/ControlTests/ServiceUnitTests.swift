@@ -5,6 +5,30 @@ import Testing
 
 /// Commands are those of the daemon that was meant.
 @Suite struct ServiceUnitTests {
+    /// A daemon that was taken over answers root.
+    @Test(arguments: [
+        "prsnlctl; touch /tmp/x #", "prsnlctl $(touch /tmp/x)", "prsnlctl status | sh", "rm -rf /x", "sudo rm -rf /x",
+        "prsnlctl 'a", "prsnlctl >/etc/passwd", "prsnlctl \u{22}$(x)\u{22}", "prsnlctl && x", "",
+    ])
+    func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) {
+        var report = ErrorReport(UserFacingError(.diskFull, "No space."))
+        report.nextCommand = command
+        report.recoverySuggestion = "Type `\(command)` now."
+        report.fit(ServiceUnit())
+        #expect(report.nextCommand == nil)
+        #expect(report.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
+    }
+
+    @Test(arguments: [
+        "prsnlctl queue show 7", "sudo prsnlctl note 'it'\\''s; a $(text)'", "sudo -u '#61000' prsnlctl status",
+        "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
+    ])
+    func ourOwnCommandsStay(command: String) {
+        var report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: command))
+        report.fit(ServiceUnit())
+        #expect(report.nextCommand == command)
+    }
+
     private static let machine = ServiceUnit()
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)

@@ -153,7 +153,7 @@ import Testing
                 """
                 Writes       3 waiting, the oldest since 2026-11-21 01:06:14 UTC (3 h ago)
                              1 of them may be on the server already; the daemon looks
-                             1 fails again and again; #12: Server error: it cannot.
+                             1 fails or is refused; #12: Server error: it cannot.
                              `prsnlctl queue show 12`
                              2 parked, for you to decide about:
                              `prsnlctl queue --state parked`

@@ -1,8 +1,10 @@
+import CLinux
 import Control
 import DevServer
 import Glibc
 import PRSNLCore
 import Store
+import Synchronization
 import TestSupport
 import Testing
 
@@ -160,6 +162,12 @@ struct DoctorRepairTests {
         #expect(symlink(led, attackers) == 0 && lchown(attackers, owner, group) == 0)
         let report = try await fixture.doctor("--repair")
         #expect(report.levels("repair") == [.failed], "\(report.findings)")
+        // Whoever pastes a chmod or a chown follows the link after all.
+        #expect(!report.findings.contains { $0.nextCommand?.contains(victim.folder.path) == true })
+        #expect(
+            !report.findings.contains { finding in
+                ["chmod ", "chown "].contains { finding.nextCommand?.contains($0) == true }
+            })
         for command in ["status", "history", "queue"] {
             let ended = try await fixture.control(command)
             #expect(ended.stderr.contains("root does not follow it"), "\(ended)")
@@ -172,6 +180,38 @@ struct DoctorRepairTests {
         // A link of root's is the administrator's own choice.
         #expect(lchown(attackers, 0, 0) == 0)
         #expect(try await fixture.doctor("--repair").levels("repair") == [.ok])
+    }
+
+    /// The daemon's user swaps the folder for a link to one of root's, again and again, while root runs commands.
+    @Test func aFolderThatIsSwappedForALinkLeadsRootNowhere() async throws {
+        let fixture = try await copy()
+        let folder = Folder.containing(fixture.database)
+        let victim = TemporaryDirectory("victim")
+        let file = victim.file("prsnl.sqlite")
+        try TestFile.write(try TestFile.read(fixture.database), to: file, mode: 0o600)
+        try #require(chmod(victim.path, 0o700) == 0)
+        let before = try TestFile.read(file)
+        let link = folder + ".link"
+        try #require(symlink(victim.path, link) == 0 && lchown(link, owner, group) == 0)
+        let swapping = Swapping()
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask {
+                while !swapping.isOver.load(ordering: .relaxed) {
+                    for _ in 0..<500 { _ = prsnl_exchange(folder, link) }
+                    await Task.yield()
+                }
+            }
+            tasks.addTask {
+                defer { swapping.isOver.store(true, ordering: .relaxed) }
+                for command in [["note", "a text"], ["status"], ["doctor", "--repair"], ["queue"]] {
+                    for _ in 0..<15 { _ = try? await fixture.startControl(command).waitForExit() }
+                }
+            }
+        }
+        #expect(try TestFile.read(file) == before)
+        for suffix in ["-wal", "-shm", "-journal", ".lock", ".login"] {
+            #expect(!TestFile.exists(file + suffix), "\(suffix)")
+        }
     }
 
     /// The database's own mode is the daemon's to choose, and so was what root gave to its own files.
@@ -221,4 +261,8 @@ struct DoctorRepairTests {
         #expect(asStranger.levels("database") == [.notChecked] && asStranger.levels("copy") == [.notChecked])
         #expect(asStranger.levels("integrity") != [.ok] && asStranger.levels("schema") != [.ok])
     }
+}
+
+private final class Swapping: Sendable {
+    let isOver = Atomic(false)
 }

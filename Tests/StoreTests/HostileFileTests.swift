@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
@@ -38,6 +39,29 @@ import Testing
             "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title FROM n;"
         ) { _ = try $0.item(named: StoreFixture.item(1).id) }
         #expect(code == .databaseUnreadable)
+    }
+
+    @Test(arguments: ["-journal", "-wal", "-shm"])
+    func aPipeBesideTheFileIsNotWaitedFor(suffix: String) async throws {
+        let fixture = StoreFixture()
+        let store = try fixture.open()
+        await store.close()
+        unlink(fixture.path + suffix)
+        try #require(mkfifo(fixture.path + suffix, 0o600) == 0)
+        #expect(try errorCode { _ = try StoreReader(path: fixture.path).summary() } == .databaseLinked)
+        #expect(try errorCode { _ = try Store(path: fixture.path) } == .databaseLinked)
+    }
+
+    @Test func aLongMessageIsShownInPart() async throws {
+        let fixture = StoreFixture()
+        let store = try fixture.open()
+        try await store.recordError(
+            code: .serverError, endpoint: "x", message: String(repeating: "m", count: 1 << 20),
+            at: Timestamp(microseconds: 0))
+        await store.close()
+        let reader = try StoreReader(path: fixture.path)
+        #expect(try reader.recurringErrors().first?.message.count == 2_000)
+        #expect(try reader.summary().lastError?.message.count == 2_000)
     }
 
     @Test func aTextOfGigabytesIsNotMade() async throws {

@@ -50,6 +50,29 @@ import Testing
         #expect(try errors(fixture).first?.isOver == true)
     }
 
+    /// A proxy that lets reads through.
+    @Test func aRefusedWriteIsSeenFromTheFirstTimeOnWithWhenItIsTriedAgain() async throws {
+        let fixture = try await fixture(patchFails: false)
+        let item = fixture.server.items()[0]
+        fixture.server.script(.answer(status: 403, body: "no"), on: .change, times: .max)
+        try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
+        let (until, now) = try await fixture.withEngine { engine, _ in
+            fixture.time.setParticipants(3)
+            defer { fixture.time.setParticipants(1) }
+            let run = Task { await engine.run() }
+            fixture.time.stop(after: fixture.time.elapsed + .seconds(300)) {}
+            try await eventually("a refusal") { !engine.state.refusedUntil.isEmpty }
+            let seen = (engine.state.refusedUntil[1], fixture.time.now)
+            run.cancel()
+            await run.value
+            return seen
+        }
+        #expect(try #require(until) > now.advanced(by: .seconds(60)))
+        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
+        #expect(failing.ownCount == 1 && failing.code == "forbidden")
+        #expect(try errors(fixture).first.map { $0.code == "forbidden" && !$0.isOver } == true)
+    }
+
     @Test func aTitleThatFollowsIsCountedApartFromWhatPeopleAskedFor() async throws {
         let fixture = try await fixture(patchFails: true)
         try await fixture.accept(.url("https://example.com/a", title: "My title"))

@@ -9,7 +9,17 @@ enum FileLook {
         return (nil, errno)
     }
 
+    /// Who has made the link that root finds there; `nil` where there is none, or where it is root's own.
+    static func foreignLink(_ path: String) -> uid_t? {
+        var status = stat()
+        guard geteuid() == 0, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0 else {
+            return nil
+        }
+        return status.st_uid
+    }
+
     static func entry(_ path: String) -> DoctorFiles.Entry {
+        if let owner = foreignLink(path) { return .linked(owner: UserDatabase.user(owner)) }
         let (status, code) = status(path)
         guard let status else { return code == ENOENT || code == ENOTDIR ? .missing : .hidden }
         return .there(

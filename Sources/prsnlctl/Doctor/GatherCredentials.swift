@@ -57,6 +57,7 @@ enum GatherCredentials {
 
     private static func state(_ path: String, _ credentials: String?) -> DoctorCredentials.State {
         if isHidden(path) { return .hidden }
+        if let owner = FileLook.foreignLink(path) { return .broken(linked(path, owner)) }
         do throws(UserFacingError) {
             let text = try KeyFile.read(path: path, credentialsDirectory: credentials)
             switch try Credentials.parse(text) {
@@ -68,6 +69,13 @@ enum GatherCredentials {
         } catch {
             return .broken(error)
         }
+    }
+
+    private static func linked(_ path: String, _ owner: uid_t) -> UserFacingError {
+        UserFacingError(
+            .databaseLinked,
+            "\(path) is a symbolic link that \(UserDatabase.user(owner)) has made, and root does not follow it.",
+            recoverySuggestion: "Find out why it is there, and what it leads to.")
     }
 
     private static func login(_ scene: DoctorScene) -> DoctorCredentials.File {
