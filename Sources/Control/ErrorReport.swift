@@ -24,6 +24,21 @@ public struct ErrorReport: Sendable, Equatable, Codable, Error {
         nextCommand = error.nextCommand
     }
 
+    /// From a daemon, perhaps one that was taken over: what a person is to type is one of our commands, or nothing.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        code = try container.decode(String.self, forKey: .code)
+        heading = try container.decode(String.self, forKey: .heading)
+        message = try container.decode(String.self, forKey: .message)
+        _consequence = try container.decode(Nullable<String>.self, forKey: .consequence)
+        let suggestion = try container.decode(String.self, forKey: .recoverySuggestion)
+        recoverySuggestion =
+            ShellText.suggestsOurCommandsOnly(suggestion)
+            ? suggestion : ErrorCode(rawValue: code)?.recoverySuggestion ?? ""
+        _nextCommand = try container.decode(Nullable<String>.self, forKey: .nextCommand)
+        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? $0 : nil }
+    }
+
     /// What the code stands for; `nil` for a code of a newer daemon.
     public var knownCode: ErrorCode? { ErrorCode(rawValue: code) }
 }

@@ -23,6 +23,22 @@ public struct RecurringErrorReport: Sendable, Equatable, Codable {
         case nextCommand = "next_command"
     }
 
+    /// As `ErrorReport`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        code = try container.decode(String.self, forKey: .code)
+        endpoint = try container.decode(String.self, forKey: .endpoint)
+        message = try container.decode(String.self, forKey: .message)
+        first = try container.decode(Timestamp.self, forKey: .first)
+        last = try container.decode(Timestamp.self, forKey: .last)
+        count = try container.decode(Int.self, forKey: .count)
+        isOver = try container.decode(Bool.self, forKey: .isOver)
+        _recoverySuggestion = try container.decode(Nullable<String>.self, forKey: .recoverySuggestion)
+        _nextCommand = try container.decode(Nullable<String>.self, forKey: .nextCommand)
+        recoverySuggestion = recoverySuggestion.flatMap { ShellText.suggestsOurCommandsOnly($0) ? $0 : nil }
+        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? $0 : nil }
+    }
+
     init(_ error: CopySummary.RecurringError) {
         code = error.code
         endpoint = error.endpoint

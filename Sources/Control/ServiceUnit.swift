@@ -83,22 +83,18 @@ public struct ServiceUnit: Sendable, Equatable {
 
     /// The same for the commands in a sentence, which stand between backticks. One that this daemon has none for stays.
     public func fit(sentence: String) -> String {
-        sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+        let fitted = sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .map { index, part in index % 2 == 1 ? fit(String(part)) ?? String(part) : String(part) }
-            .joined(separator: "`")
+        // Without systemd both ways to start it are one.
+        let isRepeated = fitted.count == 5 && fitted[1] == fitted[3]
+        return (isRepeated ? [fitted[0], fitted[1], fitted[4]] : fitted).joined(separator: "`")
     }
 }
 
 extension ErrorReport {
     public mutating func fit(_ unit: ServiceUnit) {
-        // The daemon's word, perhaps: what a person is to type is one of our commands, or none.
-        if recoverySuggestion.split(separator: "`", omittingEmptySubsequences: false).enumerated()
-            .contains(where: { $0.offset % 2 == 1 && !ShellText.isOneCommand(String($0.element)) })
-        {
-            recoverySuggestion = knownCode?.recoverySuggestion ?? ""
-        }
         recoverySuggestion = unit.fit(sentence: recoverySuggestion)
-        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? unit.fit($0) : nil }
+        nextCommand = nextCommand.flatMap(unit.fit)
     }
 }
 

@@ -40,6 +40,12 @@ public enum ShellText {
         return !isQuoted && words.first.map(programs.contains) == true
     }
 
+    /// Whether what stands between backticks are such commands.
+    static func suggestsOurCommandsOnly(_ sentence: String) -> Bool {
+        sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            .allSatisfy { $0.offset % 2 == 0 || isOneCommand(String($0.element)) }
+    }
+
     /// POSIX shells leave everything between single quotes as it is.
     static func quoted(_ text: String) -> String {
         let plain = text.utf8.allSatisfy { byte in

@@ -125,7 +125,8 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     /// What to do about it, where the place that throws knows nothing better.
     public var recoverySuggestion: String {
         switch self {
-        case .configInvalid, .configUnreadable: "Correct the configuration file, then run `prsnld --check-config`."
+        case .configInvalid: "Correct it where the message says, then run `prsnld --check-config`."
+        case .configUnreadable: "Check the path, and that this user may read the file."
         case .noServer:
             "Log in with `prsnlctl login --server URL`, which writes it, or set server_url in the configuration."
         case .badServerURL: "Set server_url to an address like https://prsnl.example.org."
@@ -152,9 +153,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .notFound: "Check server_url: it must be the address under which /api/health answers."
         case .invalidInput: "The server does not accept this request; check that server_url is a PRSNL server."
         case .conflict: "Look at the item on the server; it was changed in between."
-        case .rateLimited: "Nothing to do: the daemon waits as long as the server asks."
+        case .rateLimited: "Wait as long as the server asks; the daemon does so by itself."
         case .serverError: "Look at the server's log; the daemon asks again, ever less often."
-        case .serviceUnavailable: "Nothing to do: the daemon asks again when the server says so."
+        case .serviceUnavailable: "Wait; the daemon asks again when the server says so."
         case .unexpectedStatus: "Check server_url; something that is not a PRSNL server may be answering."
         case .redirectRefused: "Set server_url to the address that the server redirects to, if you trust it."
         case .notJSON, .emptyAnswer, .unexpectedShape:
@@ -167,9 +168,9 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .connectFailed: "Check that the server runs and that its port can be reached from here."
         case .tlsFailed: "Check the server's certificate and this machine's clock and CA certificates."
         case .timedOut: "Check the network; timeouts can be raised with the *_timeout keys."
-        case .cutOff: "Nothing to do: the daemon asks again."
+        case .cutOff: "Wait; the daemon asks again by itself. If it stays so, check the address and its port."
         case .answerTooLarge: "Lower page_size, or raise max_answer_size."
-        case .cancelled: "Nothing to do: the request was stopped from here."
+        case .cancelled: "Give the command again, if it is still wanted."
         case .databaseLocked: "Stop the other process, or give this one another database."
         case .databaseBusy: "Close the program that has the file open for writing."
         case .otherApplication: "Set database to a path of its own; this file was left as it is."
@@ -200,7 +201,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .dialectUnknown: "Check server_url: no timeline in a known form was found there."
         case .pagesIgnored, .pageDisordered, .pageContradictory:
             "Report this to the people who run the server; the copy stays as it is."
-        case .timelineUnsettled: "Nothing to do: the daemon tries again when the timeline is quieter."
+        case .timelineUnsettled: "Wait; the daemon tries again when the timeline is quieter."
         case .deletionsHeld: "Look at the server. If the items are meant to be gone, accept it."
         case .deletionUndecided: "Look at the server's log for requests of this item; it is asked for again by itself."
         case .crowdedInstant:
@@ -237,7 +238,7 @@ public enum ErrorCode: String, Sendable, Codable, CaseIterable {
     /// The command that the suggestion comes down to, where there is one.
     public var nextCommand: String? {
         switch self {
-        case .configInvalid, .configUnreadable: "prsnld --check-config"
+        case .configInvalid: "prsnld --check-config"
         case .noDatabase: "prsnld --once"
         case .offline: "prsnlctl net"
         case .needsLogin, .loginExpired, .loginFailed, .loginFileUnreadable: "prsnlctl login"

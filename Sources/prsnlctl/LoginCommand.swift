@@ -86,7 +86,15 @@ enum LoginCommand {
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         guard let error = ping.error else { return }
         let told = error.userFacing
-        guard case .notFound = error.kind else {
+        switch error.kind {
+        case .notFound: break
+        case .unauthorized, .forbidden:
+            throw UserFacingError(
+                told.code,
+                "\(plan.server.text) wants credentials before it says what it is: a proxy in front of PRSNL, perhaps.",
+                consequence: "No password was sent, and nobody was logged in.",
+                recoverySuggestion: "Check the address, and what stands in front of the server.", cause: told.cause)
+        default:
             throw UserFacingError(
                 told.code, told.message, consequence: "No password was sent, and nobody was logged in.",
                 recoverySuggestion: told.recoverySuggestion, nextCommand: told.nextCommand, cause: told.cause)

@@ -10,23 +10,33 @@ import Testing
         "prsnlctl; touch /tmp/x #", "prsnlctl $(touch /tmp/x)", "prsnlctl status | sh", "rm -rf /x", "sudo rm -rf /x",
         "prsnlctl 'a", "prsnlctl >/etc/passwd", "prsnlctl \u{22}$(x)\u{22}", "prsnlctl && x", "",
     ])
-    func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) {
+    func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) throws {
         var report = ErrorReport(UserFacingError(.diskFull, "No space."))
         report.nextCommand = command
         report.recoverySuggestion = "Type `\(command)` now."
-        report.fit(ServiceUnit())
-        #expect(report.nextCommand == nil)
-        #expect(report.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
+        let told = try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report))
+        #expect(told.nextCommand == nil)
+        #expect(told.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
+        var status = Samples.report(Samples.withError)
+        status.lastError?.nextCommand = command
+        status.lastError?.recoverySuggestion = "Type `\(command)` now."
+        let shown = try JSONOutput.decode(StatusReport.self, from: try JSONOutput.line(status))
+        #expect(shown.lastError?.nextCommand == nil && shown.lastError?.recoverySuggestion == nil)
     }
 
     @Test(arguments: [
         "prsnlctl queue show 7", "sudo prsnlctl note 'it'\\''s; a $(text)'", "sudo -u '#61000' prsnlctl status",
         "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
     ])
-    func ourOwnCommandsStay(command: String) {
-        var report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: command))
-        report.fit(ServiceUnit())
-        #expect(report.nextCommand == command)
+    func ourOwnCommandsStay(command: String) throws {
+        let report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: command))
+        #expect(try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report)) == report)
+    }
+
+    @Test(arguments: ErrorCode.allCases)
+    func whatEachCodeSuggestsComesThrough(code: ErrorCode) throws {
+        let report = ErrorReport(UserFacingError(code, "It failed."))
+        #expect(try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report)) == report)
     }
 
     private static let machine = ServiceUnit()
