@@ -156,7 +156,7 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    /// Writes that have failed at least four times and are still tried.
+    /// Writes that have failed at least four times, or were refused, and are still tried.
     public struct Failing: Sendable, Equatable, Codable {
         public var count: Int
         /// Those of them that somebody asked for. The others are titles and tags that follow a capture.

@@ -12,7 +12,7 @@ final class Connection {
 
     /// How long another program's lock is waited for, in milliseconds.
     private static let patience: Int32 = 5_000
-    /// When reading is given up (uptime in nanoseconds), for `endReading`.
+    /// When reading is given up (uptime in nanoseconds), for `bound`.
     private let end = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
 
     let path: String
@@ -54,7 +54,7 @@ final class Connection {
     /// a recursion without an end, texts of gigabytes (https://sqlite.org/security.html). What is to be kept for sorting stays
     /// in memory, and so below `MemoryBound`.
     ///
-    /// - Parameter limit: For all that is read from now on.
+    /// - Parameter limit: For all that is read from now on, up to `removeDeadline`.
     func bound(to limit: Duration) throws(SQLiteFailure) {
         end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
@@ -63,6 +63,9 @@ final class Connection {
         sqlite3_progress_handler(
             handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
     }
+
+    /// For what reads a whole file, of whatever size: whoever asks for that has a limit of their own, or none.
+    func removeDeadline() { sqlite3_progress_handler(handle, 0, nil, nil) }
 
     /// Twice what the largest item may have.
     private static let longestValue: Int32 = 32 << 20

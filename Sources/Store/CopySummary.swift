@@ -35,7 +35,7 @@ public struct CopySummary: Sendable, Equatable {
     public var unknown = 0
     /// Writes that wait for a person.
     public var parked = 0
-    /// Of the waiting ones, those that have failed at least four times.
+    /// Of the waiting ones, those that have failed at least four times, or were refused.
     public var failing: Failing?
     /// When the oldest waiting write was accepted.
     public var oldestWaiting: Timestamp?
@@ -57,7 +57,7 @@ public struct CopySummary: Sendable, Equatable {
         }
     }
 
-    /// Writes that fail again and again.
+    /// Writes that fail again and again, or are refused.
     public struct Failing: Sendable, Equatable {
         public var count: Int
         /// Those of them that people asked for; the others are titles and tags that follow a capture.

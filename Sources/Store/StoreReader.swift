@@ -8,7 +8,7 @@ public final class StoreReader {
 
     /// - Parameters:
     ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
-    ///   - patience: For all that is read; then `database_unreadable`.
+    ///   - patience: For all that is read, but for `damage`; then `database_unreadable`.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
     public init(
@@ -121,9 +121,10 @@ public final class StoreReader {
     }
 
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
-    /// Reads the whole file.
+    /// Reads the whole file, which has no deadline here: it takes minutes for a large one.
     public func damage() throws(UserFacingError) -> [String] {
         try read { () throws(SQLiteFailure) in
+            connection.removeDeadline()
             let rows = try connection.prepare("PRAGMA quick_check(10)")
             var findings: [String] = []
             while try rows.step() {

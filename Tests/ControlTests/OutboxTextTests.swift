@@ -203,6 +203,18 @@ import Testing
         #expect(TextLayout.width(String(first)) <= width)
     }
 
+    @Test func nothingIsCutWhereThereIsNoTerminal() {
+        var long = Samples.entry(7)
+        let title = String(repeating: "long ", count: 30)
+        long.payload = .create(NewItem(url: "https://example.com/", title: title))
+        long.errorMessage = "Server error: " + title
+        long.errorCode = ErrorCode.serverError.rawValue
+        let queue = QueueReport(OutboxList(entries: [long], total: 1), filter: .all, source: .file, now: Samples.now)
+        let lines = queue.text(TextStyle()).split(separator: "\n")
+        #expect(lines[0].contains(title.dropLast()))
+        #expect(lines.dropFirst(2).joined().filter { $0 == "l" }.count >= 30)
+    }
+
     // MARK: What the server makes people wait for
 
     private var wide: TextStyle {

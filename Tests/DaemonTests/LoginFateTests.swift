@@ -92,6 +92,17 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func aDaemonThatIsToldToEndWhileItWaitsForTheLockEndsWell() async throws {
+        let scene = try LoginScene()
+        try await scene.makeCopy()
+        let lock = try DatabaseLock(database: scene.fixture.database)
+        let daemon = try scene.fixture.start()
+        _ = try await daemon.waitForErrorLine(containing: "waiting for process")
+        #expect(try await daemon.terminate() == .status(0))
+        #expect(daemon.stderr.contains("Stopped while another process was waited for"), "\(daemon.stderr)")
+        withExtendedLifetime(lock) {}
+    }
+
     @Test func aLogoutWaitsForTheLockToo() async throws {
         let scene = try LoginScene()
         try await scene.makeCopy()

@@ -288,6 +288,58 @@ import Testing
         #expect(unknown.shown.contains("no item with the id") && !unknown.shown.contains("[y/N]"), "\(unknown.shown)")
     }
 
+    @Test func anItemThatWasDeletedIsSaidToBe() async throws {
+        let fixture = try await fixture()
+        let id = fixture.server.items()[0].id
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        let again = try await fixture.control("edit", id, "--title", "x", "--json")
+        let error = try #require(try fixture.decode(WriteReport.self, again).writes[0].error)
+        #expect(error.code == "item_unknown" && error.message == "The item \(id) was deleted.", "\(error)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aRefusedWriteIsNotCalledDue() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        fixture.server.script(.answer(status: 403, body: "no"), on: .change, times: .max)
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("edit", item.id, "--title", "New").exit == .status(0))
+        try await eventually("the refusal") { try entries(fixture)[0].errorCode == "forbidden" }
+        let queue = try await eventually("when it is tried again") {
+            let text = try await fixture.control("queue").stdout
+            return text.contains("next attempt in ") ? text : nil
+        }
+        #expect(!queue.contains("due now"), "\(queue)")
+        let status = try await fixture.control("status")
+        #expect(status.exit == .status(4) && status.stdout.contains("1 fails or is refused; #1: "), "\(status)")
+        #expect(try await fixture.control("errors").stdout.contains("forbidden at outbox (edit)"))
+        #expect(try await fixture.control("doctor").stdout.contains("failed again and again or refused"))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func withoutADaemonNothingIsSaidToBeWrittenThatIsNot() async throws {
+        let fixture = try await fixture()
+        for command in [["capture", "no URL"], ["retry-queue"], ["errors", "--clear"]] {
+            let ended = try fixture.startControl(command)
+            _ = try await ended.waitForExit()
+            #expect(ended.stderr.contains("this is what \(fixture.database) says"), "\(ended.stderr)")
+            #expect(!ended.stderr.contains("written to") && !ended.stderr.contains("changed /"), "\(ended.stderr)")
+        }
+    }
+
+    @Test func aDaemonThatDoesNotAnswerIsSaidToBeSilent() async throws {
+        let fixture = try await fixture()
+        let daemon = try await fixture.startReady()
+        daemon.signal(SIGSTOP)
+        let queue = try await fixture.control("queue")
+        #expect(queue.exit == .status(0))
+        #expect(queue.stderr.contains("the daemon does not answer; waiting"), "\(queue.stderr)")
+        #expect(queue.stderr.contains("this is what the file says"), "\(queue.stderr)")
+        daemon.signal(SIGCONT)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     // MARK: What is refused
 
     @Test(arguments: [true, false])

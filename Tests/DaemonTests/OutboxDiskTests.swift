@@ -53,7 +53,8 @@ import Testing
         #expect(ended.exit == .status(1))
         #expect(ended.stdout.isEmpty)
         #expect(ended.stderr.contains("No space left for the database"), "\(ended.stderr)")
-        #expect(ended.stderr.contains("Free some space"), "\(ended.stderr)")
+        #expect(ended.stderr.contains("Nothing was queued."), "\(ended.stderr)")
+        #expect(ended.stderr.contains("Free some space, then give the command again."), "\(ended.stderr)")
         let json = try await fixture.control("note", "-", "--json", input: bigNote)
         #expect(json.exit == .status(1))
         #expect(try code(fixture, json) == "disk_full")
@@ -138,6 +139,40 @@ import Testing
         try disk.setReadOnly(false)
         #expect(try total(fixture) == 0)
         #expect(try await fixture.control("capture", "https://example.com/a").exit == .status(0))
+    }
+
+    /// What was accepted last is in a log without a name by then. The next pull, too, has to bring it into the database.
+    @Test func aPullSavesWhatARemovedLogHolds() async throws {
+        let fixture = try await fixture()
+        fixture.server.refuseConnections()
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("note", "only in the log").exit == .status(0))
+        try TestFile.remove(fixture.database + "-wal")
+        let sync = try await fixture.control("sync", "--wait", "--json")
+        #expect(sync.exit == .status(1) && sync.stdout.contains("database_replaced"), "\(sync)")
+        daemon.signal(SIGKILL)
+        #expect(try await daemon.waitForExit() == .signal(SIGKILL))
+        try fixture.server.acceptConnections()
+        let once = try await fixture.run(["--once"])
+        #expect(once.exit == .status(0), "\(once.stderr)")
+        #expect(fixture.server.captures.map(\.content) == ["only in the log"])
+    }
+
+    @Test func aDatabaseThatIsGoneIsToBePutBack() async throws {
+        let fixture = try await fixture()
+        let daemon = try await fixture.startReady()
+        #expect(rename(fixture.database, fixture.database + ".away") == 0)
+        for command in [["sync", "--wait"], ["note", "a text"]] {
+            let ended = try fixture.startControl(command)
+            #expect(try await ended.waitForExit() == .status(1))
+            #expect((ended.stdout + ended.stderr).contains("Put the file back"), "\(ended.stdout + ended.stderr)")
+        }
+        let doctor = try await fixture.control("doctor")
+        #expect(doctor.stdout.contains("Put it back: writes that wait are in it."), "\(doctor)")
+        #expect(!doctor.stdout.contains("there is no copy yet at"), "\(doctor)")
+        #expect(rename(fixture.database + ".away", fixture.database) == 0)
+        #expect(try await fixture.control("note", "a text").exit == .status(0))
+        #expect(try await daemon.terminate() == .status(0))
     }
 
     // MARK: Somebody else's file

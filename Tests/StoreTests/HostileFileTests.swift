@@ -52,6 +52,16 @@ import Testing
         #expect(try errorCode { _ = try Store(path: fixture.path) } == .databaseLinked)
     }
 
+    /// A sound file of gigabytes takes minutes, and damage in it must not go unseen: whoever asks for that sets the limit.
+    @Test func theWholeFileIsReadHoweverLongThatTakes() async throws {
+        let fixture = StoreFixture()
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page((1...5_000).map { StoreFixture.item($0) }))
+        await store.close()
+        let reader = try StoreReader(path: fixture.path, patience: .zero)
+        #expect(try reader.damage().isEmpty)
+    }
+
     @Test func aLongMessageIsShownInPart() async throws {
         let fixture = StoreFixture()
         let store = try fixture.open()

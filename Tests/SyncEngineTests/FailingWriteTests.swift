@@ -73,6 +73,46 @@ import Testing
         #expect(try errors(fixture).first.map { $0.code == "forbidden" && !$0.isOver } == true)
     }
 
+    @Test func aDeletionThatTheServerFailsAtIsTriedEveryTenMinutes() async throws {
+        let fixture = try await fixture(patchFails: false)
+        let fault = fixture.server.script(.answer(status: 500), on: RequestMatcher { $0.method == "DELETE" }, times: .max)
+        try await fixture.accept(.delete(item: fixture.server.items()[0].id))
+        try await fixture.run(for: .seconds(3_600))
+        let first = fault.appliedCount
+        try await fixture.run(for: .seconds(6 * 3_600))
+        // Six an hour, and a little less for the jitter.
+        #expect((30...37).contains(fault.appliedCount - first), "\(fault.appliedCount - first)")
+        try await fixture.run(for: .seconds(20 * 3_600))
+        #expect(try fixture.states() == [.parked])
+    }
+
+    /// An edit that failed four times in the first hour has its next turn after more than two. In between the whole
+    /// server fails for forty minutes, longer than a quiet account's polls lie apart, and then is well.
+    @Test func whatTheServerFailedAtGoesWhenItsPullsSucceedAgain() async throws {
+        let fixture = try await fixture(patchFails: false)
+        let (time, server) = (fixture.time, fixture.server)
+        let item = server.items()[0]
+        let edits = server.script(.answer(status: 500), on: .change, times: .max)
+        try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
+        try await fixture.withEngine { engine, _ in
+            time.setParticipants(3)
+            defer { time.setParticipants(1) }
+            let run = Task { await engine.run() }
+            let start = time.elapsed
+            time.stop(after: start + .seconds(3_600)) {
+                let all = server.script(.answer(status: 500), on: .timeline, times: .max)
+                time.stop(after: start + .seconds(6_000)) {
+                    all.remove()
+                    edits.remove()
+                    time.stop(after: start + .seconds(9_000)) { run.cancel() }
+                }
+            }
+            await run.value
+        }
+        #expect(edits.appliedCount == 4)
+        #expect(server.item(item.id)?.title == "New")
+    }
+
     @Test func aTitleThatFollowsIsCountedApartFromWhatPeopleAskedFor() async throws {
         let fixture = try await fixture(patchFails: true)
         try await fixture.accept(.url("https://example.com/a", title: "My title"))

@@ -43,7 +43,7 @@ enum GatherFiles {
         let path = scene.database
         let outcome = BoundedCheck<DoctorIntegrity.Outcome>.run(within: integrityLimit) {
             do throws(UserFacingError) {
-                let damage = try StoreReader(path: path, leavingNoTrace: true, patience: integrityLimit * 2).damage()
+                let damage = try StoreReader(path: path, leavingNoTrace: true).damage()
                 return damage.isEmpty ? .sound : .damaged(damage)
             } catch {
                 return .unreadable(error)
