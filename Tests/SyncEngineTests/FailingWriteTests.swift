@@ -75,7 +75,8 @@ import Testing
 
     @Test func aDeletionThatTheServerFailsAtIsTriedEveryTenMinutes() async throws {
         let fixture = try await fixture(patchFails: false)
-        let fault = fixture.server.script(.answer(status: 500), on: RequestMatcher { $0.method == "DELETE" }, times: .max)
+        let fault = fixture.server.script(
+            .answer(status: 500), on: RequestMatcher { $0.method == "DELETE" }, times: .max)
         try await fixture.accept(.delete(item: fixture.server.items()[0].id))
         try await fixture.run(for: .seconds(3_600))
         let first = fault.appliedCount
