@@ -1,5 +1,5 @@
-public import Configuration
-public import PRSNLClient
+package import Configuration
+package import PRSNLClient
 
 extension ClientConfiguration {
     /// How the configured server is asked, by the daemon and by prsnlctl: one place, so that neither forgets a certificate
@@ -9,7 +9,7 @@ extension ClientConfiguration {
     ///   - configuration: of proxy, certificates, timeouts and sizes.
     ///   - server: a server's base URL, which need not be the configured one.
     ///   - userAgent: `prsnld/1.2.3`.
-    public init(
+    package init(
         _ configuration: DaemonConfiguration, server: String, credentials: Credentials, userAgent: String
     ) {
         self.init(serverURL: server, credentials: credentials)

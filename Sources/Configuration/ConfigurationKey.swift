@@ -1,46 +1,46 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// One key: its name, what it takes, its default and its documentation. `all` is the only list of keys; parsing, errors,
 /// `prsnld --check-config` and docs/configuration.md follow it.
-public struct ConfigurationKey: Sendable {
+package struct ConfigurationKey: Sendable {
     /// When a changed value counts.
-    public enum Effect: String, Sendable {
+    package enum Effect: String, Sendable {
         case reload
         case restart
     }
 
-    public let name: String
+    package let name: String
     /// "duration", "size", "path", … for people.
-    public let type: String
+    package let type: String
     /// The default as people write or understand it.
-    public let defaultText: String
+    package let defaultText: String
     /// What is allowed, to be read after "allowed:".
-    public let allowed: String
+    package let allowed: String
     /// One line.
-    public let summary: String
-    public let effect: Effect
+    package let summary: String
+    package let effect: Effect
     /// The value that is parsed where none is given; `nil` where the default depends on the machine or there is none.
-    public let defaultValue: String?
+    package let defaultValue: String?
     let apply: @Sendable (String, inout DaemonConfiguration) throws(Rejection) -> Void
     let show: @Sendable (DaemonConfiguration) -> String?
 
     /// The name of the environment variable that stands above the file: `PRSNL_POLL_INTERVAL`.
-    public var variable: String { Self.variablePrefix + name.uppercased() }
-    public static let variablePrefix = "PRSNL_"
+    package var variable: String { Self.variablePrefix + name.uppercased() }
+    package static let variablePrefix = "PRSNL_"
 
     /// The value as text, as the configuration would write it; `nil` where none is set.
-    public func value(in configuration: DaemonConfiguration) -> String? { show(configuration) }
+    package func value(in configuration: DaemonConfiguration) -> String? { show(configuration) }
 
-    public static func named(_ name: String) -> ConfigurationKey? { all.first { $0.name == name } }
+    package static func named(_ name: String) -> ConfigurationKey? { all.first { $0.name == name } }
 
     /// The key's row in docs/configuration.md.
-    public var documentationRow: String {
+    package var documentationRow: String {
         "| `\(name)` | \(type) | \(defaultText) | \(allowed) | \(summary) | \(effect.rawValue) |"
     }
 }
 
 extension ConfigurationKey {
-    public static let all: [ConfigurationKey] = [
+    package static let all: [ConfigurationKey] = [
         ConfigurationKey(
             name: "server_url", type: "address", defaultText: "none, required",
             allowed: "http:// or https://, host, port, path prefix",
@@ -250,7 +250,7 @@ extension DaemonConfiguration {
 
 extension LogLevel {
     /// The levels by the names that the configuration and the log use, most urgent first.
-    public static let names: [(level: LogLevel, name: String)] = [
+    package static let names: [(level: LogLevel, name: String)] = [
         (.error, "error"), (.warning, "warning"), (.notice, "notice"), (.info, "info"), (.debug, "debug"),
     ]
 }

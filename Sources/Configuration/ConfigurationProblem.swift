@@ -1,14 +1,14 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// Where a value comes from.
-public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
+package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     /// Line 0 is the file as a whole.
     case file(String, line: Int)
     /// The variable's name.
     case environment(String)
     case builtIn
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .file(let path, let line): line > 0 ? "\(path):\(line)" : path
         case .environment(let variable): "environment variable \(variable)"
@@ -18,16 +18,16 @@ public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// One thing that is wrong with the configuration: where, which key, what is allowed, and what was probably meant.
-public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
-    public var code = ErrorCode.configInvalid
-    public let origin: ConfigurationOrigin
-    public let key: String?
+package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
+    package var code = ErrorCode.configInvalid
+    package let origin: ConfigurationOrigin
+    package let key: String?
     /// To be read after the key: "is not a duration".
-    public let reason: String
-    public var allowed: String?
-    public var nearest: String?
+    package let reason: String
+    package var allowed: String?
+    package var nearest: String?
 
-    public var description: String {
+    package var description: String {
         var text = "\(origin): "
         if let key { text += "\(key) " }
         text += reason
@@ -38,15 +38,15 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
 }
 
 /// Everything that is wrong with the configuration, in the order in which it stands there.
-public struct ConfigurationFailure: Error, Sendable, Equatable {
-    public let problems: [ConfigurationProblem]
+package struct ConfigurationFailure: Error, Sendable, Equatable {
+    package let problems: [ConfigurationProblem]
 
-    public init(problems: [ConfigurationProblem]) { self.problems = problems }
+    package init(problems: [ConfigurationProblem]) { self.problems = problems }
 }
 
 extension ConfigurationFailure: UserFacing {
     /// One error with a line for each problem. Its code is the problems' own where they agree.
-    public var userFacing: UserFacingError {
+    package var userFacing: UserFacingError {
         let codes = Set(problems.map(\.code))
         let code = codes.count == 1 ? codes.first ?? .configInvalid : .configInvalid
         return UserFacingError(code, problems.map(\.description).joined(separator: "\n"))

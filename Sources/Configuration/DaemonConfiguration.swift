@@ -1,34 +1,34 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// Every setting, read and checked. Paths are absolute. Defaults come from `ConfigurationKey.all`, not from here: the
 /// values below are only what a property holds before they are applied.
-public struct DaemonConfiguration: Sendable, Equatable {
+package struct DaemonConfiguration: Sendable, Equatable {
     /// `nil` where none is configured; only the daemon needs one.
-    public internal(set) var serverURL: ServerURL?
-    public internal(set) var apiKeyFile: String?
-    public internal(set) var anonymous = false
-    public internal(set) var database = ""
-    public internal(set) var controlSocket = ""
-    public internal(set) var groupMayWrite = false
-    public internal(set) var pollInterval: Duration = .zero
+    package internal(set) var serverURL: ServerURL?
+    package internal(set) var apiKeyFile: String?
+    package internal(set) var anonymous = false
+    package internal(set) var database = ""
+    package internal(set) var controlSocket = ""
+    package internal(set) var groupMayWrite = false
+    package internal(set) var pollInterval: Duration = .zero
     /// `nil`: the engine decides by the size of the timeline.
-    public internal(set) var sweepInterval: Duration?
-    public internal(set) var pageSize = 0
-    public internal(set) var lookupInterval: Duration = .zero
-    public internal(set) var resendUnknown = false
-    public internal(set) var probe = ProbeKind.http
-    public internal(set) var logLevel = LogLevel.info
+    package internal(set) var sweepInterval: Duration?
+    package internal(set) var pageSize = 0
+    package internal(set) var lookupInterval: Duration = .zero
+    package internal(set) var resendUnknown = false
+    package internal(set) var probe = ProbeKind.http
+    package internal(set) var logLevel = LogLevel.info
     /// As libcurl's CURLOPT_PROXY takes it: `""` for none whatever the environment says, `nil` for what it says.
-    public internal(set) var proxy: String?
-    public internal(set) var allowInsecureHTTP = false
-    public internal(set) var caFile: String?
-    public internal(set) var connectTimeout: Duration = .zero
-    public internal(set) var stallTimeout: Duration = .zero
-    public internal(set) var requestTimeout: Duration = .zero
+    package internal(set) var proxy: String?
+    package internal(set) var allowInsecureHTTP = false
+    package internal(set) var caFile: String?
+    package internal(set) var connectTimeout: Duration = .zero
+    package internal(set) var stallTimeout: Duration = .zero
+    package internal(set) var requestTimeout: Duration = .zero
     /// Bytes.
-    public internal(set) var maximumAnswerSize = 0
+    package internal(set) var maximumAnswerSize = 0
     /// Bytes.
-    public internal(set) var maximumDatabaseSize = 0
+    package internal(set) var maximumDatabaseSize = 0
 
     init() {}
 }

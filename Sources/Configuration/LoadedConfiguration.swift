@@ -3,23 +3,23 @@ import Glibc
 import PRSNLCore
 
 /// A configuration together with where each value came from.
-public struct LoadedConfiguration: Sendable, Equatable {
-    public internal(set) var configuration = DaemonConfiguration()
+package struct LoadedConfiguration: Sendable, Equatable {
+    package internal(set) var configuration = DaemonConfiguration()
     /// The file that was read; `nil` where there is none.
-    public internal(set) var file: String?
+    package internal(set) var file: String?
     /// By the key's name.
-    public internal(set) var origins: [String: ConfigurationOrigin] = [:]
+    package internal(set) var origins: [String: ConfigurationOrigin] = [:]
     /// A usual file that is there, and that this user may not read.
-    public internal(set) var hiddenFile: String?
+    package internal(set) var hiddenFile: String?
     /// It is a person's own: the daemon that is meant is theirs, whether it runs or not.
-    public internal(set) var isOwn = false
+    package internal(set) var isOwn = false
     /// What is allowed but probably not meant.
-    public internal(set) var warnings: [String] = []
+    package internal(set) var warnings: [String] = []
 
-    public func origin(of key: ConfigurationKey) -> ConfigurationOrigin { origins[key.name] ?? .builtIn }
+    package func origin(of key: ConfigurationKey) -> ConfigurationOrigin { origins[key.name] ?? .builtIn }
 
     /// sun_path of unix(7) holds 108 bytes with the NUL at its end.
-    public static let longestSocketPath = 107
+    package static let longestSocketPath = 107
 
     /// Reads the file, then the environment, then fills in the defaults.
     ///
@@ -29,7 +29,7 @@ public struct LoadedConfiguration: Sendable, Equatable {
     ///   - onlyOwn: of the usual ones, look for the person's own alone, also where it is not there yet.
     ///   - mayBeMissing: the file of `--config` counts as an empty one where it is not there yet.
     /// - Throws: `ConfigurationFailure` with every problem that there is.
-    public static func load(
+    package static func load(
         file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
         mayBeMissing: Bool = false
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
@@ -41,7 +41,7 @@ public struct LoadedConfiguration: Sendable, Equatable {
     }
 
     /// The same without giving up: what could be read, and every problem that there is.
-    public static func examine(
+    package static func examine(
         file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
         mayBeMissing: Bool = false
     ) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {

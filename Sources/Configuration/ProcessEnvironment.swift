@@ -1,21 +1,21 @@
 import Glibc
 
 /// What the configuration takes from the process around it; a value, so that tests can make one up.
-public struct ProcessEnvironment: Sendable, Equatable {
-    public var variables: [String: String]
+package struct ProcessEnvironment: Sendable, Equatable {
+    package var variables: [String: String]
     /// Relative paths are relative to it.
-    public var workingDirectory: String
+    package var workingDirectory: String
     /// The home directory of the user database, for when `$HOME` is not set.
-    public var homeDirectory: String?
+    package var homeDirectory: String?
 
-    public init(variables: [String: String] = [:], workingDirectory: String = "/", homeDirectory: String? = nil) {
+    package init(variables: [String: String] = [:], workingDirectory: String = "/", homeDirectory: String? = nil) {
         self.variables = variables
         self.workingDirectory = workingDirectory
         self.homeDirectory = homeDirectory
     }
 
     /// This process's own.
-    public static func current() -> ProcessEnvironment {
+    package static func current() -> ProcessEnvironment {
         var variables: [String: String] = [:]
         var entry = environ
         while let text = entry.pointee {
@@ -56,7 +56,7 @@ public struct ProcessEnvironment: Sendable, Equatable {
     }
 
     /// The path made absolute: `~/` is the home directory, anything else relative starts at the working directory.
-    public func absolute(_ path: String) -> String {
+    package func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         if path.hasPrefix("~/"), let home { return home + path.dropFirst() }
         let plain = path.hasPrefix("./") ? String(path.dropFirst(2)) : path

@@ -1,11 +1,11 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// Whether the copy is of another account or server than the one that is asked now. Only then may a new copy take its place:
 /// nobody should lose the thread of a good one by a slip.
-public enum AccountChange {
+package enum AccountChange {
     /// What a pull ends with that has found out.
-    public static let codes: [ErrorCode] = [.accountChanged, .serverChanged]
+    package static let codes: [ErrorCode] = [.accountChanged, .serverChanged]
 
     /// - Parameters:
     ///   - problem: what the last pull ended with, where it is one of `codes`.
@@ -13,7 +13,7 @@ public enum AccountChange {
     ///   - server: the server that is asked now.
     /// - Returns: what has changed, in words; `login_expired` where the login is the copy's account's, and the server takes it for
     ///   somebody else's all the same; `nil` where nothing has.
-    public static func found(
+    package static func found(
         copy: CopySummary, problem: UserFacingError?, subject: String?, server: String?
     ) -> UserFacingError? {
         if let problem, codes.contains(problem.code) {
@@ -38,7 +38,7 @@ public enum AccountChange {
     }
 
     /// Whether the token names the account that the copy is of.
-    public static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
+    package static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
         guard let subject else { return false }
         return [copy.accountSubject, copy.accountID, copy.accountName].contains {
             $0.map(ByteText.init) == ByteText(subject)
@@ -46,12 +46,12 @@ public enum AccountChange {
     }
 
     /// A new copy would be of whoever the server shows to a login that it does not take.
-    public static let loginExpired = UserFacingError(
+    package static let loginExpired = UserFacingError(
         .loginExpired, "The server does not take the login for the account's any more.",
         consequence: "The copy is of the right account, and was not changed.")
 
     /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
-    public static func require(_ change: ErrorReport?) throws(UserFacingError) {
+    package static func require(_ change: ErrorReport?) throws(UserFacingError) {
         if change?.knownCode == .loginExpired { throw loginExpired }
         guard change == nil else { return }
         throw UserFacingError(
@@ -62,7 +62,7 @@ public enum AccountChange {
 
 extension AccountReport {
     /// What the copy is called when it is set aside, by number.
-    public var setAsideName: @Sendable (Int) -> String {
+    package var setAsideName: @Sendable (Int) -> String {
         let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
         return { [file, generatedAt] in
             SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
@@ -75,7 +75,7 @@ extension AccountReport {
     }
 
     /// Says what would be done.
-    public mutating func plan(number: Int, dryRun: Bool) {
+    package mutating func plan(number: Int, dryRun: Bool) {
         setAside = setAsideName(number)
         self.dryRun = dryRun
     }

@@ -1,18 +1,18 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// An account as the server names it.
-public struct AccountName: Sendable, Equatable, Codable {
-    @Nullable public var id: String? = nil
+package struct AccountName: Sendable, Equatable, Codable {
+    @Nullable package var id: String? = nil
     /// The e-mail address, else the name.
-    @Nullable public var name: String? = nil
+    @Nullable package var name: String? = nil
 
-    public init(id: String?, name: String?) {
+    package init(id: String?, name: String?) {
         self.id = id
         self.name = name
     }
 
     /// `nil` where nothing is known.
-    public init?(known id: String?, _ name: String?) {
+    package init?(known id: String?, _ name: String?) {
         guard id != nil || name != nil else { return nil }
         self.init(id: id, name: name)
     }
@@ -27,8 +27,8 @@ public struct AccountName: Sendable, Equatable, Codable {
 }
 
 /// What the daemon shows to the server to be let in, without the secret itself.
-public struct CredentialsReport: Sendable, Equatable, Codable {
-    public enum Kind: String, Sendable, Codable {
+package struct CredentialsReport: Sendable, Equatable, Codable {
+    package enum Kind: String, Sendable, Codable {
         case none
         /// In `api_key_file`.
         case apiKey = "api_key"
@@ -40,20 +40,20 @@ public struct CredentialsReport: Sendable, Equatable, Codable {
         case notReadable = "not_readable"
     }
 
-    public var kind: Kind
+    package var kind: Kind
     /// The file that they are read from.
-    @Nullable public var path: String? = nil
+    @Nullable package var path: String? = nil
     /// When the token expires that is shown to the server.
-    @Nullable public var expiresAt: Timestamp? = nil
+    @Nullable package var expiresAt: Timestamp? = nil
     /// The server has refused them; `null` where nobody has asked.
-    @Nullable public var refused: Bool? = nil
+    @Nullable package var refused: Bool? = nil
 
     enum CodingKeys: String, CodingKey {
         case kind, path, refused
         case expiresAt = "expires_at"
     }
 
-    public init(kind: Kind, path: String? = nil, expiresAt: Timestamp? = nil, refused: Bool? = nil) {
+    package init(kind: Kind, path: String? = nil, expiresAt: Timestamp? = nil, refused: Bool? = nil) {
         self.kind = kind
         self.path = path
         self.expiresAt = expiresAt

@@ -1,29 +1,29 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// Whose timeline the copy is of: the JSON of `prsnlctl account --json`.
-public struct AccountReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
+package struct AccountReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
     /// `null` where the copy is bound to nobody.
-    @Nullable public var account: AccountName? = nil
-    @Nullable public var server: String? = nil
-    @Nullable public var dialect: String? = nil
+    @Nullable package var account: AccountName? = nil
+    @Nullable package var server: String? = nil
+    @Nullable package var dialect: String? = nil
     /// When the copy was bound to it.
-    @Nullable public var since: Timestamp? = nil
-    public var items: Int
+    @Nullable package var since: Timestamp? = nil
+    package var items: Int
     /// Writes that are not on the server: waiting, and parked.
-    public var waiting: Int
-    public var parked: Int
-    public var credentials: CredentialsReport
+    package var waiting: Int
+    package var parked: Int
+    package var credentials: CredentialsReport
     /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
     /// code `login_expired` the login has to be made anew instead, because the server takes it for somebody else's.
-    @Nullable public var change: ErrorReport? = nil
-    public var file: String
+    @Nullable package var change: ErrorReport? = nil
+    package var file: String
     /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
-    @Nullable public var setAside: String? = nil
-    public var dryRun = false
+    @Nullable package var setAside: String? = nil
+    package var dryRun = false
 
     enum CodingKeys: String, CodingKey {
         case source, account, server, dialect, since, items, waiting, parked, credentials, change, file
@@ -33,7 +33,7 @@ public struct AccountReport: Sendable, Equatable, Codable {
         case dryRun = "dry_run"
     }
 
-    public init(
+    package init(
         _ summary: CopySummary, source: StatusReport.Source, file: String, credentials: CredentialsReport,
         change: UserFacingError?, now: Timestamp
     ) {
@@ -52,13 +52,13 @@ public struct AccountReport: Sendable, Equatable, Codable {
     }
 
     /// 4 where the copy is of another account or server than the daemon asks now.
-    public var exitCode: ExitCode { change != nil && (setAside == nil || dryRun) ? .needsAttention : .fine }
+    package var exitCode: ExitCode { change != nil && (setAside == nil || dryRun) ? .needsAttention : .fine }
 }
 
 extension AccountReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { change?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { change?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         if let setAside { return setAsideText(setAside, style) }
         var fields: [[String]] = [
             field("Account", [accountText(style)], style),

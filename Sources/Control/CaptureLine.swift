@@ -1,17 +1,17 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
-public enum CaptureLine: Sendable, Equatable {
+package enum CaptureLine: Sendable, Equatable {
     case blank
     case item(NewItem)
     /// Nothing is queued for it.
     case refused(UserFacingError)
 
     /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
-    public static let longest = 256 << 10
+    package static let longest = 256 << 10
 
     /// - Parameter isFirst: A byte order mark may stand in front of the first line.
-    public init(_ bytes: [UInt8], isFirst: Bool = false) {
+    package init(_ bytes: [UInt8], isFirst: Bool = false) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             self = Self.refusal("The line is not UTF-8.")
             return
@@ -28,7 +28,7 @@ public enum CaptureLine: Sendable, Equatable {
         self = first == "{" ? Self.object(content) : .item(NewItem(url: content))
     }
 
-    public static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
+    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
 
     private static func object(_ text: String) -> CaptureLine {
         do {

@@ -2,40 +2,40 @@ import PRSNLCore
 import Store
 
 /// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
-public struct CaptureReport: Sendable, Equatable, Codable {
-    public struct Refusal: Sendable, Equatable, Codable {
+package struct CaptureReport: Sendable, Equatable, Codable {
+    package struct Refusal: Sendable, Equatable, Codable {
         /// From 1.
-        public var line: Int
-        public var error: ErrorReport
+        package var line: Int
+        package var error: ErrorReport
 
-        public init(line: Int, error: ErrorReport) {
+        package init(line: Int, error: ErrorReport) {
             self.line = line
             self.error = error
         }
     }
 
     /// So many are in the report; all are on stderr.
-    public static let mostRefusals = 100
+    package static let mostRefusals = 100
 
-    public var schemaVersion = 1
+    package var schemaVersion = 1
     /// `null` where nothing had to be written.
-    @Nullable public var source: StatusReport.Source? = nil
-    @Nullable public var sending: Sending? = nil
+    @Nullable package var source: StatusReport.Source? = nil
+    @Nullable package var sending: Sending? = nil
     /// Lines read, blank ones included.
-    public var lines = 0
-    public var accepted = 0
-    public var refused = 0
+    package var lines = 0
+    package var accepted = 0
+    package var refused = 0
     /// `null` where nobody waited.
-    @Nullable public var delivered: Int? = nil
-    @Nullable public var parked: Int? = nil
+    @Nullable package var delivered: Int? = nil
+    @Nullable package var parked: Int? = nil
     /// Given up while they were waited for, or since then no longer in the file.
-    @Nullable public var dropped: Int? = nil
+    @Nullable package var dropped: Int? = nil
     /// Another write took their place.
-    @Nullable public var superseded: Int? = nil
-    @Nullable public var firstEntry: Int64? = nil
-    @Nullable public var lastEntry: Int64? = nil
+    @Nullable package var superseded: Int? = nil
+    @Nullable package var firstEntry: Int64? = nil
+    @Nullable package var lastEntry: Int64? = nil
     /// The first 100.
-    public var refusals: [Refusal] = []
+    package var refusals: [Refusal] = []
 
     enum CodingKeys: String, CodingKey {
         case source, sending, lines, accepted, refused, delivered, parked, dropped, superseded, refusals
@@ -44,14 +44,14 @@ public struct CaptureReport: Sendable, Equatable, Codable {
         case lastEntry = "last_entry"
     }
 
-    public init() {}
+    package init() {}
 
-    public mutating func refuse(_ refusal: Refusal) {
+    package mutating func refuse(_ refusal: Refusal) {
         refused += 1
         if refusals.count < Self.mostRefusals { refusals.append(refusal) }
     }
 
-    public mutating func accept(_ tally: WriteTally) {
+    package mutating func accept(_ tally: WriteTally) {
         let entries = tally.entries
         source = tally.source
         sending = tally.sending
@@ -60,7 +60,7 @@ public struct CaptureReport: Sendable, Equatable, Codable {
         lastEntry = entries.last ?? lastEntry
     }
 
-    public var exitCode: ExitCode {
+    package var exitCode: ExitCode {
         if refused > 0 { return .error }
         if let parked, parked > 0 { return .needsAttention }
         if let delivered, delivered + (superseded ?? 0) < accepted { return .notDelivered }
@@ -68,7 +68,7 @@ public struct CaptureReport: Sendable, Equatable, Codable {
     }
 
     /// Takes over what became of some of the entries.
-    public mutating func add(_ report: DeliveryReport, asked: Int) {
+    package mutating func add(_ report: DeliveryReport, asked: Int) {
         func count(_ states: OutboxEntry.State...) -> Int {
             report.deliveries.count { delivery in states.contains { $0.rawValue == delivery.state } }
         }
@@ -80,7 +80,7 @@ public struct CaptureReport: Sendable, Equatable, Codable {
 }
 
 extension CaptureReport: Report {
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var summary = "accepted \(Figures.count(accepted))"
         if let firstEntry, let lastEntry {
             summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"

@@ -1,7 +1,7 @@
 /// One option of a program or a command.
-public struct CommandOption: Sendable, Equatable {
+package struct CommandOption: Sendable, Equatable {
     /// Whether, and how, an option has a value.
-    public enum Form: Sendable, Equatable {
+    package enum Form: Sendable, Equatable {
         /// A switch.
         case none
         /// `--config FILE` or `--config=FILE`.
@@ -11,13 +11,13 @@ public struct CommandOption: Sendable, Equatable {
     }
 
     /// `--config`
-    public let name: String
-    public let form: Form
-    public let summary: String
+    package let name: String
+    package let form: Form
+    package let summary: String
     /// Whether it may be given again, each time with one more value.
-    public let isRepeatable: Bool
+    package let isRepeatable: Bool
     /// Whether an empty value is one: `--title ''` is for the validation of titles to judge.
-    public let allowsEmpty: Bool
+    package let allowsEmpty: Bool
 
     init(_ name: String, _ value: String? = nil, _ summary: String) {
         self.init(name, value.map(Form.required) ?? .none, summary)
@@ -39,7 +39,7 @@ public struct CommandOption: Sendable, Equatable {
     }
 
     /// `--config FILE`, `--wait[=DURATION]`
-    public var usage: String {
+    package var usage: String {
         switch form {
         case .none: name
         case .required(let value): "\(name) \(value)"
@@ -51,15 +51,15 @@ public struct CommandOption: Sendable, Equatable {
     var takesNext: Bool { if case .required = form { true } else { false } }
 
     /// The option's row in docs/cli.md.
-    public var documentationRow: String { "| `\(usage)` | \(summary) |" }
+    package var documentationRow: String { "| `\(usage)` | \(summary) |" }
 }
 
 /// What a command takes besides options.
-public struct CommandOperands: Sendable, Equatable {
+package struct CommandOperands: Sendable, Equatable {
     /// As the help writes it: `ID...`
-    public let usage: String
-    public let minimum: Int
-    public let maximum: Int
+    package let usage: String
+    package let minimum: Int
+    package let maximum: Int
 
     static let none = CommandOperands(usage: "", minimum: 0, maximum: 0)
 

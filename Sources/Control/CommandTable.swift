@@ -1,10 +1,10 @@
 /// One command of a program.
-public struct CommandDescription: Sendable, Equatable {
+package struct CommandDescription: Sendable, Equatable {
     /// One word, or two: `queue show`.
-    public let name: String
-    public let summary: String
-    public let operands: CommandOperands
-    public let options: [CommandOption]
+    package let name: String
+    package let summary: String
+    package let operands: CommandOperands
+    package let options: [CommandOption]
 
     init(name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption]) {
         self.name = name
@@ -14,22 +14,22 @@ public struct CommandDescription: Sendable, Equatable {
     }
 
     /// `prsnlctl edit [OPTION]... ID`
-    public func usage(of program: String) -> String {
+    package func usage(of program: String) -> String {
         ["\(program) \(name) [OPTION]...", operands.usage].filter { !$0.isEmpty }.joined(separator: " ")
     }
 }
 
 /// A program: the only list of its commands and options. Parsing, `--help` and docs/cli.md follow it.
-public struct CommandTable: Sendable, Equatable {
-    public let program: String
-    public let summary: String
-    public let options: [CommandOption]
-    public let commands: [CommandDescription]
-    public let exitCodes: [(code: ExitCode, meaning: String)]
+package struct CommandTable: Sendable, Equatable {
+    package let program: String
+    package let summary: String
+    package let options: [CommandOption]
+    package let commands: [CommandDescription]
+    package let exitCodes: [(code: ExitCode, meaning: String)]
 
-    public static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
+    package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
 
-    public func command(named name: String) -> CommandDescription? { commands.first { $0.name == name } }
+    package func command(named name: String) -> CommandDescription? { commands.first { $0.name == name } }
 
     /// The second words that may follow a command's name.
     func secondWords(after name: String) -> [String] {
@@ -37,7 +37,7 @@ public struct CommandTable: Sendable, Equatable {
     }
 
     /// The exit code's row in docs/cli.md.
-    public static func documentationRow(_ code: ExitCode, _ meaning: String) -> String {
+    package static func documentationRow(_ code: ExitCode, _ meaning: String) -> String {
         "| \(code.rawValue) | \(meaning) |"
     }
 }
@@ -50,7 +50,7 @@ extension CommandTable {
         "--wait", .optional("DURATION"), "Wait for the delivery, for ever or as long as is said (`30s`).")
     private static let tag = CommandOption.text("--tag", "TAG", "A tag; may be given again.", isRepeatable: true)
 
-    public static let prsnld = CommandTable(
+    package static let prsnld = CommandTable(
         program: "prsnld",
         summary: "Keeps a copy of a PRSNL server's timeline in one SQLite file.",
         options: [
@@ -80,7 +80,7 @@ extension CommandTable {
             ),
         ])
 
-    public static let prsnlctl = CommandTable(
+    package static let prsnlctl = CommandTable(
         program: "prsnlctl",
         summary: "Shows and steers prsnld, the daemon that keeps a copy of a PRSNL timeline.",
         options: [
@@ -199,7 +199,7 @@ extension CommandTable {
 
 extension CommandTable {
     /// The text of `--help`, for the program or for one of its commands.
-    public func help(for command: CommandDescription? = nil) -> String {
+    package func help(for command: CommandDescription? = nil) -> String {
         var lines: [String] = []
         if let command {
             lines +=

@@ -1,8 +1,8 @@
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 /// prsnlctl's end of the control socket; blocks.
-public struct ControlClient: ~Copyable {
+package struct ControlClient: ~Copyable {
     private let descriptor: Int32
     private let path: String
     private var input: [UInt8] = []
@@ -12,11 +12,11 @@ public struct ControlClient: ~Copyable {
     /// After so long without an answer, whoever waits is told.
     private static let silence: Duration = .seconds(5)
     /// Is called once for each answer that takes so long, where there is an end to the waiting.
-    public var whenSilent: (() -> Void)?
+    package var whenSilent: (() -> Void)?
 
     /// - Throws: `daemon_not_running` when nobody listens, `control_refused` when this user may not, `daemon_busy` when the
     ///   daemon does not take connections.
-    public init(path: String, timeout: Duration = .seconds(5)) throws(UserFacingError) {
+    package init(path: String, timeout: Duration = .seconds(5)) throws(UserFacingError) {
         guard let address = SocketAddress(path: path) else {
             throw UserFacingError(
                 .usage, "The socket path \(path) is empty or longer than 107 bytes.",
@@ -41,7 +41,7 @@ public struct ControlClient: ~Copyable {
 
     deinit { close(descriptor) }
 
-    public func send(_ request: ControlRequest) throws(UserFacingError) {
+    package func send(_ request: ControlRequest) throws(UserFacingError) {
         let line = request.line + [UInt8(ascii: "\n")]
         var rest = line[...]
         while !rest.isEmpty {
@@ -65,7 +65,7 @@ public struct ControlClient: ~Copyable {
     ///   - interruption: what ends the waiting.
     /// - Throws: `daemon_busy` after the timeout, `daemon_not_running` when the daemon ends, `control_protocol` for an
     ///   answer that is none, `cancelled` after an interruption.
-    public mutating func receive(
+    package mutating func receive(
         timeout: Duration? = .seconds(10), interruption: Interruption? = nil
     ) throws(UserFacingError) -> ControlReply {
         let clock = ContinuousClock()

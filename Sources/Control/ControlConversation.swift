@@ -5,12 +5,12 @@ import Synchronization
 
 /// The way back to one client, given to whoever answers its request. It may be used from anywhere, also after the client
 /// has left.
-public struct ControlConversation: Sendable {
+package struct ControlConversation: Sendable {
     let connection: UInt64
     let mailbox: ControlMailbox
 
     /// Sends one line. Nothing is sent after a final reply.
-    public func send(_ reply: ControlReply) {
+    package func send(_ reply: ControlReply) {
         mailbox.post(.reply(connection, reply))
     }
 }

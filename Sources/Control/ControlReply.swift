@@ -1,5 +1,5 @@
 /// One line from the control socket: a JSON object with a `type` and a member of that name.
-public enum ControlReply: Sendable, Equatable {
+package enum ControlReply: Sendable, Equatable {
     case status(StatusReport)
     case history(HistoryReport)
     /// A pull that is waited for; `nil` between two pulls. More lines follow.
@@ -29,7 +29,7 @@ public enum ControlReply: Sendable, Equatable {
     case error(ErrorReport)
 
     /// Whether it is the last line for its request.
-    public var isFinal: Bool {
+    package var isFinal: Bool {
         switch self {
         case .progress, .netChange, .waiting: false
         default: true
@@ -47,7 +47,7 @@ extension ControlReply: Codable {
         case login, logout, whoami, account
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard let type = CodingKeys(rawValue: try container.decode(String.self, forKey: .type)) else {
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "unknown type")
@@ -80,7 +80,7 @@ extension ControlReply: Codable {
         }
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         func put(_ key: CodingKeys, _ value: some Encodable) throws {
             try container.encode(key.rawValue, forKey: .type)

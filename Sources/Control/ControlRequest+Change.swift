@@ -2,7 +2,7 @@ extension ControlRequest {
     /// Whether it changes anything, here or on the server. Looking is for all who may connect, changes are for fewer.
     ///
     /// Exhaustive, so that nobody adds a request without a decision.
-    public var isChange: Bool {
+    package var isChange: Bool {
         switch self {
         case .sync, .write: true
         case .retry(_, _, let dryRun), .drop(_, _, let dryRun): !dryRun

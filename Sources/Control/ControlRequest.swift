@@ -1,8 +1,8 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// One line to the control socket: a JSON object with a `command` (docs/cli.md, "The control socket").
-public enum ControlRequest: Sendable, Equatable {
+package enum ControlRequest: Sendable, Equatable {
     case status
     case sync(full: Bool, wait: Bool, acceptDeletions: Bool)
     case history
@@ -30,11 +30,11 @@ public enum ControlRequest: Sendable, Equatable {
     case account(acceptNew: Bool, dryRun: Bool)
 
     /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
-    public static let mostWrites = 1_000
+    package static let mostWrites = 1_000
     /// Entries in the answer to one `queue`.
-    public static let mostListed = 1_000
+    package static let mostListed = 1_000
     /// What a list has where nothing else is asked for.
-    public static let usuallyListed = 50
+    package static let usuallyListed = 50
 }
 
 extension ControlRequest {
@@ -42,7 +42,7 @@ extension ControlRequest {
     static let writePrefix = Array("{\"command\":\"write\"".utf8)
 
     /// The line, without its end.
-    public var line: [UInt8] {
+    package var line: [UInt8] {
         switch self {
         case .status: Self.line("status")
         case .history: Self.line("history")
@@ -95,7 +95,7 @@ extension ControlRequest {
 
 extension OutboxFilter {
     /// `open`, `all`, or a state.
-    public var name: String {
+    package var name: String {
         switch self {
         case .open: "open"
         case .all: "all"
@@ -103,7 +103,7 @@ extension OutboxFilter {
         }
     }
 
-    public init?(name: String) {
+    package init?(name: String) {
         switch name {
         case "open": self = .open
         case "all": self = .all

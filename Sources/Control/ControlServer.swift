@@ -1,38 +1,38 @@
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 /// The daemon's end of the control socket: one thread that sleeps in poll(2) and costs nothing while nobody asks.
 ///
 /// JSON lines, one request per line, answered in order. Whatever a client sends concerns only that client.
-public final class ControlServer: Sendable {
+package final class ControlServer: Sendable {
     /// Answers one request: any number of `progress` lines, then one final line. Cancelled when the client leaves and when
     /// the server stops.
-    public typealias Handler = @Sendable (ControlRequest, ControlConversation) async -> Void
+    package typealias Handler = @Sendable (ControlRequest, ControlConversation) async -> Void
 
-    public struct Limits: Sendable {
+    package struct Limits: Sendable {
         /// Some of them wait for deliveries, which may take all night.
-        public var clients = 128
+        package var clients = 128
         /// Of these, the places that are kept for root and the daemon's own user.
-        public var reserved = 16
+        package var reserved = 16
         /// For one member of the socket's group.
-        public var clientsPerUser = 64
+        package var clientsPerUser = 64
         /// Requests that a member of the group may make at once, and per second after these, over all connections.
-        public var burst = 200
-        public var requestsPerSecond = 50
+        package var burst = 200
+        package var requestsPerSecond = 50
         /// As how many requests one counts that the daemon has to ask the server for: one per second then, and four at once.
-        public var serverRequestCost = 50
+        package var serverRequestCost = 50
         /// Bytes of a request line.
-        public var requestSize = 64 << 10
+        package var requestSize = 64 << 10
         /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32
         /// clients cannot fill the memory.
-        public var writeSize = 2 << 20
+        package var writeSize = 2 << 20
         /// How long a client may be connected without a request under way. A line that is not whole by then counts as none.
-        public var idleTime: Duration = .seconds(60)
+        package var idleTime: Duration = .seconds(60)
 
-        public init() {}
+        package init() {}
     }
 
-    public let path: String
+    package let path: String
     private let mailbox: ControlMailbox
     private let thread: WorkerThread
 
@@ -40,7 +40,7 @@ public final class ControlServer: Sendable {
     ///
     /// - Parameter groupRight: whether these may change things, or only look.
     /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`, `limit_reached`.
-    public init(
+    package init(
         path: String, limits: Limits = Limits(), groupRight: GroupRight = GroupRight(),
         log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
     ) throws(UserFacingError) {
@@ -64,11 +64,11 @@ public final class ControlServer: Sendable {
     deinit { stop() }
 
     /// Has its thread call `answer`, which shows that it lives.
-    public func roundTrip(_ answer: @escaping @Sendable () -> Void) { mailbox.post(.roundTrip(answer)) }
+    package func roundTrip(_ answer: @escaping @Sendable () -> Void) { mailbox.post(.roundTrip(answer)) }
 
     /// Cancels what is being answered, closes every connection, removes the socket. Returns when it is done, which takes a
     /// moment at most; at once the second time.
-    public func stop() {
+    package func stop() {
         mailbox.post(.stop)
         thread.join()
     }

@@ -1,24 +1,24 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What only the running daemon knows: its part of the status. The daemon fills it from its engine; this module does not
 /// know the engine, so that prsnlctl needs neither it nor an HTTP client.
-public struct DaemonFacts: Sendable, Equatable {
-    public var pid: Int32
-    public var version = ProductVersion.current
-    public var since: Timestamp
+package struct DaemonFacts: Sendable, Equatable {
+    package var pid: Int32
+    package var version = ProductVersion.current
+    package var since: Timestamp
     /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
-    public var activity = "starting"
-    public var nextPullAt: Timestamp?
-    public var problem: UserFacingError?
+    package var activity = "starting"
+    package var nextPullAt: Timestamp?
+    package var problem: UserFacingError?
     /// T1 as the engine knows it: newer than the file's while there is nothing to write.
-    public var newAsOf: Timestamp?
-    public var pull: PullProgress?
-    public var connectivity: StatusReport.Connectivity?
-    public var network: StatusReport.Network?
+    package var newAsOf: Timestamp?
+    package var pull: PullProgress?
+    package var connectivity: StatusReport.Connectivity?
+    package var network: StatusReport.Network?
     /// By endpoint, since the daemon started.
-    public var requests: [StatusReport.Requests] = []
+    package var requests: [StatusReport.Requests] = []
 
-    public init(pid: Int32, since: Timestamp) {
+    package init(pid: Int32, since: Timestamp) {
         self.pid = pid
         self.since = since
     }

@@ -1,19 +1,19 @@
 import PRSNLCore
 
 /// The configuration as prsnlctl reads it.
-public struct DoctorConfiguration: DoctorFacts, Equatable {
+package struct DoctorConfiguration: DoctorFacts, Equatable {
     /// `nil` where there is none.
-    public var file: String?
+    package var file: String?
     /// A file that is there, and that this user may not read.
-    public var hiddenFile: String?
+    package var hiddenFile: String?
     /// What the daemon would not start with, a line each.
-    public var problems: [String] = []
-    public var warnings: [String] = []
-    public var serverURL: String?
+    package var problems: [String] = []
+    package var warnings: [String] = []
+    package var serverURL: String?
 
-    public init() {}
+    package init() {}
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         var findings: [DoctorReport.Finding] = problems.map {
             .failed(
                 .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",

@@ -1,23 +1,23 @@
 import PRSNLCore
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the status.
-public struct DoctorCopy: DoctorFacts, Equatable {
+package struct DoctorCopy: DoctorFacts, Equatable {
     /// `nil` where neither the daemon nor the file could be asked.
-    public var status: StatusReport?
+    package var status: StatusReport?
     /// Why not.
-    public var reason = "there is no copy yet"
+    package var reason = "there is no copy yet"
 
     /// Whom the server takes the daemon for, where it could be asked.
-    public var whoami: WhoamiReport?
+    package var whoami: WhoamiReport?
     /// Why it could not.
-    public var whoamiReason = "only a daemon that reaches the server finds out"
+    package var whoamiReason = "only a daemon that reaches the server finds out"
 
     /// A write that waits for longer while the server answers is worth a look.
     static let longWait: Duration = .seconds(3_600)
 
-    public init() {}
+    package init() {}
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         guard let status else { return [.notChecked(.copy, "copy", reason)] }
         return [account(status), dialect(status), completeness(status)] + replaced(status) + deletions(status)
             + writes(status)

@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// The files that hold secrets. Nothing here ever holds one of them.
-public struct DoctorCredentials: DoctorFacts, Equatable {
-    public enum State: Sendable, Equatable {
+package struct DoctorCredentials: DoctorFacts, Equatable {
+    package enum State: Sendable, Equatable {
         /// None is configured, or there is no file.
         case none
         /// This user may not look: as it should be for anybody but the daemon's user and root.
@@ -14,30 +14,30 @@ public struct DoctorCredentials: DoctorFacts, Equatable {
         case sound(form: String, expires: Timestamp?)
     }
 
-    public struct File: Sendable, Equatable {
-        public var path: String?
-        public var state = State.none
+    package struct File: Sendable, Equatable {
+        package var path: String?
+        package var state = State.none
         /// Whose it is, by name; `nil` where that is not known.
-        public var owner: String?
+        package var owner: String?
         /// Handed over by systemd, which makes it readable for the daemon itself.
-        public var isFromSystemd = false
+        package var isFromSystemd = false
 
-        public init() {}
+        package init() {}
     }
 
-    public var key = File()
-    public var login = File()
+    package var key = File()
+    package var login = File()
     /// Who has to read them; `nil` where that is not known.
-    public var daemonUser: String?
-    public var now: Timestamp
+    package var daemonUser: String?
+    package var now: Timestamp
     /// From which on a login is worth a word before it ends.
     static let notice: Duration = .seconds(86_400)
 
-    public init(now: Timestamp) {
+    package init(now: Timestamp) {
         self.now = now
     }
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         let keyAdvice = "Nobody renews a token that was put there by hand: \(Self.removal(of: key)), and log in."
         var findings = [judge(key, "key_file", keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
             \.self)

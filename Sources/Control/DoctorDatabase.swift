@@ -1,26 +1,26 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What is in the database file, beyond its timeline.
-public struct DoctorDatabase: DoctorFacts, Equatable {
+package struct DoctorDatabase: DoctorFacts, Equatable {
     /// Why it cannot be opened or read.
-    public var error: UserFacingError?
-    public var schemaVersion = 0
+    package var error: UserFacingError?
+    package var schemaVersion = 0
     /// Bytes.
-    public var size: Int64 = 0
-    public var freeSize: Int64 = 0
-    public var logSize: Int64 = 0
+    package var size: Int64 = 0
+    package var freeSize: Int64 = 0
+    package var logSize: Int64 = 0
     /// Processes that read the file at the moment, the daemon not among them: `sqlite3 (4242)`.
-    public var readers: [String] = []
-    public var path: String
+    package var readers: [String] = []
+    package var path: String
 
     /// As in Store: far above what a checkpoint needs.
     static let logLimit: Int64 = 64 << 20
 
-    public init(path: String) {
+    package init(path: String) {
         self.path = path
     }
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         if let error {
             switch error.code {
             case .noDatabase: return []  // said already
@@ -51,8 +51,8 @@ public struct DoctorDatabase: DoctorFacts, Equatable {
 }
 
 /// Whether the file is damaged, as SQLite's `quick_check` says, which reads all of it.
-public struct DoctorIntegrity: DoctorFacts, Equatable {
-    public enum Outcome: Sendable, Equatable {
+package struct DoctorIntegrity: DoctorFacts, Equatable {
+    package enum Outcome: Sendable, Equatable {
         case sound
         case damaged([String])
         /// It was given up after so long.
@@ -60,12 +60,12 @@ public struct DoctorIntegrity: DoctorFacts, Equatable {
         case unreadable(UserFacingError)
     }
 
-    public var path: String
+    package var path: String
     /// Bytes.
-    public var size: Int64
-    public var outcome: Outcome
+    package var size: Int64
+    package var outcome: Outcome
 
-    public init(path: String, size: Int64, outcome: Outcome) {
+    package init(path: String, size: Int64, outcome: Outcome) {
         self.path = path
         self.size = size
         self.outcome = outcome
@@ -75,7 +75,7 @@ public struct DoctorIntegrity: DoctorFacts, Equatable {
         "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
         + "away and start again."
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         switch outcome {
         case .sound: return [.ok(.file, "integrity", "the whole file was read, and nothing is damaged")]
         case .damaged(let lines):

@@ -1,6 +1,6 @@
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
-public struct DoctorFiles: DoctorFacts, Equatable {
-    public enum Entry: Sendable, Equatable {
+package struct DoctorFiles: DoctorFacts, Equatable {
+    package enum Entry: Sendable, Equatable {
         case missing
         /// This user may not look.
         case hidden
@@ -12,24 +12,24 @@ public struct DoctorFiles: DoctorFacts, Equatable {
         case there(mode: UInt32, owner: String, group: String, isFile: Bool)
     }
 
-    public var path: String
-    public var folder = Entry.missing
-    public var database = Entry.missing
+    package var path: String
+    package var folder = Entry.missing
+    package var database = Entry.missing
     /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
-    public var beside: [String: Entry] = [:]
-    public var isDaemonRunning = false
+    package var beside: [String: Entry] = [:]
+    package var isDaemonRunning = false
 
     /// What mends the files beside the database.
     private static let repairCommand = "sudo prsnlctl doctor --repair"
 
-    public static let suffixes = ["-wal", "-shm", ".lock"]
+    package static let suffixes = ["-wal", "-shm", ".lock"]
 
-    public init(path: String) {
+    package init(path: String) {
         self.path = path
     }
 
     /// The database is there, and SQLite's files beside it are not.
-    public var lacksReaderFiles: Bool {
+    package var lacksReaderFiles: Bool {
         if case .there = database { !missing.isEmpty } else { false }
     }
 
@@ -37,7 +37,7 @@ public struct DoctorFiles: DoctorFacts, Equatable {
 
     private var folderPath: String { Folder.containing(path) }
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         switch (folder, database) {
         case (.missing, _), (_, .missing):
             guard !isDaemonRunning else {

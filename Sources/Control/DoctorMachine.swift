@@ -1,15 +1,15 @@
 /// The disk, the kernel's interfaces, and who asks.
-public struct DoctorMachine: DoctorFacts, Equatable {
+package struct DoctorMachine: DoctorFacts, Equatable {
     /// Of the file system that the database is on.
-    public struct Disk: Sendable, Equatable {
+    package struct Disk: Sendable, Equatable {
         /// Bytes that the daemon may use, and all.
-        public var free: Int64
-        public var total: Int64
+        package var free: Int64
+        package var total: Int64
         /// Zero inodes in all: a file system that does not count them.
-        public var freeInodes: Int64
-        public var inodes: Int64
+        package var freeInodes: Int64
+        package var inodes: Int64
 
-        public init(free: Int64, total: Int64, freeInodes: Int64, inodes: Int64) {
+        package init(free: Int64, total: Int64, freeInodes: Int64, inodes: Int64) {
             self.free = free
             self.total = total
             self.freeInodes = freeInodes
@@ -18,7 +18,7 @@ public struct DoctorMachine: DoctorFacts, Equatable {
     }
 
     /// Who runs prsnlctl, as against the file.
-    public enum Caller: Sendable, Equatable {
+    package enum Caller: Sendable, Equatable {
         case root, owner
         /// Of the group, by name.
         case member(String)
@@ -29,25 +29,25 @@ public struct DoctorMachine: DoctorFacts, Equatable {
     }
 
     /// `nil` where it could not be asked.
-    public var disk: Disk?
-    public var diskReason = "the folder of the copy is not there"
+    package var disk: Disk?
+    package var diskReason = "the folder of the copy is not there"
     /// How the kernel tells about the network; `nil` where that is not known.
-    public var isNetlinkPermitted: Bool?
-    public var netlinkReason: String?
+    package var isNetlinkPermitted: Bool?
+    package var netlinkReason: String?
     /// Whether `probe = icmp` is configured.
-    public var wantsICMP = false
+    package var wantsICMP = false
     /// Whether the daemon's group may send echoes; `nil` where that is not known.
-    public var isICMPPermitted: Bool?
-    public var caller: Caller?
+    package var isICMPPermitted: Bool?
+    package var caller: Caller?
 
     static let noticeBytes: Int64 = 200 << 20
     static let limitBytes: Int64 = 20 << 20
     /// Of all, in hundredths.
     static let noticePercent: Int64 = 5
 
-    public init() {}
+    package init() {}
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         space + [netlink] + [icmp, who].compactMap(\.self)
     }
 

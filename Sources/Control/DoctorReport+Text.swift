@@ -4,7 +4,7 @@ extension DoctorReport: Report {
     /// Where the text begins: behind the level and the check's name.
     private static let indent = 25
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         for group in Group.allCases {
             let members = findings.filter { $0.group == group }

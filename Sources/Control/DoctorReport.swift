@@ -1,39 +1,39 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What `prsnlctl doctor` has found: the JSON of `--json` and the lines of its text, from the same values.
 ///
 /// A public contract, member by member in docs/cli.md.
-public struct DoctorReport: Sendable, Equatable, Codable {
+package struct DoctorReport: Sendable, Equatable, Codable {
     /// How a check ended. What could not be looked at is never taken for good.
-    public enum Level: String, Sendable, Codable, CaseIterable {
+    package enum Level: String, Sendable, Codable, CaseIterable {
         case ok
         case notChecked = "not_checked"
         case warning, failed
     }
 
     /// What a check is about; in the order of the text.
-    public enum Group: String, Sendable, Codable, CaseIterable {
+    package enum Group: String, Sendable, Codable, CaseIterable {
         case configuration, credentials, server, copy, file, machine, service
     }
 
     /// One line: what was looked at, what was found, and what to do.
-    public struct Finding: Sendable, Equatable, Codable {
-        public var group: Group
+    package struct Finding: Sendable, Equatable, Codable {
+        package var group: Group
         /// A stable name; several findings may have the same.
-        public var check: String
-        public var level: Level
+        package var check: String
+        package var level: Level
         /// What was found; with `not_checked`, why nothing was.
-        public var found: String
-        @Nullable public var advice: String? = nil
+        package var found: String
+        @Nullable package var advice: String? = nil
         /// A command that can be typed as it is.
-        @Nullable public var nextCommand: String? = nil
+        @Nullable package var nextCommand: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case group, check, level, found, advice
             case nextCommand = "next_command"
         }
 
-        public init(
+        package init(
             _ group: Group, _ check: String, _ level: Level, _ found: String, advice: String? = nil,
             nextCommand: String? = nil
         ) {
@@ -46,12 +46,12 @@ public struct DoctorReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var schemaVersion = 1
-    public var generatedAt: Timestamp
+    package var schemaVersion = 1
+    package var generatedAt: Timestamp
     /// The worst of all: `ok`, `warning` or `failed`.
-    public var result: Level
+    package var result: Level
     /// Grouped, in the order of the text.
-    public var findings: [Finding]
+    package var findings: [Finding]
 
     enum CodingKeys: String, CodingKey {
         case result, findings
@@ -59,7 +59,7 @@ public struct DoctorReport: Sendable, Equatable, Codable {
         case generatedAt = "generated_at"
     }
 
-    public init(_ findings: [Finding], now: Timestamp) {
+    package init(_ findings: [Finding], now: Timestamp) {
         generatedAt = now
         self.findings = Group.allCases.flatMap { group in findings.filter { $0.group == group } }
         let levels = Set(findings.map(\.level))
@@ -67,7 +67,7 @@ public struct DoctorReport: Sendable, Equatable, Codable {
     }
 
     /// 0, or 1 where something failed, or 4 where something is to be looked at.
-    public var exitCode: ExitCode {
+    package var exitCode: ExitCode {
         switch result {
         case .ok, .notChecked: .fine
         case .warning: .needsAttention
@@ -78,7 +78,7 @@ public struct DoctorReport: Sendable, Equatable, Codable {
 
 /// What was gathered for some checks, and what follows from it. Judging is apart from gathering, so that tests reach
 /// every level without a broken machine.
-public protocol DoctorFacts: Sendable {
+package protocol DoctorFacts: Sendable {
     var findings: [DoctorReport.Finding] { get }
 }
 
@@ -100,26 +100,26 @@ extension DoctorReport.Finding {
     }
 
     /// Public for checks that did not come to their end.
-    public static func notChecked(
+    package static func notChecked(
         _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: String? = nil, next: String? = nil
     ) -> Self {
         Self(group, check, .notChecked, reason, advice: advice, nextCommand: next)
     }
 
     /// - Parameter changes: what was done, in words; empty where nothing had to be.
-    public static func repaired(_ changes: [String]) -> Self {
+    package static func repaired(_ changes: [String]) -> Self {
         ok(.file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
     }
 
     /// The daemon's word is not enough for root.
-    public static func otherDatabase(_ path: String, not own: String) -> Self {
+    package static func otherDatabase(_ path: String, not own: String) -> Self {
         warning(
             .file, "database", "the daemon says that it works on \(path); root looks at \(own) only",
             "Set database in the configuration to the file of the daemon, or give the command as its user.")
     }
 
     /// An error as it would be told anywhere else.
-    public static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
+    package static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
     }
 

@@ -1,26 +1,26 @@
 import PRSNLCore
 
 /// The way to the server, step by step, and its clock.
-public struct DoctorServer: DoctorFacts, Equatable {
+package struct DoctorServer: DoctorFacts, Equatable {
     /// `nil` where the server could not be asked.
-    public var ping: PingReport?
+    package var ping: PingReport?
     /// Why not.
-    public var reason = "there is no server to ask"
+    package var reason = "there is no server to ask"
     /// Whether the daemon asked; else prsnlctl did.
-    public var isByDaemon = false
-    public var isTLS = true
+    package var isByDaemon = false
+    package var isTLS = true
     /// The proxy that stands in for the server in all but the answer.
-    public var hasProxy = false
+    package var hasProxy = false
     /// The server's clock minus ours, in seconds, good to one or two; `nil` where no answer told it.
-    public var clockOffset: Double?
+    package var clockOffset: Double?
 
     /// The answer has whole seconds and was under way.
     static let clockNotice = 5.0
     static let clockLimit = 300.0
 
-    public init() {}
+    package init() {}
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         guard let ping else { return [.notChecked(.server, "way", reason)] }
         return way(ping) + [clock]
     }

@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// The daemon as a service: whether it answers, what systemd says of it, and what its log holds.
-public struct DoctorService: DoctorFacts, Equatable {
-    public enum Daemon: Sendable, Equatable {
+package struct DoctorService: DoctorFacts, Equatable {
+    package enum Daemon: Sendable, Equatable {
         case answers(pid: Int32, version: String, since: Timestamp)
         case stopped(UserFacingError)
         /// It is there, and does not answer this user.
@@ -12,7 +12,7 @@ public struct DoctorService: DoctorFacts, Equatable {
     }
 
     /// What `systemctl show` says (systemd.service(5), org.freedesktop.systemd1(5)).
-    public enum Unit: Sendable, Equatable {
+    package enum Unit: Sendable, Equatable {
         /// In words.
         case notKnown(String)
         /// - Parameter properties: as they are printed, by name.
@@ -20,36 +20,36 @@ public struct DoctorService: DoctorFacts, Equatable {
     }
 
     /// What the journal has of the last day at the level of errors.
-    public enum Journal: Sendable, Equatable {
+    package enum Journal: Sendable, Equatable {
         case notKnown(String)
         /// - Parameter messages: the oldest first.
         case read([Message])
     }
 
-    public struct Message: Sendable, Equatable {
-        public var at: Timestamp
-        public var text: String
+    package struct Message: Sendable, Equatable {
+        package var at: Timestamp
+        package var text: String
         /// It is systemd's word about the unit, and not the unit's own.
-        public var isSystemd: Bool
+        package var isSystemd: Bool
 
-        public init(at: Timestamp, text: String, isSystemd: Bool = false) {
+        package init(at: Timestamp, text: String, isSystemd: Bool = false) {
             self.at = at
             self.text = text
             self.isSystemd = isSystemd
         }
     }
 
-    public var daemon: Daemon
-    public var version = ProductVersion.current
-    public var socketPath: String
-    public var socket = DoctorFiles.Entry.missing
-    public var unit: Unit
-    public var journal: Journal
+    package var daemon: Daemon
+    package var version = ProductVersion.current
+    package var socketPath: String
+    package var socket = DoctorFiles.Entry.missing
+    package var unit: Unit
+    package var journal: Journal
     /// When the unit last became active; `nil` where it never did, or where that is not known.
-    public var lastStart: Timestamp?
-    public var now: Timestamp
+    package var lastStart: Timestamp?
+    package var now: Timestamp
 
-    public init(daemon: Daemon, socketPath: String, unit: Unit, journal: Journal, now: Timestamp) {
+    package init(daemon: Daemon, socketPath: String, unit: Unit, journal: Journal, now: Timestamp) {
         self.daemon = daemon
         self.socketPath = socketPath
         self.unit = unit
@@ -57,7 +57,7 @@ public struct DoctorService: DoctorFacts, Equatable {
         self.now = now
     }
 
-    public var findings: [DoctorReport.Finding] {
+    package var findings: [DoctorReport.Finding] {
         process + [controlSocket].compactMap(\.self) + unitFindings + [watchdog, log].compactMap(\.self)
     }
 

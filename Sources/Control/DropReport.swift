@@ -1,14 +1,14 @@
-public import Store
+package import Store
 
 /// What `queue drop` did, or with `dry_run` would do: the JSON of `prsnlctl queue drop --json`.
-public struct DropReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var dryRun: Bool
+package struct DropReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var dryRun: Bool
     /// Given up; empty where dependents were found that were not to be dropped.
-    public var dropped: [Int64]
+    package var dropped: [Int64]
     /// What is queued behind a dropped creation, and can only go with it.
-    public var dependents: [Int64]
+    package var dependents: [Int64]
 
     enum CodingKeys: String, CodingKey {
         case source, dropped, dependents
@@ -16,7 +16,7 @@ public struct DropReport: Sendable, Equatable, Codable {
         case dryRun = "dry_run"
     }
 
-    public init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
+    package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
         self.source = source
         self.dryRun = dryRun
         dropped = outcome.dropped
@@ -24,11 +24,11 @@ public struct DropReport: Sendable, Equatable, Codable {
     }
 
     /// 1 where nothing was dropped because of dependents.
-    public var exitCode: ExitCode { dropped.isEmpty && !dependents.isEmpty ? .error : .fine }
+    package var exitCode: ExitCode { dropped.isEmpty && !dependents.isEmpty ? .error : .fine }
 }
 
 extension DropReport: Report {
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         let all = dropped + dependents.filter { !dropped.contains($0) }
         var lines: [String]
         if dropped.isEmpty, !dependents.isEmpty {

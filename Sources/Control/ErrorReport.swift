@@ -1,13 +1,13 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// An error in JSON. docs/cli.md documents each member.
-public struct ErrorReport: Sendable, Equatable, Codable, Error {
-    public var code: String
-    public var heading: String
-    public var message: String
-    @Nullable public var consequence: String? = nil
-    public var recoverySuggestion: String
-    @Nullable public var nextCommand: String? = nil
+package struct ErrorReport: Sendable, Equatable, Codable, Error {
+    package var code: String
+    package var heading: String
+    package var message: String
+    @Nullable package var consequence: String? = nil
+    package var recoverySuggestion: String
+    @Nullable package var nextCommand: String? = nil
 
     enum CodingKeys: String, CodingKey {
         case code, heading, message, consequence
@@ -15,7 +15,7 @@ public struct ErrorReport: Sendable, Equatable, Codable, Error {
         case nextCommand = "next_command"
     }
 
-    public init(_ error: UserFacingError) {
+    package init(_ error: UserFacingError) {
         code = error.code.rawValue
         heading = error.heading
         message = error.message
@@ -25,7 +25,7 @@ public struct ErrorReport: Sendable, Equatable, Codable, Error {
     }
 
     /// From a daemon, perhaps one that was taken over: what a person is to type is one of our commands, or nothing.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(String.self, forKey: .code)
         heading = try container.decode(String.self, forKey: .heading)
@@ -40,24 +40,24 @@ public struct ErrorReport: Sendable, Equatable, Codable, Error {
     }
 
     /// What the code stands for; `nil` for a code of a newer daemon.
-    public var knownCode: ErrorCode? { ErrorCode(rawValue: code) }
+    package var knownCode: ErrorCode? { ErrorCode(rawValue: code) }
 }
 
 /// What a command prints with `--json` when it fails.
-public struct FailureReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var error: ErrorReport
+package struct FailureReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var error: ErrorReport
 
     enum CodingKeys: String, CodingKey {
         case schemaVersion = "schema_version"
         case error
     }
 
-    public init(_ error: UserFacingError) {
+    package init(_ error: UserFacingError) {
         self.error = ErrorReport(error)
     }
 
-    public init(_ error: ErrorReport) {
+    package init(_ error: ErrorReport) {
         self.error = error
     }
 }

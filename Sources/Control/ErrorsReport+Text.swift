@@ -1,14 +1,14 @@
 import PRSNLCore
 
 extension ErrorsReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         for index in errors.indices {
             errors[index].recoverySuggestion = errors[index].recoverySuggestion.map(unit.fit(sentence:))
             errors[index].nextCommand = errors[index].nextCommand.flatMap(unit.fit)
         }
     }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         if let cleared { return "forgot \(Figures.count(cleared, "error"))\n" }
         guard !errors.isEmpty else { return "No errors.\n" }
         return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")

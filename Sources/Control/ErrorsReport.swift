@@ -1,15 +1,15 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// The errors that the daemon has met, grouped by code and endpoint: the JSON of `prsnlctl errors --json`.
-public struct ErrorsReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
+package struct ErrorsReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
     /// How many were forgotten; `null` where nobody wanted that.
-    @Nullable public var cleared: Int? = nil
+    @Nullable package var cleared: Int? = nil
     /// Those that go on first, each half with the newest first.
-    public var errors: [RecurringErrorReport]
+    package var errors: [RecurringErrorReport]
 
     enum CodingKeys: String, CodingKey {
         case source, cleared, errors
@@ -17,7 +17,7 @@ public struct ErrorsReport: Sendable, Equatable, Codable {
         case generatedAt = "generated_at"
     }
 
-    public init(
+    package init(
         _ errors: [CopySummary.RecurringError], cleared: Int? = nil, source: StatusReport.Source, now: Timestamp
     ) {
         self.source = source
@@ -27,7 +27,7 @@ public struct ErrorsReport: Sendable, Equatable, Codable {
     }
 
     /// Of the file at a path, by anybody who may read it.
-    public init(path: String, source: StatusReport.Source, now: Timestamp) throws(UserFacingError) {
+    package init(path: String, source: StatusReport.Source, now: Timestamp) throws(UserFacingError) {
         self.init(try StoreReader(path: path).recurringErrors(), source: source, now: now)
     }
 }

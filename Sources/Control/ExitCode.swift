@@ -1,7 +1,7 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What prsnld and prsnlctl end with (docs/cli.md).
-public enum ExitCode: Int32, Sendable, CaseIterable {
+package enum ExitCode: Int32, Sendable, CaseIterable {
     case fine = 0
     case error = 1
     case usage = 2
@@ -17,7 +17,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case configuration = 78
 
     /// What the daemon ends with when it could not start or go on.
-    public init(ending error: UserFacingError) {
+    package init(ending error: UserFacingError) {
         switch error.code {
         case .usage: self = .usage
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,

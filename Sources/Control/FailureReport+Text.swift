@@ -2,7 +2,7 @@ import PRSNLCore
 
 extension FailureReport {
     /// For stderr: what happened, what it means, what to do.
-    public func text(program: String, _ style: TextStyle) -> String {
+    package func text(program: String, _ style: TextStyle) -> String {
         let error = fitted(to: style.unit).error
         // The message of a configuration error has a line for each problem.
         let messages = error.message.split(separator: "\n").map { style.safe(String($0)) }

@@ -1,9 +1,9 @@
 import Glibc
 
 /// Making folders that are missing.
-public enum Folder {
+package enum Folder {
     /// The folder that a path's last component is in.
-    public static func containing(_ path: String) -> String {
+    package static func containing(_ path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -12,7 +12,7 @@ public enum Folder {
     /// that root makes are everybody's to go through: who the folder is for need not be root.
     ///
     /// - Returns: why it could not be made; `nil` when it is there.
-    public static func make(_ path: String) -> String? {
+    package static func make(_ path: String) -> String? {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return nil }
         guard errno == ENOENT, path != "/", path != "." else { return String(cString: strerror(errno)) }
         if let reason = makeAbove(containing(path)) { return reason }

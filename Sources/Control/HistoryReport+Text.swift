@@ -1,7 +1,7 @@
 import PRSNLCore
 
 extension HistoryReport: Report {
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         guard !pulls.isEmpty else { return "No pull has done anything yet.\n" }
         let header = Self.row("Started (UTC)", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted")
         var lines = [style.paint(header, .bold)]

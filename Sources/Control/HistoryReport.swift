@@ -1,24 +1,24 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// The pulls that did something, the newest first: the JSON of `prsnlctl history --json`.
-public struct HistoryReport: Sendable, Equatable, Codable {
-    public struct Pull: Sendable, Equatable, Codable {
-        public var id: Int64
+package struct HistoryReport: Sendable, Equatable, Codable {
+    package struct Pull: Sendable, Equatable, Codable {
+        package var id: Int64
         /// `backfill`, `head`, `sweep`, `pass`, `check`.
-        public var kind: String
-        public var startedAt: Timestamp
-        @Nullable public var endedAt: Timestamp? = nil
+        package var kind: String
+        package var startedAt: Timestamp
+        @Nullable package var endedAt: Timestamp? = nil
         /// `running`, `complete`, `incomplete`, `failed`, `interrupted`.
-        public var outcome: String
-        public var requests: Int
-        public var pages: Int
-        public var added: Int
-        public var changed: Int
-        public var deleted: Int
-        public var suspects: Int
-        public var rejected: Int
-        @Nullable public var errorCode: String? = nil
+        package var outcome: String
+        package var requests: Int
+        package var pages: Int
+        package var added: Int
+        package var changed: Int
+        package var deleted: Int
+        package var suspects: Int
+        package var rejected: Int
+        @Nullable package var errorCode: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case id, kind, outcome, requests, pages, added, changed, deleted, suspects, rejected
@@ -28,16 +28,16 @@ public struct HistoryReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var pulls: [Pull]
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var pulls: [Pull]
 
     enum CodingKeys: String, CodingKey {
         case source, pulls
         case schemaVersion = "schema_version"
     }
 
-    public init(_ records: [PullRecord], source: StatusReport.Source) {
+    package init(_ records: [PullRecord], source: StatusReport.Source) {
         self.source = source
         pulls = records.map { record in
             Pull(

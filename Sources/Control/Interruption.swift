@@ -3,12 +3,12 @@ import Glibc
 /// SIGINT and SIGTERM as a descriptor that becomes readable, for commands that have something to say before they end.
 ///
 /// Only the first of each: given again, it ends the process at once, as ever, whatever that is waiting for.
-public struct Interruption: Sendable {
+package struct Interruption: Sendable {
     /// Readable, and for ever, after a signal.
-    public let descriptor: Int32
+    package let descriptor: Int32
 
     /// Call once. `nil` where there is no descriptor left: the signals then do what they always do.
-    public static func watch() -> Interruption? {
+    package static func watch() -> Interruption? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
         writeEnd = ends[1]
@@ -36,11 +36,11 @@ public struct Interruption: Sendable {
     }
 
     /// The signal that came; `nil` before.
-    public var signal: Int32? { firstSignal == 0 ? nil : firstSignal }
+    package var signal: Int32? { firstSignal == 0 ? nil : firstSignal }
 
     /// Ends the process by the signal that came, as if it had never been caught: a shell sees who ended it, and ends a
     /// loop that the command stands in.
-    public func endProcess() {
+    package func endProcess() {
         guard let signal else { return }
         raise(signal)
     }

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
 /// JSON as our programs write it.
-public enum JSONOutput {
+package enum JSONOutput {
     /// One line without its end, for the socket.
-    public static func line(_ value: some Encodable) throws -> [UInt8] {
+    package static func line(_ value: some Encodable) throws -> [UInt8] {
         Array(escapingControls(try encode(value, pretty: false)).utf8)
     }
 
     /// Indented, for `--json`.
-    public static func pretty(_ value: some Encodable) throws -> String {
+    package static func pretty(_ value: some Encodable) throws -> String {
         escapingControls(try encode(value, pretty: true))
     }
 
-    public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
+    package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
         try JSONDecoder().decode(type, from: Data(bytes))
     }
 

@@ -1,8 +1,8 @@
 import Glibc
 
 /// Lines of a descriptor, with as little memory as one line may have.
-public struct LineReader {
-    public enum Item: Sendable, Equatable {
+package struct LineReader {
+    package enum Item: Sendable, Equatable {
         /// Without its end.
         case line([UInt8])
         /// Longer than the limit; it was read over, not kept.
@@ -15,8 +15,8 @@ public struct LineReader {
     }
 
     /// Why the input cannot be read: an errno.
-    public struct Failure: Error {
-        public let code: Int32
+    package struct Failure: Error {
+        package let code: Int32
     }
 
     private let descriptor: Int32
@@ -29,7 +29,7 @@ public struct LineReader {
     private var isSkipping = false
     private var hasEnded = false
 
-    public init(descriptor: Int32, limit: Int, interruption: Interruption? = nil) {
+    package init(descriptor: Int32, limit: Int, interruption: Interruption? = nil) {
         self.interruption = interruption?.descriptor
         self.descriptor = descriptor
         self.limit = limit
@@ -38,7 +38,7 @@ public struct LineReader {
     /// The next line.
     ///
     /// - Parameter pause: milliseconds after which an input that sends nothing is reported; `nil` waits for ever.
-    public mutating func next(pauseAfter pause: Int32?) throws(Failure) -> Item {
+    package mutating func next(pauseAfter pause: Int32?) throws(Failure) -> Item {
         while true {
             if let newline = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
                 let line = Array(buffer[start..<newline])

@@ -1,19 +1,19 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// A login that prsnlctl has made, on its way to the daemon: the one request that carries a secret. It is never logged, and
 /// the pair shows nothing of itself when it is printed.
-public struct LoginHandover: Sendable, Equatable {
+package struct LoginHandover: Sendable, Equatable {
     /// Whose pair it is: a pair is never sent to another server.
-    public var server: String
-    public var pair: TokenPair
+    package var server: String
+    package var pair: TokenPair
     /// As the server named it with the pair.
-    public var account: AccountName
+    package var account: AccountName
 
     /// Bytes of one member. A token is a header line to the server, which allows no more; names are cut by nobody, and
     /// need none of this.
     static let longestMember = 8_192
 
-    public init(server: String, pair: TokenPair, account: AccountName) {
+    package init(server: String, pair: TokenPair, account: AccountName) {
         self.server = server
         self.pair = pair
         self.account = account
@@ -51,9 +51,9 @@ public struct LoginHandover: Sendable, Equatable {
 }
 
 /// What a daemon says that would take a login.
-public struct LoginReadiness: Sendable, Equatable, Codable {
+package struct LoginReadiness: Sendable, Equatable, Codable {
     /// The server that it asks.
-    public var server: String
+    package var server: String
 
-    public init(server: String) { self.server = server }
+    package init(server: String) { self.server = server }
 }

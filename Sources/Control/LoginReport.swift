@@ -1,21 +1,21 @@
 /// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
-public struct LoginReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
+package struct LoginReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
     /// Who stored the login: the daemon, which uses it by now, or prsnlctl itself, for the next start.
-    public var source: StatusReport.Source
-    public var server: String
+    package var source: StatusReport.Source
+    package var server: String
     /// Who is logged in.
-    public var account: AccountName
+    package var account: AccountName
     /// Whose timeline the copy is of; `null` where there is none yet.
-    @Nullable public var copyAccount: AccountName? = nil
+    @Nullable package var copyAccount: AccountName? = nil
     /// Whether the two are the same; `null` where one of them is not known.
-    @Nullable public var sameAccount: Bool? = nil
+    @Nullable package var sameAccount: Bool? = nil
     /// The daemon shows it to the server from now on.
-    public var inUse: Bool
+    package var inUse: Bool
     /// The configuration file that `server_url` was written to; `null` where nothing had to be written.
-    @Nullable public var configuration: String? = nil
+    @Nullable package var configuration: String? = nil
     /// What comes next, where something does.
-    @Nullable public var nextCommand: String? = nil
+    @Nullable package var nextCommand: String? = nil
 
     enum CodingKeys: String, CodingKey {
         case source, server, account, configuration
@@ -26,7 +26,7 @@ public struct LoginReport: Sendable, Equatable, Codable {
         case nextCommand = "next_command"
     }
 
-    public init(
+    package init(
         source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
         copyServer: String?, isCopyAnonymous: Bool = false
     ) {
@@ -47,13 +47,13 @@ public struct LoginReport: Sendable, Equatable, Codable {
 
     private static let acceptNew = "prsnlctl account --accept-new"
 
-    public var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
+    package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
 }
 
 extension LoginReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { nextCommand = nextCommand.flatMap(unit.fit) }
+    package mutating func fit(_ unit: ServiceUnit) { nextCommand = nextCommand.flatMap(unit.fit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
         if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
         if sameAccount == false {

@@ -1,18 +1,18 @@
 /// What `prsnlctl logout` did: its JSON, and the daemon's answer.
-public struct LogoutReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
+package struct LogoutReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
     /// There was a login to forget.
-    public var wasLoggedIn: Bool
+    package var wasLoggedIn: Bool
     /// The server of the login.
-    @Nullable public var server: String? = nil
+    @Nullable package var server: String? = nil
     /// The server was told, so that the login is worth nothing to anybody any more; `null` where there was none.
-    @Nullable public var serverTold: Bool? = nil
+    @Nullable package var serverTold: Bool? = nil
     /// Why it could not be told.
-    @Nullable public var error: ErrorReport? = nil
+    @Nullable package var error: ErrorReport? = nil
     /// What stays: items, and writes that are not delivered. `null` where there is no copy.
-    @Nullable public var items: Int? = nil
-    @Nullable public var undelivered: Int? = nil
+    @Nullable package var items: Int? = nil
+    @Nullable package var undelivered: Int? = nil
 
     enum CodingKeys: String, CodingKey {
         case source, server, error, items, undelivered
@@ -21,19 +21,19 @@ public struct LogoutReport: Sendable, Equatable, Codable {
         case serverTold = "server_told"
     }
 
-    public init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
+    package init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
         self.source = source
         self.wasLoggedIn = wasLoggedIn
         self.server = server
     }
 
-    public var exitCode: ExitCode { .fine }
+    package var exitCode: ExitCode { .fine }
 }
 
 extension LogoutReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if wasLoggedIn {
             lines.append("logged out" + (server.map { " of \(style.safe($0))" } ?? ""))

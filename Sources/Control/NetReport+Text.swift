@@ -1,9 +1,9 @@
 import PRSNLCore
 
 extension NetReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { connectivity?.reason?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { connectivity?.reason?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         func add(_ label: String, _ paragraphs: [String]) {
             lines += TextLayout.field(label, paragraphs, style: style)
@@ -93,7 +93,7 @@ extension NetReport.Transition {
 
 extension NetChange {
     /// One line without its end, however wide: whoever watches may be `grep`.
-    public func line(_ style: TextStyle) -> String {
+    package func line(_ style: TextStyle) -> String {
         let time = Figures.time(at)
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(style.safe(state))))
         var words = reasons.map(style.safe).joined(separator: "; ")

@@ -1,57 +1,57 @@
-public import NetMonitor
-public import PRSNLCore
+package import NetMonitor
+package import PRSNLCore
 
 /// The network as the kernel describes it, the way to the server, and the state that follows: the JSON of
 /// `prsnlctl net --json`.
-public struct NetReport: Sendable, Equatable, Codable {
-    public struct Link: Sendable, Equatable, Codable {
-        public var name: String
+package struct NetReport: Sendable, Equatable, Codable {
+    package struct Link: Sendable, Equatable, Codable {
+        package var name: String
         /// Switched on.
-        public var up: Bool
+        package var up: Bool
         /// The other end is there.
-        public var carrier: Bool
-        public var loopback: Bool
+        package var carrier: Bool
+        package var loopback: Bool
         /// With the length of their network's prefix: `192.0.2.7/24`.
-        public var addresses: [String]
+        package var addresses: [String]
     }
 
-    public struct Route: Sendable, Equatable, Codable {
+    package struct Route: Sendable, Equatable, Codable {
         /// `ipv4`, `ipv6`.
-        public var family: String
-        @Nullable public var gateway: String? = nil
-        @Nullable public var link: String? = nil
+        package var family: String
+        @Nullable package var gateway: String? = nil
+        @Nullable package var link: String? = nil
         /// The lowest one is taken.
-        public var metric: UInt32
+        package var metric: UInt32
         /// `unicast`, `blackhole`, `unreachable`, `prohibit`.
-        public var kind: String
+        package var kind: String
     }
 
-    public struct Transition: Sendable, Equatable, Codable {
-        public var at: Timestamp
-        public var state: String
-        @Nullable public var code: String? = nil
+    package struct Transition: Sendable, Equatable, Codable {
+        package var at: Timestamp
+        package var state: String
+        @Nullable package var code: String? = nil
         /// In words.
-        @Nullable public var reason: String? = nil
+        @Nullable package var reason: String? = nil
     }
 
-    public var schemaVersion = 1
+    package var schemaVersion = 1
     /// Who answered. `file`: no daemon runs; links and routes are as prsnlctl itself sees them.
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
     /// `netlink`; `polling`, where netlink is not permitted; `none`.
-    public var listening: String
+    package var listening: String
     /// Why it is not netlink.
-    @Nullable public var listeningReason: String? = nil
+    @Nullable package var listeningReason: String? = nil
     /// By their numbers.
-    public var links: [Link]
-    public var defaultRoutes: [Route]
+    package var links: [Link]
+    package var defaultRoutes: [Route]
     /// The way to the server in words; `null` where no daemon runs.
-    @Nullable public var route: String? = nil
-    @Nullable public var connectivity: StatusReport.Connectivity? = nil
+    @Nullable package var route: String? = nil
+    @Nullable package var connectivity: StatusReport.Connectivity? = nil
     /// The newest first.
-    public var transitions: [Transition]
+    package var transitions: [Transition]
 
-    public static let mostTransitions = 20
+    package static let mostTransitions = 20
 
     enum CodingKeys: String, CodingKey {
         case source, listening, links, route, connectivity, transitions
@@ -61,7 +61,7 @@ public struct NetReport: Sendable, Equatable, Codable {
         case defaultRoutes = "default_routes"
     }
 
-    public init(
+    package init(
         _ snapshot: NetworkSnapshot, how: NetworkSource.How, transitions: [ConnectivityTransition],
         source: StatusReport.Source, now: Timestamp
     ) {
@@ -94,24 +94,24 @@ extension NetReport.Transition {
 }
 
 /// One change, as `prsnlctl net --watch --json` prints it, one per line.
-public struct NetChange: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var at: Timestamp
+package struct NetChange: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var at: Timestamp
     /// `current` (as it was when the watch began), `network`, `connectivity`, `clock`.
-    public var kind: String
+    package var kind: String
     /// What has changed, in words.
-    public var reasons: [String]
+    package var reasons: [String]
     /// As it is after the change.
-    public var state: String
+    package var state: String
     /// The way to the server in words.
-    public var route: String
+    package var route: String
 
     enum CodingKeys: String, CodingKey {
         case at, kind, reasons, state, route
         case schemaVersion = "schema_version"
     }
 
-    public init(_ change: NetworkChange, route: String) {
+    package init(_ change: NetworkChange, route: String) {
         at = change.at
         kind = change.kind.rawValue
         reasons = change.reasons
@@ -120,7 +120,7 @@ public struct NetChange: Sendable, Equatable, Codable {
     }
 
     /// What a watch begins with.
-    public init(current connectivity: Connectivity, route: String, now: Timestamp) {
+    package init(current connectivity: Connectivity, route: String, now: Timestamp) {
         at = now
         kind = "current"
         reasons = connectivity.reason.map { [$0.message] } ?? []

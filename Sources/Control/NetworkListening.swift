@@ -1,10 +1,10 @@
 import Glibc
-public import NetMonitor
-public import PRSNLCore
+package import NetMonitor
+package import PRSNLCore
 
 extension NetworkSource.How {
     /// `netlink`, `polling`, `none`.
-    public var name: String {
+    package var name: String {
         switch self {
         case .netlink: "netlink"
         case .polling: "polling"
@@ -13,7 +13,7 @@ extension NetworkSource.How {
     }
 
     /// Why the kernel does not tell what happens.
-    public var reason: String? {
+    package var reason: String? {
         switch self {
         case .netlink, .none: nil
         case .polling(let code): "netlink is not permitted: \(String(cString: strerror(code)))"
@@ -22,7 +22,7 @@ extension NetworkSource.How {
 }
 
 extension StatusReport.Connectivity {
-    public init(_ connectivity: Connectivity) {
+    package init(_ connectivity: Connectivity) {
         self.init(
             state: connectivity.state.rawValue, since: connectivity.since,
             reason: connectivity.reason.map(ErrorReport.init))
@@ -30,7 +30,7 @@ extension StatusReport.Connectivity {
 }
 
 extension StatusReport.Network {
-    public init(how: NetworkSource.How, route: String) {
+    package init(how: NetworkSource.How, route: String) {
         self.init(listening: how.name, listeningReason: how.reason, route: route)
     }
 }

@@ -3,10 +3,10 @@
 /// The coding that the compiler makes leaves absent members out; our JSON says `null` for "not known", so that a reader
 /// can tell that apart from "this version has no such member".
 @propertyWrapper
-public struct Nullable<Value> {
-    public var wrappedValue: Value?
+package struct Nullable<Value> {
+    package var wrappedValue: Value?
 
-    public init(wrappedValue: Value?) {
+    package init(wrappedValue: Value?) {
         self.wrappedValue = wrappedValue
     }
 }
@@ -15,14 +15,14 @@ extension Nullable: Sendable where Value: Sendable {}
 extension Nullable: Equatable where Value: Equatable {}
 
 extension Nullable: Encodable where Value: Encodable {
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
     }
 }
 
 extension Nullable: Decodable where Value: Decodable {
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
     }
@@ -30,7 +30,7 @@ extension Nullable: Decodable where Value: Decodable {
 
 extension KeyedDecodingContainer {
     /// Takes a member that is not there as `null`: it is from a daemon of an earlier version.
-    public func decode<Value: Decodable>(_ type: Nullable<Value>.Type, forKey key: Key) throws -> Nullable<Value> {
+    package func decode<Value: Decodable>(_ type: Nullable<Value>.Type, forKey key: Key) throws -> Nullable<Value> {
         Nullable(wrappedValue: try decodeIfPresent(Value.self, forKey: key))
     }
 }

@@ -1,9 +1,9 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// What can be asked of the outbox, and changed otherwise in the file, over an open store: in the daemon, and in prsnlctl while the daemon is stopped, so
 /// that both answer alike.
-public struct OutboxOperations: Sendable {
+package struct OutboxOperations: Sendable {
     private let store: Store
     private let source: StatusReport.Source
     private let now: @Sendable () -> Timestamp
@@ -15,7 +15,7 @@ public struct OutboxOperations: Sendable {
     ///   - connectivity: whether the server can be used; `nil` where nobody asks it.
     ///   - wait: until when the server has asked not to send.
     ///   - sending: when what is queued now will be sent.
-    public init(
+    package init(
         store: Store, source: StatusReport.Source, now: @escaping @Sendable () -> Timestamp,
         connectivity: @escaping @Sendable () -> StatusReport.Connectivity? = { nil },
         wait: @escaping @Sendable () -> QueueReport.Wait? = { nil }, sending: @escaping @Sendable () -> Sending
@@ -29,7 +29,7 @@ public struct OutboxOperations: Sendable {
     }
 
     /// `nil` for a request that is not the outbox's, or not one that a store can answer (`wait`).
-    public func answer(_ request: ControlRequest) async throws(UserFacingError) -> ControlReply? {
+    package func answer(_ request: ControlRequest) async throws(UserFacingError) -> ControlReply? {
         switch request {
         case .write(let writes, let isBrief):
             let acceptances = try await store.accept(writes, now: now())
@@ -55,7 +55,7 @@ public struct OutboxOperations: Sendable {
     }
 
     /// `queue` and `entry`, for which anybody's look at the file is enough; `nil` for anything else.
-    public static func read(
+    package static func read(
         _ request: ControlRequest, path: String, source: StatusReport.Source,
         connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
     ) throws(UserFacingError) -> ControlReply? {

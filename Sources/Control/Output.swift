@@ -1,7 +1,7 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What a command prints: a JSON contract, and a text made from the same values.
-public protocol Report: Encodable {
+package protocol Report: Encodable {
     /// Whole lines, each with its end.
     func text(_ style: TextStyle) -> String
     /// With the commands of the daemon that it is about, where it names any.
@@ -9,16 +9,16 @@ public protocol Report: Encodable {
 }
 
 extension Report {
-    public mutating func fit(_ unit: ServiceUnit) {}
+    package mutating func fit(_ unit: ServiceUnit) {}
 }
 
 /// The form of a command's output.
-public enum OutputFormat: Sendable, Equatable {
+package enum OutputFormat: Sendable, Equatable {
     case text(TextStyle)
     case json
 
     /// The only switch over formats: what goes to stdout.
-    public func render(_ report: some Report) throws(UserFacingError) -> String {
+    package func render(_ report: some Report) throws(UserFacingError) -> String {
         switch self {
         case .text(let style): return report.text(style)
         case .json:

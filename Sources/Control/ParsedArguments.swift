@@ -1,23 +1,23 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// A command line, checked against a program's table.
-public struct ParsedArguments: Sendable, Equatable {
+package struct ParsedArguments: Sendable, Equatable {
     /// `nil` where none was given, which only `--help` and `--version` allow for a program with commands.
-    public private(set) var command: CommandDescription?
+    package private(set) var command: CommandDescription?
     /// What is no option: URLs, ids, numbers, texts. As many as the command's table allows, unless help is wanted.
-    public private(set) var operands: [String] = []
+    package private(set) var operands: [String] = []
     /// By the option's name; a switch, and an option whose optional value was left out, have no values.
     private var values: [String: [String]] = [:]
 
-    public func has(_ option: String) -> Bool { values[option] != nil }
+    package func has(_ option: String) -> Bool { values[option] != nil }
     /// The option's value; `nil` where it was not given or has none.
-    public func value(_ option: String) -> String? { values[option]?.last }
+    package func value(_ option: String) -> String? { values[option]?.last }
     /// All values of a repeatable option, in the order in which they were given.
-    public func values(_ option: String) -> [String] { values[option] ?? [] }
+    package func values(_ option: String) -> [String] { values[option] ?? [] }
 
     /// - Parameter arguments: without the program's name.
     /// - Throws: `usage`, with what was probably meant.
-    public init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
+    package init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
         var rest = arguments[...]
         var optionsEnded = false
         var last: String?
@@ -127,7 +127,7 @@ public struct ParsedArguments: Sendable, Equatable {
     }
 
     /// A mistake in what the command was given, in the words of all such mistakes.
-    public func failure(_ reason: String, table: CommandTable) -> UserFacingError {
+    package func failure(_ reason: String, table: CommandTable) -> UserFacingError {
         Self.failure(table, command, reason)
     }
 

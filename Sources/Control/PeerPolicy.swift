@@ -39,14 +39,14 @@ struct PeerPolicy: Sendable, Equatable {
 
 /// `group_may_write`: whether members of the socket's group may change things. Counts from the next request on, also for
 /// those who are connected.
-public final class GroupRight: Sendable {
+package final class GroupRight: Sendable {
     private let value: Atomic<Bool>
 
-    public init(mayWrite: Bool = false) {
+    package init(mayWrite: Bool = false) {
         value = Atomic(mayWrite)
     }
 
-    public var mayWrite: Bool { value.load(ordering: .relaxed) }
+    package var mayWrite: Bool { value.load(ordering: .relaxed) }
 
-    public func set(mayWrite: Bool) { value.store(mayWrite, ordering: .relaxed) }
+    package func set(mayWrite: Bool) { value.store(mayWrite, ordering: .relaxed) }
 }

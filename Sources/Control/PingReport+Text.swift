@@ -1,9 +1,9 @@
 import PRSNLCore
 
 extension PingReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         func field(_ label: String, _ text: String?) -> [String] {
             text.map { TextLayout.field(label, [$0], style: style) } ?? []
         }

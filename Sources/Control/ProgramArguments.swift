@@ -1,14 +1,14 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What the program was started with.
-public enum ProgramArguments {
+package enum ProgramArguments {
     /// The arguments without the program's name.
     ///
     /// From the raw vector, because `CommandLine.arguments` repairs what is not UTF-8 in silence, and a title or a path
     /// would become another one.
     ///
     /// - Throws: `usage` for an argument that is not UTF-8.
-    public static func read(program: String) throws(UserFacingError) -> [String] {
+    package static func read(program: String) throws(UserFacingError) -> [String] {
         var vector: [[UInt8]] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let text = CommandLine.unsafeArgv[index] else { break }

@@ -2,7 +2,7 @@ import PRSNLCore
 
 extension PullProgress {
     /// `backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s`
-    public var statusText: String {
+    package var statusText: String {
         var parts = [amount, Figures.count(pages, "page"), Figures.rate(rate)]
         if let position { parts.append("at \(Figures.time(position))") }
         return "\(SafeText.harmless(kind)): \(parts.joined(separator: ", "))"
@@ -21,7 +21,7 @@ extension PullProgress {
     }
 
     /// One line to be rewritten in place, no wider than the terminal less one column (a cursor in the last column wraps).
-    public func bar(_ style: TextStyle) -> String {
+    package func bar(_ style: TextStyle) -> String {
         let limit = style.width - 1
         var figures = "\(amount)  \(Figures.rate(rate))"
         if let remaining { figures += "  \(Figures.duration(remaining)) left" }

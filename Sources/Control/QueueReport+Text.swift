@@ -2,12 +2,12 @@ import PRSNLCore
 import Store
 
 extension QueueReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         connectivity?.reason?.fit(unit)
         for index in entries.indices { entries[index].error?.fit(unit) }
     }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
         let hold = QueueHold(source, connectivity, wait)
         var lines: [String] = []
@@ -35,7 +35,7 @@ extension QueueReport: Report {
 
     /// What somebody who waits for the first entry is told: `#7 waits: Server error: …; next attempt in 60 s`. `nil` where it
     /// takes its course.
-    public func waitingText(_ style: TextStyle) -> String? {
+    package func waitingText(_ style: TextStyle) -> String? {
         guard let entry = entries.first else { return nil }
         let hold = QueueHold(source, connectivity, wait)
         guard entry.error != nil || entry.awaitsItem || entry.behind != nil || hold != nil else { return nil }
@@ -143,12 +143,12 @@ extension QueueReport.Entry {
 }
 
 extension EntryReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         connectivity?.reason?.fit(unit)
         entry.error?.fit(unit)
     }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Write", ["#\(entry.entry), \(style.safe(entry.kind))"], style),
             field("State", stateText(style), style),

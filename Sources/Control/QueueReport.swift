@@ -1,30 +1,30 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// A part of the outbox: the JSON of `prsnlctl queue --json`.
-public struct QueueReport: Sendable, Equatable, Codable {
-    public struct Entry: Sendable, Equatable, Codable {
-        public var entry: Int64
-        public var state: String
-        public var kind: String
-        public var itemID: String
+package struct QueueReport: Sendable, Equatable, Codable {
+    package struct Entry: Sendable, Equatable, Codable {
+        package var entry: Int64
+        package var state: String
+        package var kind: String
+        package var itemID: String
         /// What a person knows it by: the title, else the URL, else a note's first line, else the item's id.
-        public var what: String
-        public var acceptedAt: Timestamp
-        @Nullable public var endedAt: Timestamp? = nil
-        @Nullable public var nextAttemptAt: Timestamp? = nil
-        @Nullable public var behind: Int64? = nil
+        package var what: String
+        package var acceptedAt: Timestamp
+        @Nullable package var endedAt: Timestamp? = nil
+        @Nullable package var nextAttemptAt: Timestamp? = nil
+        @Nullable package var behind: Int64? = nil
         /// Of an edit that carries what a creation asked for and the server replaced: the creation.
-        @Nullable public var follows: Int64? = nil
+        @Nullable package var follows: Int64? = nil
         /// It waits until the server has processed the item.
-        public var awaitsItem: Bool
-        @Nullable public var supersededBy: Int64? = nil
-        public var attempts: Int
-        @Nullable public var lastAttemptAt: Timestamp? = nil
+        package var awaitsItem: Bool
+        @Nullable package var supersededBy: Int64? = nil
+        package var attempts: Int
+        @Nullable package var lastAttemptAt: Timestamp? = nil
         /// Seconds for which the server could be reached while it waited.
-        public var reachableAge: Int
-        @Nullable public var remark: String? = nil
-        @Nullable public var error: ErrorReport? = nil
+        package var reachableAge: Int
+        @Nullable package var remark: String? = nil
+        @Nullable package var error: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
             case entry, state, kind, what, behind, follows, attempts, remark, error
@@ -40,33 +40,33 @@ public struct QueueReport: Sendable, Equatable, Codable {
     }
 
     /// Until when the server has asked not to send: it limits how many items are made in a minute, say.
-    public struct Wait: Sendable, Equatable, Codable {
-        @Nullable public var creationsUntil: Timestamp? = nil
-        @Nullable public var othersUntil: Timestamp? = nil
+    package struct Wait: Sendable, Equatable, Codable {
+        @Nullable package var creationsUntil: Timestamp? = nil
+        @Nullable package var othersUntil: Timestamp? = nil
 
         enum CodingKeys: String, CodingKey {
             case creationsUntil = "creations_until"
             case othersUntil = "others_until"
         }
 
-        public init(creationsUntil: Timestamp?, othersUntil: Timestamp?) {
+        package init(creationsUntil: Timestamp?, othersUntil: Timestamp?) {
             self.creationsUntil = creationsUntil
             self.othersUntil = othersUntil
         }
     }
 
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
     /// Whether the server can be used; `null` where the file answered.
-    @Nullable public var connectivity: StatusReport.Connectivity? = nil
+    @Nullable package var connectivity: StatusReport.Connectivity? = nil
     /// `null` where it has not, or where the file answered.
-    @Nullable public var wait: Wait? = nil
+    @Nullable package var wait: Wait? = nil
     /// `open`, `all`, or a state.
-    public var filter: String
+    package var filter: String
     /// How many entries there are; `entries` may hold fewer.
-    public var total: Int
-    public var entries: [Entry]
+    package var total: Int
+    package var entries: [Entry]
 
     enum CodingKeys: String, CodingKey {
         case source, connectivity, wait, filter, total, entries
@@ -74,7 +74,7 @@ public struct QueueReport: Sendable, Equatable, Codable {
         case generatedAt = "generated_at"
     }
 
-    public init(
+    package init(
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
         connectivity: StatusReport.Connectivity? = nil, wait: Wait? = nil, now: Timestamp
     ) {
@@ -125,27 +125,27 @@ extension OutboxEntry {
 }
 
 /// Everything about one entry: the JSON of `prsnlctl queue show --json`.
-public struct EntryReport: Sendable, Equatable, Codable {
+package struct EntryReport: Sendable, Equatable, Codable {
     /// What is to be written; of an edit, the members that change.
-    public struct Fields: Sendable, Equatable, Codable {
-        @Nullable public var url: String? = nil
-        @Nullable public var title: String? = nil
-        @Nullable public var note: String? = nil
-        @Nullable public var summary: String? = nil
-        @Nullable public var tags: [String]? = nil
-        @Nullable public var type: String? = nil
-        @Nullable public var summarize: Bool? = nil
+    package struct Fields: Sendable, Equatable, Codable {
+        @Nullable package var url: String? = nil
+        @Nullable package var title: String? = nil
+        @Nullable package var note: String? = nil
+        @Nullable package var summary: String? = nil
+        @Nullable package var tags: [String]? = nil
+        @Nullable package var type: String? = nil
+        @Nullable package var summarize: Bool? = nil
     }
 
-    public struct Attempt: Sendable, Equatable, Codable {
+    package struct Attempt: Sendable, Equatable, Codable {
         /// `send` or `look`.
-        public var purpose: String
-        public var startedAt: Timestamp
-        @Nullable public var endedAt: Timestamp? = nil
-        @Nullable public var verdict: String? = nil
-        @Nullable public var errorCode: String? = nil
-        @Nullable public var status: Int? = nil
-        @Nullable public var requestID: String? = nil
+        package var purpose: String
+        package var startedAt: Timestamp
+        @Nullable package var endedAt: Timestamp? = nil
+        @Nullable package var verdict: String? = nil
+        @Nullable package var errorCode: String? = nil
+        @Nullable package var status: Int? = nil
+        @Nullable package var requestID: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case purpose, verdict, status
@@ -156,21 +156,21 @@ public struct EntryReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
     /// As in `QueueReport`.
-    @Nullable public var connectivity: StatusReport.Connectivity? = nil
-    @Nullable public var wait: QueueReport.Wait? = nil
-    public var entry: QueueReport.Entry
-    public var write: Fields
+    @Nullable package var connectivity: StatusReport.Connectivity? = nil
+    @Nullable package var wait: QueueReport.Wait? = nil
+    package var entry: QueueReport.Entry
+    package var write: Fields
     /// What an edited item's fields were when the edit was accepted.
-    @Nullable public var base: Fields? = nil
+    @Nullable package var base: Fields? = nil
     /// In a conflict, what the server has there.
-    @Nullable public var theirs: Fields? = nil
-    public var idempotencyKey: String
+    @Nullable package var theirs: Fields? = nil
+    package var idempotencyKey: String
     /// The oldest first.
-    public var requests: [Attempt]
+    package var requests: [Attempt]
 
     enum CodingKeys: String, CodingKey {
         case source, connectivity, wait, entry, write, base, theirs, requests
@@ -179,7 +179,7 @@ public struct EntryReport: Sendable, Equatable, Codable {
         case idempotencyKey = "idempotency_key"
     }
 
-    public init(
+    package init(
         _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
         connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
     ) {

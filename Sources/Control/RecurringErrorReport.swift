@@ -1,20 +1,20 @@
-public import PRSNLCore
+package import PRSNLCore
 import Store
 
 /// An error that was met, counted with its like: in the status the last one, in `prsnlctl errors` all.
-public struct RecurringErrorReport: Sendable, Equatable, Codable {
-    public var code: String
-    public var endpoint: String
+package struct RecurringErrorReport: Sendable, Equatable, Codable {
+    package var code: String
+    package var endpoint: String
     /// The last one's words.
-    public var message: String
-    public var first: Timestamp
-    public var last: Timestamp
-    public var count: Int
+    package var message: String
+    package var first: Timestamp
+    package var last: Timestamp
+    package var count: Int
     /// Something has succeeded since.
-    public var isOver: Bool
+    package var isOver: Bool
     /// `null` for a code of a newer daemon.
-    @Nullable public var recoverySuggestion: String? = nil
-    @Nullable public var nextCommand: String? = nil
+    @Nullable package var recoverySuggestion: String? = nil
+    @Nullable package var nextCommand: String? = nil
 
     enum CodingKeys: String, CodingKey {
         case code, endpoint, message, first, last, count
@@ -24,7 +24,7 @@ public struct RecurringErrorReport: Sendable, Equatable, Codable {
     }
 
     /// As `ErrorReport`.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(String.self, forKey: .code)
         endpoint = try container.decode(String.self, forKey: .endpoint)

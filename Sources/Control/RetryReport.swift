@@ -1,24 +1,24 @@
-public import Store
+package import Store
 
 /// What `retry-queue` did, or with `dry_run` would do: the JSON of `prsnlctl retry-queue --json`.
-public struct RetryReport: Sendable, Equatable, Codable {
-    public struct Skipped: Sendable, Equatable, Codable {
-        public var entry: Int64
+package struct RetryReport: Sendable, Equatable, Codable {
+    package struct Skipped: Sendable, Equatable, Codable {
+        package var entry: Int64
         /// `being_sent`, `already_due`, `behind_another`, `tried_just_now`, `parked`, `over`.
-        public var reason: String
+        package var reason: String
     }
 
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var sending: Sending
-    public var dryRun: Bool
-    public var touched: Int
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var sending: Sending
+    package var dryRun: Bool
+    package var touched: Int
     /// The first 50.
-    public var touchedEntries: [Int64]
+    package var touchedEntries: [Int64]
     /// The first 50.
-    public var skipped: [Skipped]
+    package var skipped: [Skipped]
     /// All, by reason.
-    public var skippedByReason: [String: Int]
+    package var skippedByReason: [String: Int]
 
     enum CodingKeys: String, CodingKey {
         case source, sending, touched, skipped
@@ -28,7 +28,7 @@ public struct RetryReport: Sendable, Equatable, Codable {
         case skippedByReason = "skipped_by_reason"
     }
 
-    public init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {
+    package init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {
         self.source = source
         self.sending = sending
         self.dryRun = dryRun
@@ -41,7 +41,7 @@ public struct RetryReport: Sendable, Equatable, Codable {
 }
 
 extension RetryReport: Report {
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if touched == 0 {
             // The daemon is told all the same, and does not wait for its next look at a server that was away.

@@ -1,7 +1,7 @@
 /// Text from elsewhere (a server, a file name) made fit to be printed.
-public enum SafeText {
+package enum SafeText {
     /// White space that moves the cursor becomes a space; every other control becomes visible, like `\u{1B}`.
-    public static func harmless(_ text: String) -> String {
+    package static func harmless(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isHarmful) else { return text }
         var result = ""
         for scalar in text.unicodeScalars {

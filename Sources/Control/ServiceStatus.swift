@@ -1,28 +1,28 @@
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 /// The daemon in one line, as `systemctl status` shows it: `online, 12,431 items, complete as of 10:42, 3 queued`.
-public struct ServiceStatus: Sendable, Equatable {
-    public var connectivity = Connectivity()
-    public var live = 0
-    public var isComplete = false
+package struct ServiceStatus: Sendable, Equatable {
+    package var connectivity = Connectivity()
+    package var live = 0
+    package var isComplete = false
     /// New items are complete as of this time.
-    public var newAsOf: Timestamp?
+    package var newAsOf: Timestamp?
     /// Items read by the pull under way, and how many there are to read, where that is known; `nil`: none is under way.
-    public var pull: (read: Int, of: Int?)?
-    public var queued = 0
-    public var parked = 0
-    public var deletionsHeld = 0
+    package var pull: (read: Int, of: Int?)?
+    package var queued = 0
+    package var parked = 0
+    package var deletionsHeld = 0
     /// What only a person can mend, or what went wrong last.
-    public var problem: ErrorCode?
+    package var problem: ErrorCode?
     /// The daemon whose commands the line names.
-    public var unit = ServiceUnit()
+    package var unit = ServiceUnit()
 
     private static let queue = "prsnlctl queue"
 
-    public init() {}
+    package init() {}
 
-    public static func == (left: ServiceStatus, right: ServiceStatus) -> Bool {
+    package static func == (left: ServiceStatus, right: ServiceStatus) -> Bool {
         left.connectivity == right.connectivity && left.live == right.live && left.isComplete == right.isComplete
             && left.newAsOf == right.newAsOf && left.pull?.read == right.pull?.read && left.pull?.of == right.pull?.of
             && left.queued == right.queued && left.parked == right.parked && left.deletionsHeld == right.deletionsHeld
@@ -30,19 +30,19 @@ public struct ServiceStatus: Sendable, Equatable {
     }
 
     /// A time as the clock on the wall shows it.
-    public struct LocalTime: Sendable, Equatable {
+    package struct LocalTime: Sendable, Equatable {
         /// `2026-11-21`
-        public var day: String
+        package var day: String
         /// `10:42`
-        public var time: String
+        package var time: String
 
-        public init(day: String, time: String) {
+        package init(day: String, time: String) {
             self.day = day
             self.time = time
         }
 
         /// In the time zone of `$TZ`, or of the machine (localtime(3)).
-        public static let system: @Sendable (Timestamp) -> LocalTime = { timestamp in
+        package static let system: @Sendable (Timestamp) -> LocalTime = { timestamp in
             var seconds = time_t(timestamp.microseconds / 1_000_000)
             var parts = tm()
             localtime_r(&seconds, &parts)
@@ -54,7 +54,7 @@ public struct ServiceStatus: Sendable, Equatable {
     }
 
     /// - Parameter local: What the clock shows at a time.
-    public func text(now: Timestamp, local: (Timestamp) -> LocalTime = LocalTime.system) -> String {
+    package func text(now: Timestamp, local: (Timestamp) -> LocalTime = LocalTime.system) -> String {
         func clock(_ moment: Timestamp) -> String {
             let shown = local(moment)
             return shown.day == local(now).day ? shown.time : "\(shown.day) \(shown.time)"

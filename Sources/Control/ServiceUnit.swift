@@ -1,7 +1,7 @@
 /// The daemon that a command is about, as systemd and prsnlctl know it. Errors and reports name the commands of the machine's
 /// own daemon, because they do not know which one was meant; `fit` makes them those of this one.
-public struct ServiceUnit: Sendable, Equatable {
-    public enum Kind: Sendable, Equatable {
+package struct ServiceUnit: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
         /// A unit of the machine's: `prsnld`, or `prsnld@NAME`.
         case system(String)
         /// `prsnld` of the person's own systemd.
@@ -10,11 +10,11 @@ public struct ServiceUnit: Sendable, Equatable {
         case byHand(String)
     }
 
-    public var kind: Kind
+    package var kind: Kind
     /// Options of prsnlctl that lead to this daemon: `--instance work`. Empty where it finds the daemon without them.
-    public var options: [String]
+    package var options: [String]
 
-    public init(_ kind: Kind = .system("prsnld"), options: [String] = []) {
+    package init(_ kind: Kind = .system("prsnld"), options: [String] = []) {
         self.kind = kind
         self.options = options
     }
@@ -35,7 +35,7 @@ public struct ServiceUnit: Sendable, Equatable {
 
     /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
     /// that say already which daemon they mean among them.
-    public func fit(_ command: String) -> String? {
+    package func fit(_ command: String) -> String? {
         // Of a pipeline, each of its commands.
         let parts = command.split(separator: " | ", omittingEmptySubsequences: false)
         guard parts.count == 1 else {
@@ -82,7 +82,7 @@ public struct ServiceUnit: Sendable, Equatable {
     }
 
     /// The same for the commands in a sentence, which stand between backticks. One that this daemon has none for stays.
-    public func fit(sentence: String) -> String {
+    package func fit(sentence: String) -> String {
         let fitted = sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .map { index, part in index % 2 == 1 ? fit(String(part)) ?? String(part) : String(part) }
         // Without systemd both ways to start it are one.
@@ -92,14 +92,14 @@ public struct ServiceUnit: Sendable, Equatable {
 }
 
 extension ErrorReport {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         recoverySuggestion = unit.fit(sentence: recoverySuggestion)
         nextCommand = nextCommand.flatMap(unit.fit)
     }
 }
 
 extension FailureReport {
-    public func fitted(to unit: ServiceUnit) -> Self {
+    package func fitted(to unit: ServiceUnit) -> Self {
         var report = self
         report.error.fit(unit)
         return report
@@ -107,7 +107,7 @@ extension FailureReport {
 }
 
 extension DoctorReport.Finding {
-    public func fitted(to unit: ServiceUnit) -> Self {
+    package func fitted(to unit: ServiceUnit) -> Self {
         var finding = self
         finding.advice = advice.map(unit.fit(sentence:))
         finding.nextCommand = nextCommand.flatMap(unit.fit)

@@ -1,7 +1,7 @@
 /// Commands that can be typed into a shell.
-public enum ShellText {
+package enum ShellText {
     /// A program with its arguments. What a terminal would obey in them is made visible, and has to be typed anew.
-    public static func command(_ program: String, _ arguments: [String]) -> String {
+    package static func command(_ program: String, _ arguments: [String]) -> String {
         ([program] + arguments.map { SafeText.harmless(quoted($0)) }).joined(separator: " ")
     }
 

@@ -1,13 +1,13 @@
 import Glibc
 
 /// stdout and stderr without buffers of the C library in between.
-public enum StandardStream: Int32, Sendable {
+package enum StandardStream: Int32, Sendable {
     case output = 1
     case error = 2
 
     /// Writes all of it. False when the other end is gone or the disk is full: nobody is left to be told.
     @discardableResult
-    public func write(_ text: String) -> Bool {
+    package func write(_ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(rawValue, $0.baseAddress, $0.count) }

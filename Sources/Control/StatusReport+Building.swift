@@ -1,9 +1,9 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 extension StatusReport {
     /// Puts together what the file says and, where a daemon runs, what it knows beyond that.
-    public init(summary: CopySummary, path: String, daemon facts: DaemonFacts?, now: Timestamp) {
+    package init(summary: CopySummary, path: String, daemon facts: DaemonFacts?, now: Timestamp) {
         source = facts == nil ? .file : .daemon
         generatedAt = now
         attention = Self.attention(summary, problem: facts?.problem)
@@ -74,7 +74,7 @@ extension StatusReport.Copy {
 
 extension ErrorCode {
     /// Whether waiting does not help: somebody has to change something.
-    public var needsPerson: Bool {
+    package var needsPerson: Bool {
         switch self {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
             .keyFileExposed, .keyFileInvalid, .credentialsConflict, .loginFileUnreadable, .loginNotStored,

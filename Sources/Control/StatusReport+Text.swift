@@ -1,7 +1,7 @@
 import PRSNLCore
 
 extension StatusReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         daemon?.problem?.fit(unit)
         daemon?.connectivity?.reason?.fit(unit)
         guard var error = lastError else { return }
@@ -10,7 +10,7 @@ extension StatusReport: Report {
         lastError = error
     }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         let fields: [[String]] = [
             field("Daemon", daemonText(style), style),
             field("Server", [serverText(style)], style),

@@ -1,18 +1,18 @@
-public import PRSNLCore
-public import Store
+package import PRSNLCore
+package import Store
 
 /// The state of the copy and of the daemon: the JSON of `prsnlctl status --json` and of the control socket.
 ///
 /// A public contract, member by member in docs/cli.md. Within one `schema_version` members are only added. What is not
 /// known is `null`.
-public struct StatusReport: Sendable, Equatable, Codable {
-    public static let schemaVersion = 1
+package struct StatusReport: Sendable, Equatable, Codable {
+    package static let schemaVersion = 1
 
     /// Who answered.
-    public enum Source: String, Sendable, Codable { case daemon, file }
+    package enum Source: String, Sendable, Codable { case daemon, file }
 
     /// Why a person should look.
-    public enum Attention: String, Sendable, Codable {
+    package enum Attention: String, Sendable, Codable {
         case copyIncomplete = "copy_incomplete"
         case deletionsHeld = "deletions_held"
         /// Writes wait for somebody to decide about them.
@@ -23,18 +23,18 @@ public struct StatusReport: Sendable, Equatable, Codable {
         case problem
     }
 
-    public struct Daemon: Sendable, Equatable, Codable {
-        public var pid: Int32
-        public var version: String
-        public var since: Timestamp
+    package struct Daemon: Sendable, Equatable, Codable {
+        package var pid: Int32
+        package var version: String
+        package var since: Timestamp
         /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
-        public var activity: String
-        @Nullable public var nextPullAt: Timestamp? = nil
-        @Nullable public var problem: ErrorReport? = nil
-        @Nullable public var connectivity: Connectivity? = nil
-        @Nullable public var network: Network? = nil
+        package var activity: String
+        @Nullable package var nextPullAt: Timestamp? = nil
+        @Nullable package var problem: ErrorReport? = nil
+        @Nullable package var connectivity: Connectivity? = nil
+        @Nullable package var network: Network? = nil
         /// By endpoint, in the order of their names.
-        @Nullable public var requests: [Requests]? = nil
+        @Nullable package var requests: [Requests]? = nil
 
         enum CodingKeys: String, CodingKey {
             case pid, version, since, activity, problem, connectivity, network, requests
@@ -43,13 +43,13 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
-    public struct Connectivity: Sendable, Equatable, Codable {
+    package struct Connectivity: Sendable, Equatable, Codable {
         /// `unknown`, `online`, `offline`, `unreachable`, `portal`, `unauthorized`.
-        public var state: String
-        @Nullable public var since: Timestamp? = nil
-        @Nullable public var reason: ErrorReport? = nil
+        package var state: String
+        @Nullable package var since: Timestamp? = nil
+        @Nullable package var reason: ErrorReport? = nil
 
-        public init(state: String, since: Timestamp?, reason: ErrorReport?) {
+        package init(state: String, since: Timestamp?, reason: ErrorReport?) {
             self.state = state
             self.since = since
             self.reason = reason
@@ -57,20 +57,20 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// How the daemon learns what happens to the network.
-    public struct Network: Sendable, Equatable, Codable {
+    package struct Network: Sendable, Equatable, Codable {
         /// `netlink`; `polling`, where netlink is not permitted; `none`.
-        public var listening: String
+        package var listening: String
         /// Why it is not netlink.
-        @Nullable public var listeningReason: String? = nil
+        @Nullable package var listeningReason: String? = nil
         /// The way to the server in words.
-        public var route: String
+        package var route: String
 
         enum CodingKeys: String, CodingKey {
             case listening, route
             case listeningReason = "listening_reason"
         }
 
-        public init(listening: String, listeningReason: String?, route: String) {
+        package init(listening: String, listeningReason: String?, route: String) {
             self.listening = listening
             self.listeningReason = listeningReason
             self.route = route
@@ -78,17 +78,17 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// What the requests to one endpoint have cost since the daemon started.
-    public struct Requests: Sendable, Equatable, Codable {
+    package struct Requests: Sendable, Equatable, Codable {
         /// `GET /api/timeline`; ids stand as `{id}`.
-        public var endpoint: String
-        public var requests: Int
-        public var failures: Int
-        public var bytesSent: Int
-        public var bytesReceived: Int
+        package var endpoint: String
+        package var requests: Int
+        package var failures: Int
+        package var bytesSent: Int
+        package var bytesReceived: Int
         /// Milliseconds, of a request on average.
-        public var meanDuration: Double
+        package var meanDuration: Double
         /// Milliseconds, of the longest call.
-        public var longestDuration: Double
+        package var longestDuration: Double
 
         enum CodingKeys: String, CodingKey {
             case endpoint, requests, failures
@@ -101,7 +101,7 @@ public struct StatusReport: Sendable, Equatable, Codable {
         /// - Parameters:
         ///   - duration: of all requests together.
         ///   - longest: of one call.
-        public init(
+        package init(
             endpoint: String, requests: Int, failures: Int, bytesSent: Int, bytesReceived: Int, duration: Duration,
             longest: Duration
         ) {
@@ -115,12 +115,12 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    public struct Server: Sendable, Equatable, Codable {
-        @Nullable public var url: String? = nil
+    package struct Server: Sendable, Equatable, Codable {
+        @Nullable package var url: String? = nil
         /// `C`, `P` or `E`.
-        @Nullable public var dialect: String? = nil
-        @Nullable public var accountID: String? = nil
-        @Nullable public var accountName: String? = nil
+        @Nullable package var dialect: String? = nil
+        @Nullable package var accountID: String? = nil
+        @Nullable package var accountName: String? = nil
 
         enum CodingKeys: String, CodingKey {
             case url, dialect
@@ -130,22 +130,22 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
-    public struct Gap: Sendable, Equatable, Codable {
-        @Nullable public var from: Timestamp? = nil
-        @Nullable public var to: Timestamp? = nil
+    package struct Gap: Sendable, Equatable, Codable {
+        @Nullable package var from: Timestamp? = nil
+        @Nullable package var to: Timestamp? = nil
     }
 
-    public struct Copy: Sendable, Equatable, Codable {
-        public var complete: Bool
-        @Nullable public var newAsOf: Timestamp? = nil
-        @Nullable public var editsAsOf: Timestamp? = nil
-        public var live: Int
-        public var deleted: Int
-        public var rejected: Int
-        public var suspects: Int
-        public var deletionsHeld: Int
-        public var gaps: [Gap]
-        public var possiblyMoreAt: [Timestamp]
+    package struct Copy: Sendable, Equatable, Codable {
+        package var complete: Bool
+        @Nullable package var newAsOf: Timestamp? = nil
+        @Nullable package var editsAsOf: Timestamp? = nil
+        package var live: Int
+        package var deleted: Int
+        package var rejected: Int
+        package var suspects: Int
+        package var deletionsHeld: Int
+        package var gaps: [Gap]
+        package var possiblyMoreAt: [Timestamp]
 
         enum CodingKeys: String, CodingKey {
             case complete, live, deleted, rejected, suspects, gaps
@@ -157,13 +157,13 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// Writes that have failed at least four times, or were refused, and are still tried.
-    public struct Failing: Sendable, Equatable, Codable {
-        public var count: Int
+    package struct Failing: Sendable, Equatable, Codable {
+        package var count: Int
         /// Those of them that somebody asked for. The others are titles and tags that follow a capture.
-        public var ownCount: Int
+        package var ownCount: Int
         /// The first of them, and what it failed with last.
-        public var entry: Int64
-        @Nullable public var error: ErrorReport? = nil
+        package var entry: Int64
+        @Nullable package var error: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
             case count, entry, error
@@ -178,14 +178,14 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    public struct Outbox: Sendable, Equatable, Codable {
+    package struct Outbox: Sendable, Equatable, Codable {
         /// To be sent, those that may have been applied included.
-        public var waiting: Int
-        public var parked: Int
+        package var waiting: Int
+        package var parked: Int
         /// Of the waiting ones, those that the server may have applied.
-        public var unknown: Int
-        @Nullable public var oldestWaiting: Timestamp? = nil
-        @Nullable public var failing: Failing? = nil
+        package var unknown: Int
+        @Nullable package var oldestWaiting: Timestamp? = nil
+        @Nullable package var failing: Failing? = nil
 
         enum CodingKeys: String, CodingKey {
             case waiting, parked, unknown, failing
@@ -193,12 +193,12 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    public struct File: Sendable, Equatable, Codable {
-        public var path: String
+    package struct File: Sendable, Equatable, Codable {
+        package var path: String
         /// Bytes.
-        public var size: Int64
-        public var walSize: Int64
-        public var schemaVersion: Int
+        package var size: Int64
+        package var walSize: Int64
+        package var schemaVersion: Int
 
         enum CodingKeys: String, CodingKey {
             case path, size
@@ -207,17 +207,17 @@ public struct StatusReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var schemaVersion = StatusReport.schemaVersion
-    public var source: Source
-    public var generatedAt: Timestamp
-    public var attention: [Attention]
-    @Nullable public var daemon: Daemon? = nil
-    public var server: Server
-    public var copy: Copy
-    @Nullable public var outbox: Outbox? = nil
-    @Nullable public var pull: PullProgress? = nil
-    @Nullable public var lastError: RecurringErrorReport? = nil
-    public var file: File
+    package var schemaVersion = StatusReport.schemaVersion
+    package var source: Source
+    package var generatedAt: Timestamp
+    package var attention: [Attention]
+    @Nullable package var daemon: Daemon? = nil
+    package var server: Server
+    package var copy: Copy
+    @Nullable package var outbox: Outbox? = nil
+    @Nullable package var pull: PullProgress? = nil
+    @Nullable package var lastError: RecurringErrorReport? = nil
+    package var file: File
 
     enum CodingKeys: String, CodingKey {
         case source, attention, daemon, server, copy, outbox, pull, file
@@ -227,22 +227,22 @@ public struct StatusReport: Sendable, Equatable, Codable {
     }
 
     /// 0, or 4 where `attention` has a reason.
-    public var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
+    package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
 }
 
 /// The pull under way: in the status and on each progress line of `sync` with `wait`.
-public struct PullProgress: Sendable, Equatable, Codable {
+package struct PullProgress: Sendable, Equatable, Codable {
     /// `backfill`, `head`, `sweep`, `pass`, `check`.
-    public var kind: String
-    public var startedAt: Timestamp
-    public var pages = 0
+    package var kind: String
+    package var startedAt: Timestamp
+    package var pages = 0
     /// Read from the server so far, known ones included.
-    public var items = 0
-    @Nullable public var expectedItems: Int? = nil
+    package var items = 0
+    @Nullable package var expectedItems: Int? = nil
     /// Where on the timeline the pull stands.
-    @Nullable public var position: Timestamp? = nil
+    @Nullable package var position: Timestamp? = nil
     /// Items per second since the pull began.
-    public var rate: Double = 0
+    package var rate: Double = 0
 
     enum CodingKeys: String, CodingKey {
         case kind, pages, items, position, rate
@@ -250,7 +250,7 @@ public struct PullProgress: Sendable, Equatable, Codable {
         case expectedItems = "expected_items"
     }
 
-    public init(kind: PullRecord.Kind, startedAt: Timestamp) {
+    package init(kind: PullRecord.Kind, startedAt: Timestamp) {
         self.kind = kind.rawValue
         self.startedAt = startedAt
     }

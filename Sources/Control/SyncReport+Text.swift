@@ -1,9 +1,9 @@
 import PRSNLCore
 
 extension SyncReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { problem?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { problem?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var lines: [String]
         switch outcome {
         case .started: lines = ["The daemon pulls now. \(style.command("prsnlctl status")) shows how far it is."]

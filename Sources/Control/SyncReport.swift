@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What became of a requested pull: the JSON of `prsnlctl sync --json`.
-public struct SyncReport: Sendable, Equatable, Codable {
-    public enum Outcome: String, Sendable, Codable {
+package struct SyncReport: Sendable, Equatable, Codable {
+    package enum Outcome: String, Sendable, Codable {
         /// The daemon has taken the request and pulls; nobody waited.
         case started
         /// Nothing is known to be missing now.
@@ -12,27 +12,27 @@ public struct SyncReport: Sendable, Equatable, Codable {
         case failed
     }
 
-    public var schemaVersion = 1
-    public var outcome: Outcome
+    package var schemaVersion = 1
+    package var outcome: Outcome
     /// `null` where nobody waited.
-    @Nullable public var added: Int? = nil
-    @Nullable public var changed: Int? = nil
-    @Nullable public var deleted: Int? = nil
-    @Nullable public var problem: ErrorReport? = nil
+    @Nullable package var added: Int? = nil
+    @Nullable package var changed: Int? = nil
+    @Nullable package var deleted: Int? = nil
+    @Nullable package var problem: ErrorReport? = nil
 
     enum CodingKeys: String, CodingKey {
         case outcome, added, changed, deleted, problem
         case schemaVersion = "schema_version"
     }
 
-    public static let started = SyncReport(outcome: .started)
+    package static let started = SyncReport(outcome: .started)
 
     private init(outcome: Outcome) {
         self.outcome = outcome
     }
 
     /// The end of a pull that was waited for.
-    public init(isComplete: Bool, added: Int, changed: Int, deleted: Int, problem: UserFacingError?) {
+    package init(isComplete: Bool, added: Int, changed: Int, deleted: Int, problem: UserFacingError?) {
         self.added = added
         self.changed = changed
         self.deleted = deleted
@@ -46,7 +46,7 @@ public struct SyncReport: Sendable, Equatable, Codable {
             }
     }
 
-    public var exitCode: ExitCode {
+    package var exitCode: ExitCode {
         switch outcome {
         case .started, .complete: .fine
         case .incomplete: .needsAttention

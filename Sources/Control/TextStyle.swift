@@ -2,26 +2,26 @@ import CLinux
 import Glibc
 
 /// How text may look where it goes.
-public struct TextStyle: Sendable, Equatable {
+package struct TextStyle: Sendable, Equatable {
     /// Columns of prose: 80, or fewer on a narrower terminal.
-    public var width = 80
+    package var width = 80
     /// Columns of a row that is cut where it is longer: all that the terminal has, and no end where lines go elsewhere.
-    public var rowWidth = Int.max
-    public var isUTF8 = true
-    public var hasColour = false
+    package var rowWidth = Int.max
+    package var isUTF8 = true
+    package var hasColour = false
     /// Whether lines may be rewritten in place.
-    public var isTerminal = false
+    package var isTerminal = false
 
     /// The daemon whose commands the text names.
-    public var unit = ServiceUnit()
+    package var unit = ServiceUnit()
 
-    public init() {}
+    package init() {}
 
     /// For a descriptor of this process.
     ///
     /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
     /// the locale says, by the order of locale(7).
-    public init(descriptor: Int32, environment: [String: String]) {
+    package init(descriptor: Int32, environment: [String: String]) {
         isTerminal = isatty(descriptor) == 1
         isUTF8 = Self.isUTF8(environment)
         hasColour =
@@ -55,7 +55,7 @@ public struct TextStyle: Sendable, Equatable {
     func command(_ command: String) -> String { "`\(safe(unit.fit(command) ?? command))`" }
 
     /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
-    public func safe(_ text: String) -> String {
+    package func safe(_ text: String) -> String {
         let harmless = SafeText.harmless(text)
         guard !isUTF8 else { return harmless }
         return String(harmless.map { $0.isASCII ? $0 : "?" })

@@ -1,21 +1,21 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// Whom the server takes us for: the JSON of `prsnlctl whoami --json`.
-public struct WhoamiReport: Sendable, Equatable, Codable {
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var generatedAt: Timestamp
-    @Nullable public var server: String? = nil
+package struct WhoamiReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    @Nullable package var server: String? = nil
     /// The server was asked just now.
-    public var asked: Bool
+    package var asked: Bool
     /// As the server answered; `null` where it was not asked, or named nobody.
-    @Nullable public var account: AccountName? = nil
+    @Nullable package var account: AccountName? = nil
     /// Whose timeline the copy is of; `null` where it is bound to nobody.
-    @Nullable public var copyAccount: AccountName? = nil
-    @Nullable public var sameAccount: Bool? = nil
-    public var credentials: CredentialsReport
+    @Nullable package var copyAccount: AccountName? = nil
+    @Nullable package var sameAccount: Bool? = nil
+    package var credentials: CredentialsReport
     /// Why the server named nobody, or could not be asked.
-    @Nullable public var error: ErrorReport? = nil
+    @Nullable package var error: ErrorReport? = nil
 
     enum CodingKeys: String, CodingKey {
         case source, server, asked, account, credentials, error
@@ -25,7 +25,7 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
         case sameAccount = "same_account"
     }
 
-    public init(
+    package init(
         source: StatusReport.Source, server: String?, account: AccountName?, copyAccount: AccountName?,
         credentials: CredentialsReport, asked: Bool, now: Timestamp
     ) {
@@ -41,7 +41,7 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
 
     /// 4 where a person must decide or log in; 3 where there is no daemon to ask the server; 1 where it could not be asked
     /// otherwise.
-    public var exitCode: ExitCode {
+    package var exitCode: ExitCode {
         if sameAccount == false || credentials.refused == true { return .needsAttention }
         switch error?.knownCode {
         case .needsLogin?: return .needsAttention
@@ -52,9 +52,9 @@ public struct WhoamiReport: Sendable, Equatable, Codable {
 }
 
 extension WhoamiReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
 
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Account", [accountText(style)], style),
             field("Server", [server.map(style.safe) ?? Figures.notKnown], style),

@@ -2,19 +2,19 @@ import PRSNLCore
 import Store
 
 extension WriteReport: Report {
-    public mutating func fit(_ unit: ServiceUnit) {
+    package mutating func fit(_ unit: ServiceUnit) {
         for index in writes.indices { writes[index].error?.fit(unit) }
     }
 
     /// What was accepted, a line each. What was refused is talk, not data: `refusals`.
-    public func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         writes.filter { $0.outcome == .accepted }.map { line($0, style) + "\n" }.joined()
     }
 
     /// The refused writes, for stderr.
     ///
     /// - Parameter names: what the person called each write, where there are several.
-    public func refusals(_ style: TextStyle, names: [String]) -> String {
+    package func refusals(_ style: TextStyle, names: [String]) -> String {
         zip(writes, names).map { write, name in
             guard write.outcome == .refused, let error = write.error else { return "" }
             var report = FailureReport(error)

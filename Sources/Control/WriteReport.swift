@@ -1,8 +1,8 @@
 import PRSNLCore
-public import Store
+package import Store
 
 /// When the daemon will send what is queued, as far as that can be known.
-public enum Sending: String, Sendable, Codable {
+package enum Sending: String, Sendable, Codable {
     /// The server is reachable.
     case inTurn = "in_turn"
     case whenReachable = "when_reachable"
@@ -22,28 +22,28 @@ public enum Sending: String, Sendable, Codable {
 }
 
 /// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
-public struct WriteReport: Sendable, Equatable, Codable {
-    public struct Write: Sendable, Equatable, Codable {
-        public enum Outcome: String, Sendable, Codable {
+package struct WriteReport: Sendable, Equatable, Codable {
+    package struct Write: Sendable, Equatable, Codable {
+        package enum Outcome: String, Sendable, Codable {
             /// On disk.
             case accepted
             /// Nothing was queued for it: see `error`.
             case refused
         }
 
-        public var outcome: Outcome
-        @Nullable public var entry: Int64? = nil
+        package var outcome: Outcome
+        @Nullable package var entry: Int64? = nil
         /// A state of the outbox (docs/outbox.md).
-        @Nullable public var state: String? = nil
+        @Nullable package var state: String? = nil
         /// `capture`, `note`, `edit`, `delete`.
-        @Nullable public var kind: String? = nil
-        @Nullable public var itemID: String? = nil
-        public var wasQueued = false
-        public var supersedes: [Int64] = []
-        @Nullable public var behind: Int64? = nil
-        @Nullable public var remark: String? = nil
+        @Nullable package var kind: String? = nil
+        @Nullable package var itemID: String? = nil
+        package var wasQueued = false
+        package var supersedes: [Int64] = []
+        @Nullable package var behind: Int64? = nil
+        @Nullable package var remark: String? = nil
         /// Why it was refused, or what the last attempt failed with.
-        @Nullable public var error: ErrorReport? = nil
+        @Nullable package var error: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
             case outcome, entry, state, kind, supersedes, behind, remark, error
@@ -52,32 +52,32 @@ public struct WriteReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var schemaVersion = 1
-    public var source: StatusReport.Source
-    public var sending: Sending
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var sending: Sending
     /// Whether delivery was waited for.
-    public var waited = false
+    package var waited = false
     /// In the order of the drafts.
-    public var writes: [Write]
+    package var writes: [Write]
 
     enum CodingKeys: String, CodingKey {
         case source, sending, waited, writes
         case schemaVersion = "schema_version"
     }
 
-    public init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
         self.source = source
         self.sending = sending
         writes = acceptances.map(Write.init)
     }
 
     /// The entries whose end is still to come.
-    public var waiting: [Int64] {
+    package var waiting: [Int64] {
         writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
     }
 
     /// Takes over how far the entries are by now.
-    public mutating func update(_ report: DeliveryReport) {
+    package mutating func update(_ report: DeliveryReport) {
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
             guard let delivery = writes[index].entry.flatMap({ found[$0] }) else { continue }
@@ -89,7 +89,7 @@ public struct WriteReport: Sendable, Equatable, Codable {
         }
     }
 
-    public var exitCode: ExitCode {
+    package var exitCode: ExitCode {
         if writes.contains(where: { $0.outcome == .refused }) { return .error }
         let states = writes.compactMap { $0.state.flatMap(OutboxEntry.State.init) }
         if states.contains(.parked) { return .needsAttention }
@@ -118,20 +118,20 @@ extension WriteReport.Write {
 }
 
 /// What became of many writes, in numbers: the answer to a `write` with `brief`.
-public struct WriteTally: Sendable, Equatable, Codable {
-    public struct Refusal: Sendable, Equatable, Codable {
+package struct WriteTally: Sendable, Equatable, Codable {
+    package struct Refusal: Sendable, Equatable, Codable {
         /// The place among the drafts, from 0.
-        public var index: Int
-        public var error: ErrorReport
+        package var index: Int
+        package var error: ErrorReport
     }
 
-    public var source: StatusReport.Source
-    public var sending: Sending
+    package var source: StatusReport.Source
+    package var sending: Sending
     /// The entries of what was accepted, in the order of the drafts.
-    public var entries: [Int64]
-    public var refused: [Refusal]
+    package var entries: [Int64]
+    package var refused: [Refusal]
 
-    public init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
         self.source = source
         self.sending = sending
         entries = []
@@ -147,14 +147,14 @@ public struct WriteTally: Sendable, Equatable, Codable {
 }
 
 /// How far some entries are: the answer to a `wait`.
-public struct DeliveryReport: Sendable, Equatable, Codable {
-    public struct Delivery: Sendable, Equatable, Codable {
-        public var entry: Int64
-        public var state: String
-        public var itemID: String
-        @Nullable public var behind: Int64? = nil
-        @Nullable public var remark: String? = nil
-        @Nullable public var error: ErrorReport? = nil
+package struct DeliveryReport: Sendable, Equatable, Codable {
+    package struct Delivery: Sendable, Equatable, Codable {
+        package var entry: Int64
+        package var state: String
+        package var itemID: String
+        @Nullable package var behind: Int64? = nil
+        @Nullable package var remark: String? = nil
+        @Nullable package var error: ErrorReport? = nil
 
         enum CodingKeys: String, CodingKey {
             case entry, state, behind, remark, error
@@ -163,9 +163,9 @@ public struct DeliveryReport: Sendable, Equatable, Codable {
     }
 
     /// Entries that are no longer there are left out.
-    public var deliveries: [Delivery]
+    package var deliveries: [Delivery]
 
-    public init(_ entries: [OutboxEntry]) {
+    package init(_ entries: [OutboxEntry]) {
         deliveries = entries.map { entry in
             Delivery(
                 entry: entry.id, state: entry.state.rawValue, itemID: entry.itemID, behind: entry.behind,

@@ -1,16 +1,16 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// Somebody who may log in (dialect C) or holds an API key (P and E).
-public struct DevAccount: Sendable, Equatable {
-    public var id: String
-    public var email: String
-    public var name: String
-    public var password: String
+package struct DevAccount: Sendable, Equatable {
+    package var id: String
+    package var email: String
+    package var name: String
+    package var password: String
     /// Dialects P and E.
-    public var apiKey: String
-    public var createdAt = Timestamp(microseconds: 1_735_689_600_000_000)
+    package var apiKey: String
+    package var createdAt = Timestamp(microseconds: 1_735_689_600_000_000)
 
-    public init(id: String, email: String, name: String, password: String, apiKey: String) {
+    package init(id: String, email: String, name: String, password: String, apiKey: String) {
         self.id = id
         self.email = email
         self.name = name
@@ -19,17 +19,17 @@ public struct DevAccount: Sendable, Equatable {
     }
 
     /// Whose items the generator makes.
-    public static let owner = DevAccount(
+    package static let owner = DevAccount(
         id: "0b1ac6f1-6a4e-4d0c-9a55-3f0f4b2f7a01", email: "owner@prsnl.example", name: "Olive Owner",
         password: "not-a-real-password", apiKey: "fake-owner-api-key")
 
     /// A second account, for tests that mix them up.
-    public static let other = DevAccount(
+    package static let other = DevAccount(
         id: "5d7f3c92-1f0e-4b27-8a4b-6b7c2f1d9e02", email: "other@prsnl.example", name: "Otto Other",
         password: "not-a-real-password-either", apiKey: "fake-other-api-key")
 
     /// The built-in user whose items dialect C shows to expired and forged tokens.
-    public static let testUser = DevAccount(
+    package static let testUser = DevAccount(
         id: "e03c9686-09b0-4a06-b236-d0839ac7f5df", email: "test@prsnl.example", name: "Test User",
         password: "not-a-real-password-at-all", apiKey: "fake-test-api-key")
 }

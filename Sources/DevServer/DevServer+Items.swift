@@ -1,4 +1,4 @@
-public import PRSNLCore
+package import PRSNLCore
 
 extension DevServer {
     // MARK: Reading
@@ -6,32 +6,32 @@ extension DevServer {
     /// What the timeline should show: visible items, newest first (by `updatedAt` on dialect E).
     ///
     /// - Parameter owner: an account's id; `nil` for everybody's.
-    public func items(owner: String? = nil) -> [DevItem] {
+    package func items(owner: String? = nil) -> [DevItem] {
         shared.state.withLock { $0.items.items(owner: owner) }
     }
 
     /// Items in `processing`, which no timeline shows.
-    public func hiddenItems() -> [DevItem] { shared.state.withLock { $0.items.hiddenItems() } }
+    package func hiddenItems() -> [DevItem] { shared.state.withLock { $0.items.hiddenItems() } }
 
     /// The item, hidden or not; `nil` when it was deleted or never there.
-    public func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
+    package func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
 
     /// All items, hidden ones included.
-    public var itemCount: Int { shared.state.withLock { $0.items.count } }
+    package var itemCount: Int { shared.state.withLock { $0.items.count } }
 
     // MARK: Changing
 
     /// Adds an item at its own place in time; one with the same id is replaced.
-    public func add(_ item: DevItem) { shared.state.withLock { $0.items.add(item) } }
+    package func add(_ item: DevItem) { shared.state.withLock { $0.items.add(item) } }
 
-    public func add(_ items: [DevItem]) { shared.state.withLock { $0.items.add(contentsOf: items) } }
+    package func add(_ items: [DevItem]) { shared.state.withLock { $0.items.add(contentsOf: items) } }
 
     /// Adds generated items with the server's time, one microsecond apart, as if they had just been captured and
     /// processed.
     ///
     /// - Returns: them, newest first.
     @discardableResult
-    public func addNew(count: Int = 1, owner: String = DevAccount.owner.id) -> [DevItem] {
+    package func addNew(count: Int = 1, owner: String = DevAccount.owner.id) -> [DevItem] {
         shared.state.withLock { state in (0..<count).map { _ in state.addNewItem(owner: owner) }.reversed() }
     }
 
@@ -39,7 +39,7 @@ extension DevServer {
     ///
     /// - Returns: false when there is no such item.
     @discardableResult
-    public func edit(_ id: String, _ change: @Sendable (inout DevItem) -> Void) -> Bool {
+    package func edit(_ id: String, _ change: @Sendable (inout DevItem) -> Void) -> Bool {
         shared.state.withLock { $0.edit(id, change) }
     }
 
@@ -48,7 +48,7 @@ extension DevServer {
     /// - Parameter cached: `GET /api/items/{id}` goes on to answer 200 until `clearCache()`.
     /// - Returns: false when there is no such item.
     @discardableResult
-    public func delete(_ id: String, cached: Bool = false) -> Bool {
+    package func delete(_ id: String, cached: Bool = false) -> Bool {
         shared.state.withLock { state in
             guard let item = state.items.remove(id) else { return false }
             if cached { state.cached[ByteText(id)] = item }
@@ -57,23 +57,23 @@ extension DevServer {
     }
 
     /// Deleted items are now unknown to `GET /api/items/{id}` too.
-    public func clearCache() { shared.state.withLock { $0.cached = [:] } }
+    package func clearCache() { shared.state.withLock { $0.cached = [:] } }
 
-    public func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
+    package func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
 
     /// `processing`: on no timeline, but found by its id.
-    public func hide(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: true) } }
+    package func hide(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: true) } }
 
     /// Back on the timeline, at its old place.
-    public func show(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: false) } }
+    package func show(_ id: String) { shared.state.withLock { _ = $0.items.change(id, hidden: false) } }
 
     /// Captured items become what the real server makes of them within seconds.
-    public func settle() { shared.state.withLock { $0.settleAll() } }
+    package func settle() { shared.state.withLock { $0.settleAll() } }
 
     /// Ids of captured items that are still pending or hidden.
-    public var unsettledIDs: [String] { shared.state.withLock { $0.unsettled.elements.map(\.id) } }
+    package var unsettledIDs: [String] { shared.state.withLock { $0.unsettled.elements.map(\.id) } }
 
-    public func setQuirks(_ change: @Sendable (inout Quirks) -> Void) {
+    package func setQuirks(_ change: @Sendable (inout Quirks) -> Void) {
         shared.state.withLock { state in
             change(&state.quirks)
             state.items.forgetRendered()
@@ -82,7 +82,7 @@ extension DevServer {
 
     /// Renders all items now (up to 200,000) rather than when they are first asked for, so that the first client to
     /// read them is served as fast as the second.
-    public func prepareAnswers() {
+    package func prepareAnswers() {
         shared.state.withLock { state in
             let style = ItemStyle(dialect: state.items.dialect, saysItemType: state.quirks.saysItemType)
             state.items.renderAll(style: style)
@@ -94,12 +94,12 @@ extension DevServer {
     /// A login token that the server accepts (dialect C).
     ///
     /// - Parameter lifetime: `nil` for the configured one.
-    public func issueToken(for account: DevAccount = .owner, lifetime: Duration? = nil) -> String {
+    package func issueToken(for account: DevAccount = .owner, lifetime: Duration? = nil) -> String {
         shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime).access }
     }
 
     /// Both tokens of a login, without the request.
-    public func issuePair(for account: DevAccount = .owner, lifetime: Duration? = nil) -> TokenPair {
+    package func issuePair(for account: DevAccount = .owner, lifetime: Duration? = nil) -> TokenPair {
         let tokens = shared.state.withLock { $0.issueToken(for: account, lifetime: lifetime) }
         guard let pair = TokenPair(access: tokens.access, refresh: tokens.refresh) else {
             preconditionFailure("a token of this server does not fit in a header")
@@ -108,10 +108,10 @@ extension DevServer {
     }
 
     /// Refresh tokens given out so far are worth nothing any more: somebody has ended the account's logins.
-    public func revokeRefreshTokens() { shared.state.withLock { $0.refreshTokens = [:] } }
+    package func revokeRefreshTokens() { shared.state.withLock { $0.refreshTokens = [:] } }
 
     /// Takes a login token of an earlier server, as a real one does after a restart.
-    public func acceptToken(_ token: String, of account: DevAccount = .owner, lifetime: Duration? = nil) {
+    package func acceptToken(_ token: String, of account: DevAccount = .owner, lifetime: Duration? = nil) {
         shared.state.withLock { state in
             let end = state.now.advanced(by: lifetime ?? state.configuration.tokenLifetime)
             state.accessTokens[token] = .init(account: account, expiresAt: end)
@@ -119,11 +119,11 @@ extension DevServer {
     }
 
     /// Login tokens given out so far are now expired: answered as the test user.
-    public func expireTokens() { shared.state.withLock { $0.expireTokens() } }
+    package func expireTokens() { shared.state.withLock { $0.expireTokens() } }
 
     /// Login tokens given out so far are from now on taken for this account's: the client has not noticed that it reads
     /// somebody else's items.
-    public func reassignTokens(to account: DevAccount) {
+    package func reassignTokens(to account: DevAccount) {
         shared.state.withLock { state in
             for token in state.accessTokens.keys { state.accessTokens[token]?.account = account }
         }

@@ -5,17 +5,17 @@ extension DevServer {
     // MARK: The log
 
     /// Requests in order of arrival, those without an answer included.
-    public func requests() -> [LoggedRequest] { shared.state.withLock { $0.log } }
+    package func requests() -> [LoggedRequest] { shared.state.withLock { $0.log } }
 
-    public func requests(_ matcher: RequestMatcher) -> [LoggedRequest] { requests().filter(matcher.matches) }
+    package func requests(_ matcher: RequestMatcher) -> [LoggedRequest] { requests().filter(matcher.matches) }
 
     /// All requests since the start, also those that the log has dropped.
-    public var requestCount: Int { shared.state.withLock { $0.requestCount } }
+    package var requestCount: Int { shared.state.withLock { $0.requestCount } }
 
     /// Requests by "METHOD /path", with `{id}` for an item's id.
-    public func requestCounts() -> [String: Int] { shared.state.withLock { $0.endpointCounts } }
+    package func requestCounts() -> [String: Int] { shared.state.withLock { $0.endpointCounts } }
 
-    public func clearLog() {
+    package func clearLog() {
         shared.state.withLock { state in
             state.log = []
             state.endpointCounts = [:]
@@ -27,7 +27,7 @@ extension DevServer {
     /// - Returns: the last of them.
     /// - Throws: `Failure` after the deadline, `CancellationError`.
     @discardableResult
-    public func waitForRequest(
+    package func waitForRequest(
         _ matcher: RequestMatcher, count: Int = 1, within deadline: Duration = .seconds(60)
     ) async throws -> LoggedRequest {
         let clock = ContinuousClock()
@@ -50,12 +50,12 @@ extension DevServer {
     ///   - times: to so many requests; `.max` for all.
     ///   - skip: so many requests that match are served as usual first.
     @discardableResult
-    public func script(
+    package func script(
         _ fault: Fault, on matcher: RequestMatcher, times: Int = 1, skip: Int = 0
     ) -> ScriptedFault {
         shared.add(fault, matcher: matcher, times: times, skip: skip)
     }
 
     /// Ends the script and the random faults; held requests go on.
-    public func removeFaults() { shared.removeAllFaults() }
+    package func removeFaults() { shared.removeAllFaults() }
 }

@@ -1,37 +1,37 @@
-public import PRSNLCore
+package import PRSNLCore
 
 extension DevServer {
     /// A creation as it came in, before the server made something else of it.
-    public struct Capture: Sendable, Equatable {
+    package struct Capture: Sendable, Equatable {
         /// From 1, in the order in which they were applied.
-        public var number: Int
+        package var number: Int
         /// The item's.
-        public var id: String
-        public var url: String?
-        public var title: String?
-        public var content: String?
+        package var id: String
+        package var url: String?
+        package var title: String?
+        package var content: String?
         /// Dialects C and P.
-        public var highlight: String?
+        package var highlight: String?
         /// Those that were kept.
-        public var tags: [String] = []
+        package var tags: [String] = []
         /// As it was sent.
-        public var type: String?
-        public var summarize = false
-        public var idempotencyKey: String?
+        package var type: String?
+        package var summarize = false
+        package var idempotencyKey: String?
         /// The account's id.
-        public var owner: String
-        public var receivedAt: Timestamp
+        package var owner: String
+        package var receivedAt: Timestamp
     }
 
     /// Writes over HTTP that changed something, answered or not. No fault hides one.
-    public struct AppliedWrites: Sendable, Equatable {
-        public var created = 0
-        public var updated = 0
-        public var deleted = 0
+    package struct AppliedWrites: Sendable, Equatable {
+        package var created = 0
+        package var updated = 0
+        package var deleted = 0
 
-        public var total: Int { created + updated + deleted }
+        package var total: Int { created + updated + deleted }
 
-        public init(created: Int = 0, updated: Int = 0, deleted: Int = 0) {
+        package init(created: Int = 0, updated: Int = 0, deleted: Int = 0) {
             self.created = created
             self.updated = updated
             self.deleted = deleted
@@ -39,9 +39,9 @@ extension DevServer {
     }
 
     /// All creations that were applied, in order; also of items that are deleted by now.
-    public var captures: [Capture] { shared.state.withLock { $0.captures } }
+    package var captures: [Capture] { shared.state.withLock { $0.captures } }
 
-    public var appliedWrites: AppliedWrites { shared.state.withLock { $0.appliedWrites } }
+    package var appliedWrites: AppliedWrites { shared.state.withLock { $0.appliedWrites } }
 
     // MARK: Random faults
 
@@ -49,7 +49,7 @@ extension DevServer {
     /// same writes give the same faults. Replaces the ones set before.
     ///
     /// - Parameter kinds: one of them each time.
-    public func setRandomFault(probability: Double, seed: UInt64, kinds: [Fault] = Fault.lostWrites) {
+    package func setRandomFault(probability: Double, seed: UInt64, kinds: [Fault] = Fault.lostWrites) {
         shared.state.withLock { state in
             state.randomFault =
                 kinds.isEmpty || probability <= 0
@@ -58,12 +58,12 @@ extension DevServer {
     }
 
     /// How many writes the random faults were applied to, since they were set.
-    public var randomFaultCount: Int { shared.state.withLock { $0.randomFault?.applied ?? 0 } }
+    package var randomFaultCount: Int { shared.state.withLock { $0.randomFault?.applied ?? 0 } }
 }
 
 extension Fault {
     /// What leaves a client without knowing whether its write was applied: it was in two cases, and was not in the third.
-    public static let lostWrites: [Fault] = [
+    package static let lostWrites: [Fault] = [
         .closeAfterApplying, .closeBeforeAnswering,
         .answerAfterApplying(
             status: 500, headers: ["x-error-code": "INTERNAL_SERVER_ERROR"],

@@ -5,21 +5,21 @@ import PRSNLCore
 /// A PRSNL server, for development, tests, the demo and benchmarks.
 ///
 /// One thread serves all connections; all data may be read and changed from any thread while it does.
-public final class DevServer: Sendable {
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+package final class DevServer: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// The port that is really listened on.
-    public let port: UInt16
-    public let configuration: Configuration
+    package let port: UInt16
+    package let configuration: Configuration
     let shared: SharedState
     private let thread: ServerThread
 
     /// Starts to listen and serve.
     ///
     /// - Throws: `Failure` when the port cannot be had.
-    public static func start(_ configuration: Configuration = Configuration(), items: [DevItem] = []) throws
+    package static func start(_ configuration: Configuration = Configuration(), items: [DevItem] = []) throws
         -> DevServer
     {
         try DevServer(configuration, items: items)
@@ -41,28 +41,28 @@ public final class DevServer: Sendable {
     }
 
     /// "http://127.0.0.1:PORT", with the path prefix.
-    public var url: String {
+    package var url: String {
         let host = configuration.address.contains(":") ? "[\(configuration.address)]" : configuration.address
         return "http://\(host):\(port)\(configuration.pathPrefix)"
     }
 
     /// Closes every connection and the port, and waits for the thread. The data can still be read. Not from within a
     /// fault.
-    public func stop() {
+    package func stop() {
         shared.send(.stop)
         thread.join()
     }
 
     /// Closes the port and every connection: the next connect is refused. The data stays. Done when it returns.
-    public func refuseConnections() { shared.sendAndWait(.refuseConnections) }
+    package func refuseConnections() { shared.sendAndWait(.refuseConnections) }
 
     /// Listens again, on the same port and in the network of the calling thread, after `refuseConnections`.
     ///
     /// - Throws: `Failure` when somebody took the port meanwhile.
-    public func acceptConnections() throws {
+    package func acceptConnections() throws {
         shared.sendAndWait(.acceptConnections(try Listener(address: configuration.address, port: port)))
     }
 
     /// Closes every connection, also in the middle of an answer. Done when it returns.
-    public func closeConnections() { shared.sendAndWait(.closeConnections) }
+    package func closeConnections() { shared.sendAndWait(.closeConnections) }
 }

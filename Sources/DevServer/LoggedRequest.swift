@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// One request as the server saw it. Credentials are kept by kind only.
-public struct LoggedRequest: Sendable, Equatable {
-    public enum Authorization: Sendable, Equatable {
+package struct LoggedRequest: Sendable, Equatable {
+    package enum Authorization: Sendable, Equatable {
         case none
         /// `X-API-Key`.
         case apiKey
@@ -17,7 +17,7 @@ public struct LoggedRequest: Sendable, Equatable {
     }
 
     /// What a login token was worth when the request arrived (dialect C).
-    public enum Token: Sendable, Equatable {
+    package enum Token: Sendable, Equatable {
         /// There was none.
         case none
         case valid
@@ -28,27 +28,27 @@ public struct LoggedRequest: Sendable, Equatable {
     }
 
     /// From 1, in order of arrival.
-    public let number: Int
+    package let number: Int
     /// From 1; requests of one kept-alive connection share it.
-    public let connection: Int
-    public let receivedAt: Timestamp
-    public let method: String
+    package let connection: Int
+    package let receivedAt: Timestamp
+    package let method: String
     /// Without query and prefix, percent-encoding resolved.
-    public let path: String
+    package let path: String
     /// As it was sent, percent-encoded; empty without one.
-    public let query: String
-    public let authorization: Authorization
-    public let token: Token
+    package let query: String
+    package let authorization: Authorization
+    package let token: Token
     /// Headers by lower-case name, except the ones that hold credentials.
-    public let headers: [String: String]
+    package let headers: [String: String]
     /// The body's text (invalid UTF-8 repaired), empty for login requests.
-    public let body: String
-    public let bodySize: Int
+    package let body: String
+    package let bodySize: Int
     /// What was answered; `nil` while there is no answer, and for ever where the connection was closed without one.
-    public internal(set) var status: Int?
+    package internal(set) var status: Int?
     /// The name of the fault that was applied.
-    public internal(set) var fault: String?
+    package internal(set) var fault: String?
 
     /// The value of a query parameter, decoded.
-    public func parameter(_ name: String) -> String? { QueryText.value(of: name, in: query) }
+    package func parameter(_ name: String) -> String? { QueryText.value(of: name, in: query) }
 }

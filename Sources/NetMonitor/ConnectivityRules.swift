@@ -208,13 +208,13 @@ struct ConnectivityRules: Sendable, Equatable {
 }
 
 /// Between two probes of a server that does not answer.
-public enum ProbeBackoff {
+package enum ProbeBackoff {
     /// 1 s, doubled up to 60 s. The jitter only shortens a step, so that the cap is a bound.
     ///
     /// - Parameters:
     ///   - failures: in a row, this one included.
     ///   - draw: from 0 to 1, at random.
-    public static func wait(failures: Int, draw: Double) -> Duration {
+    package static func wait(failures: Int, draw: Double) -> Duration {
         let step = min(.seconds(60), .seconds(1) * (1 << min(max(failures, 1) - 1, 6)))
         return step * (0.8 + 0.2 * draw)
     }

@@ -1,21 +1,21 @@
-public import PRSNLCore
+package import PRSNLCore
 import Synchronization
 
 /// Whether the server can be used: the kernel's hints and the server's answers as one value, and the probes that keep it
 /// true.
 ///
 /// While the server answers, nothing is asked: the requests of others are the proof, and their outcomes are told here.
-public final class NetMonitor: Sendable {
+package final class NetMonitor: Sendable {
     /// Asks the server once. Throws what went wrong, `cancelled` where it was stopped.
-    public typealias Probe = @Sendable () async throws(Failure) -> Void
+    package typealias Probe = @Sendable () async throws(Failure) -> Void
 
     /// What went wrong with a request or a probe.
-    public struct Failure: Error, Sendable {
-        public var error: UserFacingError
+    package struct Failure: Error, Sendable {
+        package var error: UserFacingError
         /// A proxy in front of the server says that it does not answer (502, 503, 504).
-        public var isGateway: Bool
+        package var isGateway: Bool
 
-        public init(_ error: UserFacingError, isGateway: Bool = false) {
+        package init(_ error: UserFacingError, isGateway: Bool = false) {
             self.error = error
             self.isGateway = isGateway
         }
@@ -33,22 +33,22 @@ public final class NetMonitor: Sendable {
     }
 
     /// What others do when the value changes; called at once, on whatever task it changed.
-    public struct Followers: Sendable {
+    package struct Followers: Sendable {
         /// No request may go on, or may again.
-        public var setOffline: @Sendable (Bool) -> Void = { _ in }
+        package var setOffline: @Sendable (Bool) -> Void = { _ in }
         /// `isReturn`: the server is back after it was away, so what failed for that may be tried at once.
-        public var changed: @Sendable (_ old: Connectivity, _ new: Connectivity, _ isReturn: Bool) -> Void = {
+        package var changed: @Sendable (_ old: Connectivity, _ new: Connectivity, _ isReturn: Bool) -> Void = {
             _, _, _ in
         }
         /// The clock was set, or the machine was asleep.
-        public var clockStepped: @Sendable () -> Void = {}
+        package var clockStepped: @Sendable () -> Void = {}
 
-        public init() {}
+        package init() {}
     }
 
-    public let source: NetworkSource
+    package let source: NetworkSource
     /// Of the loop that probes and of the one that listens to the source.
-    public let heartbeats = (probes: Heartbeat("the probes"), events: Heartbeat("the network's events"))
+    package let heartbeats = (probes: Heartbeat("the probes"), events: Heartbeat("the network's events"))
     private let probe: Probe
     /// The address that the newest connection used; `nil` where there was none.
     private let lastAddress: @Sendable () -> String?
@@ -69,7 +69,7 @@ public final class NetMonitor: Sendable {
     /// - Parameters:
     ///   - address: of the server, or of the proxy towards it.
     ///   - save: keeps transitions; called on the task of `run`.
-    public init(
+    package init(
         source: NetworkSource, address: ServerAddress, probe: @escaping Probe,
         lastAddress: @escaping @Sendable () -> String? = { nil },
         save: @escaping @Sendable ([ConnectivityTransition]) async -> Void = { _ in }, time: TimeSource,
@@ -86,16 +86,16 @@ public final class NetMonitor: Sendable {
     }
 
     /// To be called once, before `run`.
-    public func follow(_ change: (inout Followers) -> Void) { followers.withLock { change(&$0) } }
+    package func follow(_ change: (inout Followers) -> Void) { followers.withLock { change(&$0) } }
 
-    public var current: Connectivity { state.withLock { $0.rules.current } }
+    package var current: Connectivity { state.withLock { $0.rules.current } }
     /// Transitions that are not in the file yet, the oldest first.
-    public var unsavedTransitions: [ConnectivityTransition] { state.withLock(\.unsaved) }
+    package var unsavedTransitions: [ConnectivityTransition] { state.withLock(\.unsaved) }
     /// Probes since the start.
-    public var probes: Int { state.withLock(\.probes) }
+    package var probes: Int { state.withLock(\.probes) }
 
     /// The way to the server in words.
-    public var routeText: String {
+    package var routeText: String {
         switch state.withLock({ $0.rules.verdict }) {
         case .routable(let path): path
         case .unroutable(let reason): reason
@@ -105,7 +105,7 @@ public final class NetMonitor: Sendable {
     }
 
     /// Each change from now on, for as long as somebody listens.
-    public func changes() -> AsyncStream<NetworkChange> {
+    package func changes() -> AsyncStream<NetworkChange> {
         let (stream, continuation) = AsyncStream<NetworkChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let id = state.withLock { state in
             state.lastWatcher += 1
@@ -119,24 +119,24 @@ public final class NetMonitor: Sendable {
     // MARK: Told by requests
 
     /// PRSNL has answered a request.
-    public func noteAnswer(at now: Timestamp) {
+    package func noteAnswer(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: false, at: now) }
     }
 
     /// PRSNL has answered a probe of somebody else's.
-    public func noteProbe(at now: Timestamp) {
+    package func noteProbe(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: true, at: now) }
     }
 
     /// A request has failed. What says nothing about the way to the server changes nothing.
-    public func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
+    package func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
         fail(failure, isProbe: isProbe, at: now)
     }
 
     /// Somebody wants to know now: a probe goes out whatever the kernel says.
-    public func probeNow() {
+    package func probeNow() {
         state.withLock { $0.rules.ask(uptime: time.uptime()) }
         wakeup.signal()
     }
@@ -212,10 +212,10 @@ public final class NetMonitor: Sendable {
     // MARK: Running
 
     /// Asks the kernel for the first time: before the first request, so that none is sent without a way.
-    public func begin() { look(hasChanged: false) }
+    package func begin() { look(hasChanged: false) }
 
     /// Follows the kernel, and probes, until the task is cancelled.
-    public func run() async {
+    package func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.listen() }
             await Heartbeat.$current.withValue(heartbeats.probes) { await probeOnSchedule() }
@@ -335,7 +335,7 @@ public final class NetMonitor: Sendable {
     }
 
     /// Writes what is not in the file yet.
-    public func saveTransitions() async {
+    package func saveTransitions() async {
         let unsaved = state.withLock { state in
             defer { state.unsaved = [] }
             return state.unsaved

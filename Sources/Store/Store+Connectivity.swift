@@ -1,4 +1,4 @@
-public import PRSNLCore
+package import PRSNLCore
 
 extension Store {
     /// So many transitions are kept.
@@ -6,7 +6,7 @@ extension Store {
 
     /// Keeps transitions, and forgets the oldest. What the file says already is not written again: a daemon that starts
     /// and finds its server has no news.
-    public func saveTransitions(_ transitions: [ConnectivityTransition]) throws(UserFacingError) {
+    package func saveTransitions(_ transitions: [ConnectivityTransition]) throws(UserFacingError) {
         let last = try read { connection throws(SQLiteFailure) in
             try connection.text("SELECT state FROM connectivity_transition ORDER BY id DESC LIMIT 1")
         }
@@ -28,7 +28,7 @@ extension Store {
 
 extension StoreReader {
     /// When the server could be used, and why not; newest first. Empty in a file of an older version.
-    public func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
+    package func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
         try read { () throws(SQLiteFailure) in
             guard try connection.integer("PRAGMA user_version") >= 3 else { return [] }
             let rows = try connection.prepare(

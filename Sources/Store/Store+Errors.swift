@@ -1,4 +1,4 @@
-public import PRSNLCore
+package import PRSNLCore
 
 // Errors, grouped by code and endpoint. There is no limit of rows: codes are a closed set, and endpoints are the names of
 // requests, which have no ids in them.
@@ -11,7 +11,7 @@ extension Store {
 
     /// Counts an error with those of the same code at the same endpoint. Where the disk does not take it, it is remembered
     /// until it does.
-    public func recordError(
+    package func recordError(
         code: ErrorCode, endpoint: String, message: String, at now: Timestamp
     ) throws(UserFacingError) {
         var error = CopySummary.RecurringError(
@@ -28,7 +28,7 @@ extension Store {
     }
 
     /// Writes the errors that the disk has not taken when they were met.
-    public func saveUnrecorded() throws(UserFacingError) {
+    package func saveUnrecorded() throws(UserFacingError) {
         guard !unrecorded.isEmpty else { return }
         try write { connection throws(SQLiteFailure) in
             for error in unrecorded {
@@ -46,7 +46,7 @@ extension Store {
     }
 
     /// Marks all errors as over that a pull ends which has succeeded.
-    public func noteSuccess() throws(UserFacingError) {
+    package func noteSuccess() throws(UserFacingError) {
         // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so is a
         // write that still fails.
         let isOver = """
@@ -67,14 +67,14 @@ extension Store {
     }
 
     /// What `StoreReader` tells of the file, and what the disk has not taken.
-    public func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
         unrecorded + (try StoreReader(path: path).recurringErrors())
     }
 
     /// Forgets all of them; those that go on come back with their next occurrence.
     ///
     /// - Returns: how many there were.
-    public func forgetErrors() throws(UserFacingError) -> Int {
+    package func forgetErrors() throws(UserFacingError) -> Int {
         let count = try read { connection throws(SQLiteFailure) in
             Int(try connection.integer("SELECT count(*) FROM recurring_error"))
         }
@@ -89,7 +89,7 @@ extension Store {
 
 extension StoreReader {
     /// Those that go on first, each half with the newest first.
-    public func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 extension Store {
     /// In-process readers come and go within milliseconds; for anybody else's this is as good as not waiting.
@@ -21,7 +21,7 @@ extension Store {
     /// - Returns: where the file is now.
     /// - Throws: `database_busy` where somebody has the file open, `database_replaced`, `disk_full`, `disk_error`; the copy
     ///   is as it was.
-    public func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
+    package func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
         defer { close() }
         CrashPoint.beforeSetAside.reach()
         // As `closeFile` has it: what was not closed and not checked since is to be checked whoever opens it next.
@@ -97,14 +97,14 @@ extension Store {
 }
 
 /// What a copy is called that was set aside: `prsnl-ada@example.org-2026-11-21.sqlite`.
-public enum SetAsideName {
+package enum SetAsideName {
     private static let longestName = 64
 
     /// - Parameters:
     ///   - path: of the database.
     ///   - owner: the account, or the server's host where there is none.
     ///   - number: from 2, a counter behind the date.
-    public static func path(beside path: String, owner: String, at time: Timestamp, number: Int) -> String {
+    package static func path(beside path: String, owner: String, at time: Timestamp, number: Int) -> String {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { path[...$0] } ?? ""
         let file = slash.map { path[path.index(after: $0)...] } ?? path[...]
@@ -116,7 +116,7 @@ public enum SetAsideName {
     }
 
     /// The first number whose name is free now.
-    public static func firstFree(_ name: (Int) -> String) -> Int {
+    package static func firstFree(_ name: (Int) -> String) -> Int {
         var number = 1
         while access(name(number), F_OK) == 0 { number += 1 }
         return number

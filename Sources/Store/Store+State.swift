@@ -1,11 +1,11 @@
-public import PRSNLCore
+package import PRSNLCore
 
 extension Store {
     /// Binds the file to a server, its dialect, and an account. Once: a bound file refuses another binding.
     ///
     /// - Parameter now: the time that a new binding is noted with.
     /// - Throws: `server_changed`, `account_changed`.
-    public func bind(_ new: Binding, at now: Timestamp = TimeSource.system.now()) throws(UserFacingError) {
+    package func bind(_ new: Binding, at now: Timestamp = TimeSource.system.now()) throws(UserFacingError) {
         if let url = binding.serverURL, url != new.serverURL {
             throw UserFacingError(
                 .serverChanged, "This copy is of \(url), not of \(new.serverURL ?? "another server").",
@@ -46,21 +46,21 @@ extension Store {
 
     /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping; in
     /// between the engine keeps it in memory, so that a poll without news writes nothing. It may go back with the clock.
-    public func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
+    package func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE copy SET new_as_of = ?1 WHERE new_as_of IS NOT ?1")
                 .bind(time).run()
         }
     }
 
-    public func newAsOf() throws(UserFacingError) -> Timestamp? {
+    package func newAsOf() throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
             try connection.text("SELECT new_as_of FROM copy").flatMap { Timestamp($0) }
         }
     }
 
     /// Instants of which the server may have more items than it shows, newest first.
-    public func crowdedInstants() throws(UserFacingError) -> [Timestamp] {
+    package func crowdedInstants() throws(UserFacingError) -> [Timestamp] {
         try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
             var instants: [Timestamp] = []
@@ -72,7 +72,7 @@ extension Store {
     }
 
     /// Items that the server has and that could not be read.
-    public func rejectedCount() throws(UserFacingError) -> Int {
+    package func rejectedCount() throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in
             Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         }
@@ -110,7 +110,7 @@ extension Store {
     }
 
     /// Closes the pull's row in the history. A pull that changed nothing and never wrote leaves no row.
-    public func finish(_ record: PullRecord) throws(UserFacingError) {
+    package func finish(_ record: PullRecord) throws(UserFacingError) {
         guard record.id != 0 else { return }
         try write { connection throws(SQLiteFailure) in _ = try Self.save(record, connection) }
     }

@@ -1,16 +1,16 @@
 import CLinux
 import CSQLite
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 /// The one writer of the SQLite file: the schema, the timeline, the coverage. Everything that knows SQL is in this module.
 ///
 /// An actor on a thread of its own, because SQLite blocks; a transaction never spans an `await`.
-public actor Store {
+package actor Store {
     /// Of the file itself, also where it was named by a link.
-    public nonisolated let path: String
+    package nonisolated let path: String
     private nonisolated let executor: SerialThreadExecutor
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let log: LogHandler
     private(set) var statements: Statements?
@@ -23,11 +23,11 @@ public actor Store {
     /// True from the first write on until `close`: the file says that it was not closed yet.
     var markedOpen = false
     /// Whether the last owner of the file was killed; then `damage()` is worth its time.
-    public nonisolated let wasStoppedUncleanly: Bool
+    package nonisolated let wasStoppedUncleanly: Bool
     /// Whether the file was checked since.
     private(set) var isSound = false
     /// Whether a check is to come or under way, which has the file open for as long.
-    public private(set) var awaitsCheck: Bool
+    package private(set) var awaitsCheck: Bool
     /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
     var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
@@ -38,9 +38,9 @@ public actor Store {
     private var reportedBlockedCheckpoint = false
 
     /// The copy's coverage, as the file has it.
-    public internal(set) var coverage: Coverage
+    package internal(set) var coverage: Coverage
     /// Server, dialect and account that the file is bound to.
-    public internal(set) var binding: Binding
+    package internal(set) var binding: Binding
     /// Time during which the server could be reached: what the file has, and what it does not have yet.
     var savedReachable: Double
     var unsavedReachable: Double = 0
@@ -70,7 +70,7 @@ public actor Store {
     ///   - largestSize: In bytes; pages that would be written to a file that is larger are refused.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
-    public init(
+    package init(
         path: String, waitsForLock: Bool = false, largestSize: Int = .max, isCancelled: () -> Bool = { false },
         log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
@@ -177,14 +177,14 @@ public actor Store {
     }
 
     /// Empties the WAL as far as readers allow, closes the file and releases the lock.
-    public func close() {
+    package func close() {
         guard connection != nil else { return }
         closeFile()
         unlock()
     }
 
     /// As `close`, without releasing the lock.
-    public func closeFile() {
+    package func closeFile() {
         guard let connection else { return }
         do {
             // A damaged file is to be checked again at the next start.
@@ -210,23 +210,23 @@ public actor Store {
     func letGoOfFile() { connection = nil }
 
     /// After `closeFile`.
-    public func unlock() { lock = nil }
+    package func unlock() { lock = nil }
 
     /// Gives back the memory that a long pull left in SQLite's cache.
-    public func releaseMemory() {
+    package func releaseMemory() {
         connection?.releaseMemory()
     }
 
     /// The file was checked, and nothing was found: the next start need not check it again.
-    public func noteSound() {
+    package func noteSound() {
         isSound = true
     }
 
     /// The check is over, whatever came of it.
-    public func noteChecked() { awaitsCheck = false }
+    package func noteChecked() { awaitsCheck = false }
 
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
-    public func refuseWrites(_ error: UserFacingError) {
+    package func refuseWrites(_ error: UserFacingError) {
         refusal = error
     }
 
@@ -267,7 +267,7 @@ public actor Store {
 
     /// Whether the file, or its log, is another one by now, so that nothing more is written: `database_replaced`. Does not
     /// wait for the store.
-    public nonisolated func replacement() -> UserFacingError? {
+    package nonisolated func replacement() -> UserFacingError? {
         do throws(UserFacingError) {
             try identity.check(path: path)
             try checkLog()

@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// A read-only look at the file, by any process, at any time, whether the daemon runs or not. It never reads the file but
 /// through SQLite, so it is safe in the daemon's own process too.
-public final class StoreReader {
+package final class StoreReader {
     let path: String
     let connection: Connection
 
@@ -11,7 +11,7 @@ public final class StoreReader {
     ///   - patience: For all that is read, but for `damage`; then `database_unreadable`.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
-    public init(
+    package init(
         path: String, leavingNoTrace: Bool = false, patience: Duration = StoreReader.patience
     ) throws(UserFacingError) {
         // SQLite, too, looks for the log beside the file itself.
@@ -39,7 +39,7 @@ public final class StoreReader {
     }
 
     /// A healthy file of a million items answers in some milliseconds.
-    public static let patience: Duration = .seconds(10)
+    package static let patience: Duration = .seconds(10)
 
     /// What readers take for a table. A view in its place could be anything.
     private static let tables = [
@@ -70,12 +70,12 @@ public final class StoreReader {
         }
     }
 
-    public func summary() throws(UserFacingError) -> CopySummary {
+    package func summary() throws(UserFacingError) -> CopySummary {
         try readTogether { () throws(SQLiteFailure) in try CopySummary(connection, path: path) }
     }
 
     /// The newest pulls first.
-    public func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
+    package func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
@@ -108,7 +108,7 @@ public final class StoreReader {
     }
 
     /// The newest error of these codes that nothing has succeeded since.
-    public func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
+    package func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
@@ -122,7 +122,7 @@ public final class StoreReader {
 
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
     /// Reads the whole file, which has no deadline here: it takes minutes for a large one.
-    public func damage() throws(UserFacingError) -> [String] {
+    package func damage() throws(UserFacingError) -> [String] {
         try read { () throws(SQLiteFailure) in
             connection.removeDeadline()
             let rows = try connection.prepare("PRAGMA quick_check(10)")

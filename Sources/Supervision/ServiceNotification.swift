@@ -1,10 +1,10 @@
 import Glibc
-public import PRSNLCore
+package import PRSNLCore
 
 /// Tells systemd how far the daemon is: the datagrams of sd_notify(3), without its library.
-public struct ServiceNotification: Sendable {
+package struct ServiceNotification: Sendable {
     /// One assignment of a datagram.
-    public enum Message: Sendable, Equatable {
+    package enum Message: Sendable, Equatable {
         /// Started, or a reload is over.
         case ready
         /// The configuration is being read again; CLOCK_MONOTONIC at the beginning.
@@ -30,22 +30,22 @@ public struct ServiceNotification: Sendable {
     private let address: String?
 
     /// Does nothing where `$NOTIFY_SOCKET` is not set.
-    public init(environment: [String: String]) {
+    package init(environment: [String: String]) {
         address = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Whether anybody listens.
-    public var isWanted: Bool { address != nil }
+    package var isWanted: Bool { address != nil }
 
     /// Sends one datagram.
     ///
     /// - Parameter waits: Whether to wait where systemd has much unread; what is sent again and again does not.
     /// - Throws: `control_socket_failed` with the reason; a daemon whose systemd cannot hear it goes on all the same.
-    public func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
+    package func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
         try send(messages, waits: waits)
     }
 
-    public func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
+    package func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
         guard let address else { return }
         var name = sockaddr_un()
         var bytes = Array(address.utf8)

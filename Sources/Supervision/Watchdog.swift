@@ -1,17 +1,17 @@
-public import PRSNLCore
+package import PRSNLCore
 import Synchronization
 
 /// Feeds systemd's watchdog for as long as every loop of the daemon lives (sd_watchdog_enabled(3)).
 ///
 /// Loops made of tasks promise when they will be back (`Heartbeat`). Loops that are threads asleep in poll(2) are asked, by
 /// a real round trip through what wakes them for their work.
-public final class Watchdog: Sendable {
+package final class Watchdog: Sendable {
     /// A loop that is asked: it is to call the closure itself.
-    public struct Loop: Sendable {
+    package struct Loop: Sendable {
         let name: String
         let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
 
-        public init(
+        package init(
             _ name: String, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
         ) {
             self.name = name
@@ -20,17 +20,17 @@ public final class Watchdog: Sendable {
     }
 
     /// What it does to the world.
-    public struct Effects: Sendable {
+    package struct Effects: Sendable {
         /// Tells systemd. False where that was not possible: it is tried again.
-        public var feed: @Sendable () -> Bool
+        package var feed: @Sendable () -> Bool
         /// Has `alarm()` called at that time of CLOCK_MONOTONIC, instead of the time that was set before.
-        public var setAlarm: @Sendable (Duration) -> Void
+        package var setAlarm: @Sendable (Duration) -> Void
         /// Tells people which loops are hung.
-        public var complain: @Sendable ([String]) -> Void
+        package var complain: @Sendable ([String]) -> Void
         /// All are back.
-        public var recover: @Sendable () -> Void
+        package var recover: @Sendable () -> Void
 
-        public init(
+        package init(
             feed: @escaping @Sendable () -> Bool, setAlarm: @escaping @Sendable (Duration) -> Void,
             complain: @escaping @Sendable ([String]) -> Void, recover: @escaping @Sendable () -> Void
         ) {
@@ -56,7 +56,7 @@ public final class Watchdog: Sendable {
     ///   - interval: `$WATCHDOG_USEC`.
     ///   - loops: The one that others stand on first: where it is silent, no other is blamed.
     ///   - now: CLOCK_MONOTONIC, which is systemd's own: a suspended machine starves nobody.
-    public init(
+    package init(
         interval: Duration, loops: [Loop], heartbeats: [Heartbeat], effects: Effects,
         now: @escaping @Sendable () -> Duration = Heartbeat.monotonic
     ) {
@@ -68,7 +68,7 @@ public final class Watchdog: Sendable {
     }
 
     /// How often systemd wants to hear from this process; `nil` where it does not.
-    public static func interval(environment: [String: String], processID: Int32) -> Duration? {
+    package static func interval(environment: [String: String], processID: Int32) -> Duration? {
         guard let text = environment["WATCHDOG_USEC"], let microseconds = Int64(text), microseconds > 0 else {
             return nil
         }
@@ -77,19 +77,19 @@ public final class Watchdog: Sendable {
         return .microseconds(microseconds)
     }
 
-    public func start() {
+    package func start() {
         let now = now()
         effects.setAlarm(state.withLock { $0.rules.nextAlarm(now) })
     }
 
     /// The daemon ends, and its loops with it.
-    public func stop() { state.withLock { $0.isStopped = true } }
+    package func stop() { state.withLock { $0.isStopped = true } }
 
     /// Somebody is awake: a good time to ask the others.
     ///
     /// - Returns: Whether they were asked.
     @discardableResult
-    public func ride() -> Bool {
+    package func ride() -> Bool {
         let now = now()
         let round = state.withLock { state -> UInt64? in
             guard !state.isStopped, state.rules.isDue(now) else { return nil }
@@ -102,7 +102,7 @@ public final class Watchdog: Sendable {
 
     /// To be called when the time of `setAlarm` has come, by a thread of which nothing else is wanted: whoever calls it
     /// cannot be one of those that hang.
-    public func alarm() {
+    package func alarm() {
         let now = now()
         let late = late
         let (alarm, next) = state.withLock { state -> (WatchdogRules.Alarm?, Duration) in

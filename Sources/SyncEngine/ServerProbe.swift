@@ -1,22 +1,22 @@
 import NetMonitor
-public import PRSNLClient
-public import PRSNLCore
+package import PRSNLClient
+package import PRSNLCore
 import Synchronization
 
 /// What became of one probe.
-public struct ProbeResult: Sendable {
+package struct ProbeResult: Sendable {
     /// What was sent, or went ahead of the question to the server.
-    public var sent: ProbeKind
+    package var sent: ProbeKind
     /// Why that is not what the configuration says.
-    public var note: String?
+    package var note: String?
     /// How long the ICMP echo or the TCP handshake took that went ahead.
-    public var ahead: Duration?
+    package var ahead: Duration?
     /// `nil` where the server was not asked, because nothing came back from its machine.
-    public var ping: Ping?
-    public var error: UserFacingError?
-    public var address: String?
+    package var ping: Ping?
+    package var error: UserFacingError?
+    package var address: String?
     /// From the first packet to the end.
-    public var total: Duration = .zero
+    package var total: Duration = .zero
 
     /// What it says of the server; `nil` where PRSNL has answered, be it that it is not well.
     var failure: NetMonitor.Failure? {
@@ -25,7 +25,7 @@ public struct ProbeResult: Sendable {
         return NetMonitor.Failure(error, isGateway: ping?.error?.isGateway ?? false)
     }
 
-    public init(sent: ProbeKind) { self.sent = sent }
+    package init(sent: ProbeKind) { self.sent = sent }
 }
 
 /// Asks whether the server is there, as the owner wants it asked.

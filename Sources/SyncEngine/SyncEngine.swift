@@ -1,22 +1,22 @@
-public import NetMonitor
-public import PRSNLClient
-public import PRSNLCore
-public import Store
+package import NetMonitor
+package import PRSNLClient
+package import PRSNLCore
+package import Store
 import Synchronization
 
 /// Pulls the timeline into the store: decides what to ask for and when.
-public final class SyncEngine: Sendable {
+package final class SyncEngine: Sendable {
     private let store: Store
     private let time: TimeSource
     private let log: LogHandler
     private let puller: Puller
     private let replayer: Replayer
     /// Whether the server can be used.
-    public let network: NetMonitor
+    package let network: NetMonitor
     private let probe: ServerProbe
     private let heartbeat = Heartbeat("the pulls")
     /// One for each of the loops that `run` is made of.
-    public var heartbeats: [Heartbeat] {
+    package var heartbeats: [Heartbeat] {
         [heartbeat, replayer.heartbeat, network.heartbeats.probes, network.heartbeats.events]
     }
     private let shared: EngineNewsBox
@@ -32,7 +32,7 @@ public final class SyncEngine: Sendable {
     private static let longestHold: Duration = .seconds(30)
 
     /// - Parameter source: what the kernel says about the network.
-    public init(
+    package init(
         store: Store, client: PRSNLClient, serverURL: String, source: NetworkSource = .none,
         settings: SyncSettings = SyncSettings(), time: TimeSource = .system, seed: UInt64? = nil,
         log: @escaping LogHandler = { _, _, _ in }
@@ -103,7 +103,7 @@ public final class SyncEngine: Sendable {
     private let board: ProgressBoard
 
     /// A snapshot, cheap enough to take several times a second.
-    public var state: EngineState {
+    package var state: EngineState {
         var state = shared.withLock { $0.state }
         state.progress = board.progress
         state.connectivity = network.current
@@ -114,7 +114,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// Asks the server now, because somebody wants to know. Like any other answer, it tells whether the server can be used.
-    public func ping() async -> ProbeResult {
+    package func ping() async -> ProbeResult {
         let result = await probe.run(byHand: true)
         if let failure = result.failure {
             network.noteFailure(failure, isProbe: true, at: time.now())
@@ -126,12 +126,12 @@ public final class SyncEngine: Sendable {
 
     /// Brings the time that the server could be reached up to date; to be called before writes are accepted, or they would
     /// be older than they are.
-    public func countReachable() async {
+    package func countReachable() async {
         await replayer.countReachable()
     }
 
     /// Tells the replayer that there is something to send; by a person, that what waits is to be tried now.
-    public func writesAccepted(byHand: Bool = false) {
+    package func writesAccepted(byHand: Bool = false) {
         if byHand, network.current.state.isClosed { network.probeNow() }
         replayer.wake(byHand: byHand)
         // What was given up, or replaced by what was accepted, is not waited for any longer.
@@ -141,7 +141,7 @@ public final class SyncEngine: Sendable {
     /// Returns when none of the entries is to be sent any more: delivered, parked, or given up; or after `limit`.
     ///
     /// - Parameter progress: Gets the first that still waits, each time that something has moved.
-    public func waitForDelivery(
+    package func waitForDelivery(
         _ ids: [Int64], atMost limit: Duration?, progress: (OutboxEntry) -> Void = { _ in }
     ) async throws(UserFacingError) {
         let place = replayer.changes.join()
@@ -163,7 +163,7 @@ public final class SyncEngine: Sendable {
 
     /// Takes effect from the next decision on; what has failed is tried again at once, because the owner may just have
     /// mended it.
-    public func apply(_ settings: SyncSettings) {
+    package func apply(_ settings: SyncSettings) {
         shared.withLock { shared in
             shared.settings = settings
             shared.isReloaded = true
@@ -173,7 +173,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// The client has other credentials: what was refused is tried again at once, and whose timeline it is now is found out.
-    public func credentialsChanged() {
+    package func credentialsChanged() {
         shared.withLock { shared in
             shared.isReloaded = true
             shared.wantsHead = true
@@ -183,7 +183,7 @@ public final class SyncEngine: Sendable {
     }
 
     /// Pulls now, while `run` runs, and says how it ended.
-    public func sync(_ request: SyncRequest) async -> SyncResult {
+    package func sync(_ request: SyncRequest) async -> SyncResult {
         await withCheckedContinuation { continuation in
             shared.withLock { $0.requests.append(RequestedPull(request: request, answer: continuation)) }
             wakeup.signal()
@@ -195,7 +195,7 @@ public final class SyncEngine: Sendable {
 
     /// Pulls on schedule, and sends what is written here, until the task is cancelled. Being offline is never a reason to
     /// return.
-    public func run() async {
+    package func run() async {
         network.begin()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.network.run() }
@@ -271,7 +271,7 @@ public final class SyncEngine: Sendable {
     /// Sends what waits and pulls everything there is, once, retrying nothing beyond the client's own retries.
     ///
     /// - Parameter full: Also reads what is known already, as a sweep does.
-    public func runOnce(full: Bool = false) async -> SyncResult {
+    package func runOnce(full: Bool = false) async -> SyncResult {
         var memory = EngineMemory(schedule: Schedule(settings: shared.withLock { $0.settings }))
         await memory.remember(store, now: time.now(), log: log)
         memory.isOnce = true

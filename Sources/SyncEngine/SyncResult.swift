@@ -1,16 +1,16 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// How a pull ended that somebody asked for.
-public struct SyncResult: Sendable, Equatable {
+package struct SyncResult: Sendable, Equatable {
     /// Nothing is known to be missing now.
-    public var isComplete: Bool
-    public var added = 0
-    public var changed = 0
-    public var deleted = 0
+    package var isComplete: Bool
+    package var added = 0
+    package var changed = 0
+    package var deleted = 0
     /// Why it is not complete, or what failed.
-    public var problem: UserFacingError?
+    package var problem: UserFacingError?
 
-    public init(isComplete: Bool) {
+    package init(isComplete: Bool) {
         self.isComplete = isComplete
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
 
 /// The executables of this package, as built beside the tests that run.
-public enum BuiltProducts {
+package enum BuiltProducts {
     /// The path of an executable product such as "prsnld".
     ///
     /// - Throws: `WaitedInVain` that names the folders looked in.
-    public static func executable(_ name: String) throws -> String {
+    package static func executable(_ name: String) throws -> String {
         let folders = candidates()
         for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
         throw WaitedInVain("no executable \(name) in \(folders.joined(separator: ", "))")

@@ -6,18 +6,18 @@ import Synchronization
 ///
 /// Its output goes into unlinked files rather than pipes: a child never blocks because a test does not read, and no
 /// thread is needed to read along.
-public final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// How a process ended.
-    public enum Exit: Sendable, Equatable {
+    package enum Exit: Sendable, Equatable {
         case status(Int32)
         case signal(Int32)
     }
 
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
-    public let processID: Int32
+    package let processID: Int32
     private let name: String
     private let output: Int32
     private let errors: Int32
@@ -29,7 +29,7 @@ public final class ChildProcess: Sendable {
     ///   - environment: all of it; `nil` for this process's own.
     ///   - directory: the working directory; `nil` for this process's own.
     ///   - input: what it reads from stdin; empty by default.
-    public init(
+    package init(
         _ path: String, _ arguments: [String] = [], environment: [String: String]? = nil, directory: String? = nil,
         input: String = ""
     ) throws {
@@ -58,7 +58,7 @@ public final class ChildProcess: Sendable {
     }
 
     /// Runs a binary to its end.
-    public static func run(
+    package static func run(
         _ path: String, _ arguments: [String] = [], environment: [String: String]? = nil, directory: String? = nil,
         input: String = "", within deadline: Duration = generousDeadline
     ) async throws -> (exit: Exit, stdout: String, stderr: String) {
@@ -70,19 +70,19 @@ public final class ChildProcess: Sendable {
     // MARK: Output
 
     /// All that was written to stdout so far.
-    public var stdout: String { Self.contents(output) }
+    package var stdout: String { Self.contents(output) }
     /// All that was written to stderr so far.
-    public var stderr: String { Self.contents(errors) }
+    package var stderr: String { Self.contents(errors) }
 
     /// The first whole line of stdout with this text in it; throws when the process ends without one.
-    public func waitForLine(containing text: String, within deadline: Duration = generousDeadline) async throws
+    package func waitForLine(containing text: String, within deadline: Duration = generousDeadline) async throws
         -> String
     {
         try await waitForLine(containing: text, within: deadline) { $0.stdout }
     }
 
     /// The first whole line of stderr with this text in it; throws when the process ends without one.
-    public func waitForErrorLine(
+    package func waitForErrorLine(
         containing text: String, within deadline: Duration = generousDeadline
     ) async throws -> String {
         try await waitForLine(containing: text, within: deadline) { $0.stderr }
@@ -105,7 +105,7 @@ public final class ChildProcess: Sendable {
     // MARK: Ending
 
     /// Sends a signal; a process that has ended is left alone.
-    public func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         exit.withLock { exit in
             // Not reaped, so the id is still this process's.
             if exit == nil { kill(processID, number) }
@@ -113,7 +113,7 @@ public final class ChildProcess: Sendable {
     }
 
     /// How it ended, or `nil` while it runs.
-    public func pollExit() -> Exit? {
+    package func pollExit() -> Exit? {
         exit.withLock { exit in
             if exit == nil {
                 var status: Int32 = 0
@@ -127,12 +127,12 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    public func waitForExit(within deadline: Duration = generousDeadline) async throws -> Exit {
+    package func waitForExit(within deadline: Duration = generousDeadline) async throws -> Exit {
         try await eventually("\(name) to end", within: deadline) { pollExit() }
     }
 
     /// SIGTERM, then waits.
-    public func terminate(within deadline: Duration = generousDeadline) async throws -> Exit {
+    package func terminate(within deadline: Duration = generousDeadline) async throws -> Exit {
         signal(SIGTERM)
         return try await waitForExit(within: deadline)
     }

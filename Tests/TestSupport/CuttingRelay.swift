@@ -6,8 +6,8 @@ import Synchronization
 /// Stands between a client and a server on loopback, and can cut a large request off in its middle.
 ///
 /// A thread per connection, for the few that a test makes.
-public final class CuttingRelay: Sendable {
-    public let port: UInt16
+package final class CuttingRelay: Sendable {
+    package let port: UInt16
     private let listener: Int32
     private let target: UInt16
     private let plan = Mutex<Plan?>(nil)
@@ -19,7 +19,7 @@ public final class CuttingRelay: Sendable {
         var action: @Sendable () -> Void
     }
 
-    public init(to target: UInt16) throws {
+    package init(to target: UInt16) throws {
         self.target = target
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         // A small window: what was not read here has not left the client either.
@@ -66,7 +66,7 @@ public final class CuttingRelay: Sendable {
 
     /// Of the next request whose head announces at least so many bytes, lets `limit` pass; then `action`, and the
     /// connection is closed.
-    public func cut(requestOfAtLeast size: Int, after limit: Int, _ action: @escaping @Sendable () -> Void) {
+    package func cut(requestOfAtLeast size: Int, after limit: Int, _ action: @escaping @Sendable () -> Void) {
         plan.withLock { $0 = Plan(size: size, limit: limit, action: action) }
     }
 

@@ -1,21 +1,21 @@
-public import PRSNLCore
+package import PRSNLCore
 
 /// What `eventually` waited for in vain.
-public struct WaitedInVain: Error, CustomStringConvertible {
-    public let description: String
+package struct WaitedInVain: Error, CustomStringConvertible {
+    package let description: String
 
-    public init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }
 
 /// How long to wait for what must happen: far longer than it ever takes, because it only bounds a failing test.
-public let generousDeadline: Duration = .seconds(60)
+package let generousDeadline: Duration = .seconds(60)
 
 /// Asks again and again until the answer is not `nil`.
 ///
 /// - Parameter what: for the error: "the daemon to listen".
-public func eventually<Value: Sendable>(
+package func eventually<Value: Sendable>(
     _ what: String, within deadline: Duration = generousDeadline, _ condition: () async throws -> Value?
 ) async throws -> Value {
     let clock = ContinuousClock()
@@ -30,14 +30,14 @@ public func eventually<Value: Sendable>(
 }
 
 /// Asks again and again until the answer is yes.
-public func eventually(
+package func eventually(
     _ what: String, within deadline: Duration = generousDeadline, _ condition: () async throws -> Bool
 ) async throws {
     _ = try await eventually(what, within: deadline) { () async throws -> Void? in try await condition() ? () : nil }
 }
 
 /// The code of the `UserFacingError` that the body throws; `nil` when it throws nothing. Other errors are rethrown.
-public func errorCode(_ body: () throws -> Void) throws -> ErrorCode? {
+package func errorCode(_ body: () throws -> Void) throws -> ErrorCode? {
     do {
         try body()
         return nil
@@ -47,7 +47,7 @@ public func errorCode(_ body: () throws -> Void) throws -> ErrorCode? {
 }
 
 /// The same for asynchronous bodies.
-public func errorCode(_ body: () async throws -> Void) async throws -> ErrorCode? {
+package func errorCode(_ body: () async throws -> Void) async throws -> ErrorCode? {
     do {
         try await body()
         return nil

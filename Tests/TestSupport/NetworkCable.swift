@@ -4,16 +4,16 @@ import Glibc
 /// Two networks of a test's own and what joins them: a cable (a pair of veth links) from the near one, which has a default
 /// route over it, to the far one, which is the gateway and has an address behind it. Everything ends with the last
 /// reference. Needs root.
-public final class NetworkCable: Sendable {
-    public enum Family: Sendable, CaseIterable {
+package final class NetworkCable: Sendable {
+    package enum Family: Sendable, CaseIterable {
         case ipv4, ipv6
 
         /// Of the near end. These, and those below, are addresses for documentation: RFC 5737 and RFC 3849.
-        public var nearAddress: String { self == .ipv4 ? "192.0.2.2" : "2001:db8::2" }
+        package var nearAddress: String { self == .ipv4 ? "192.0.2.2" : "2001:db8::2" }
         /// Of the far end: the gateway.
-        public var gateway: String { self == .ipv4 ? "192.0.2.1" : "2001:db8::1" }
+        package var gateway: String { self == .ipv4 ? "192.0.2.1" : "2001:db8::1" }
         /// Behind the gateway; only the default route leads there.
-        public var farAddress: String { self == .ipv4 ? "198.51.100.1" : "2001:db8:1::1" }
+        package var farAddress: String { self == .ipv4 ? "198.51.100.1" : "2001:db8:1::1" }
 
         var option: String { self == .ipv4 ? "-4" : "-6" }
         var nearWithPrefix: String { nearAddress + (self == .ipv4 ? "/24" : "/64") }
@@ -23,7 +23,7 @@ public final class NetworkCable: Sendable {
 
     /// Why there can be none here; `nil` where there can. What the tests use is tried once, because kernels are built
     /// without this or that.
-    public static let obstacle: String? = {
+    package static let obstacle: String? = {
         let network: NetworkNamespace
         do { network = try NetworkNamespace() } catch {
             return "networks of a test's own need root and ip(8) (\(error))"
@@ -50,17 +50,17 @@ public final class NetworkCable: Sendable {
     }()
 
     /// In CI nothing is skipped: what cannot be made there fails.
-    public static let isToBeUsed = obstacle == nil || getenv("CI") != nil
+    package static let isToBeUsed = obstacle == nil || getenv("CI") != nil
 
-    public static let nearLink = "v0"
-    public static let farLink = "w0"
+    package static let nearLink = "v0"
+    package static let farLink = "w0"
 
-    public let near: NetworkNamespace
-    public let far: NetworkNamespace
-    public let family: Family
+    package let near: NetworkNamespace
+    package let far: NetworkNamespace
+    package let family: Family
 
     /// - Parameter near: where the near end goes; `nil` for a network of its own.
-    public init(_ family: Family = .ipv4, near: NetworkNamespace? = nil) throws {
+    package init(_ family: Family = .ipv4, near: NetworkNamespace? = nil) throws {
         self.family = family
         self.near = try near ?? NetworkNamespace()
         far = try NetworkNamespace()
@@ -87,35 +87,35 @@ public final class NetworkCable: Sendable {
 
     /// What a machine does that joins a network: the link is switched on, and gets an address and a default route. What is
     /// there already stays.
-    public func connect() throws {
+    package func connect() throws {
         try near.run("ip", "link", "set", Self.nearLink, "up")
         try near.run("ip", "address", "replace", family.nearWithPrefix, "dev", Self.nearLink)
         try addDefaultRoute()
     }
 
-    public func switchLinkOff() throws { try near.run("ip", "link", "set", Self.nearLink, "down") }
+    package func switchLinkOff() throws { try near.run("ip", "link", "set", Self.nearLink, "down") }
 
-    public func removeAddress() throws {
+    package func removeAddress() throws {
         try near.run("ip", "address", "delete", family.nearWithPrefix, "dev", Self.nearLink)
     }
 
-    public func removeDefaultRoute() throws { try near.run("ip", family.option, "route", "delete", "default") }
+    package func removeDefaultRoute() throws { try near.run("ip", family.option, "route", "delete", "default") }
 
-    public func addDefaultRoute() throws {
+    package func addDefaultRoute() throws {
         try near.run("ip", family.option, "route", "replace", "default", "via", family.gateway, "dev", Self.nearLink)
     }
 
     /// A route to the far address that swallows everything.
-    public func addBlackhole() throws {
+    package func addBlackhole() throws {
         try near.run("ip", family.option, "route", "add", "blackhole", family.farWithPrefix)
     }
 
-    public func removeBlackhole() throws {
+    package func removeBlackhole() throws {
         try near.run("ip", family.option, "route", "delete", "blackhole", family.farWithPrefix)
     }
 
     /// Puts files in the place of the system's, for what is started on the near side from now on.
-    public func replaceFiles(_ files: [String: String]) throws {
+    package func replaceFiles(_ files: [String: String]) throws {
         try near.perform {
             guard prsnl_unshare_mounts() == 0,
                 mount(nil, "/", nil, UInt(MS_REC) | UInt(MS_PRIVATE), nil) == 0
@@ -128,31 +128,31 @@ public final class NetworkCable: Sendable {
 
     /// Lets nothing that is started on the near side from now on have a netlink socket. The near end can then be changed from
     /// outside only.
-    public func refuseNetlink() throws {
+    package func refuseNetlink() throws {
         try near.perform {
             guard prsnl_refuse_netlink() == 0 else { throw Self.failure("seccomp") }
         }
     }
 
     /// Runs a program in the near network and from a thread that nothing was refused.
-    public func runFromOutside(_ program: String, _ arguments: String...) throws {
+    package func runFromOutside(_ program: String, _ arguments: String...) throws {
         try far.run("nsenter", ["--net=\(try near.path)", program] + arguments)
     }
 
     // MARK: The far end
 
     /// The other end's carrier is lost by this.
-    public func unplug() throws { try far.run("ip", "link", "set", Self.farLink, "down") }
+    package func unplug() throws { try far.run("ip", "link", "set", Self.farLink, "down") }
 
     /// Plugs in again what was unplugged.
-    public func plug() throws {
+    package func plug() throws {
         try far.run("ip", "link", "set", Self.farLink, "up")
         // IPv6 addresses go with the link's last up.
         try far.run("ip", "address", "replace", family.gatewayWithPrefix, "dev", Self.farLink)
     }
 
     /// Filters what arrives at the far end, by rules of nft(8), in place of those before; none for no rules.
-    public func filter(_ rules: String...) throws {
+    package func filter(_ rules: String...) throws {
         // Removing what is not there is an error, unless it was just made.
         try far.run("nft", "add table inet cable; delete table inet cable")
         guard !rules.isEmpty else { return }
@@ -161,7 +161,7 @@ public final class NetworkCable: Sendable {
     }
 
     /// Leads connections to one port of the far end to another one of it; `nil` for no longer.
-    public func redirect(port: UInt16, to other: UInt16?) throws {
+    package func redirect(port: UInt16, to other: UInt16?) throws {
         try far.run("nft", "add table inet portal; delete table inet portal")
         guard let other else { return }
         try far.run(
@@ -170,7 +170,7 @@ public final class NetworkCable: Sendable {
     }
 
     /// Lets what the far end sends go no faster (tc-tbf(8)); `nil` for as fast as it will.
-    public func slowDown(to rate: String?) throws {
+    package func slowDown(to rate: String?) throws {
         guard let rate else { return try far.run("tc", "qdisc", "delete", "dev", Self.farLink, "root") }
         try far.run(
             "tc", "qdisc", "add", "dev", Self.farLink, "root", "tbf", "rate", rate, "burst", "4kb", "latency", "2s")

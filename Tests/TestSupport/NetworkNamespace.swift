@@ -5,13 +5,13 @@ import Synchronization
 
 /// A network of a test's own, on a thread of its own: what is made on it (sockets, threads, child processes) lives in that
 /// network, and the network ends with it. Needs root.
-public final class NetworkNamespace: @unchecked Sendable {
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+package final class NetworkNamespace: @unchecked Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
     /// Whether there is the privilege, and ip(8). In CI it counts as given: there, a test without it fails.
-    public static let canBeMade: Bool = {
+    package static let canBeMade: Bool = {
         if getenv("CI") != nil { return true }
         do {
             _ = try NetworkNamespace()
@@ -26,7 +26,7 @@ public final class NetworkNamespace: @unchecked Sendable {
     private let shared: Shared
     private let thread: WorkerThread
 
-    public convenience init() throws {
+    package convenience init() throws {
         try self.init {
             guard prsnl_unshare_network() == 0 else { throw Failure(description: "unshare: errno \(errno)") }
         }
@@ -34,7 +34,7 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     /// A network that somebody else has made, as it is: `/proc/PID/ns/net`.
-    public convenience init(joining path: String) throws {
+    package convenience init(joining path: String) throws {
         try self.init {
             let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
             guard file >= 0 else { throw Failure(description: "\(path): errno \(errno)") }
@@ -85,7 +85,7 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     /// Runs `body` on the network's thread and waits for it. A `ChildProcess` that is made here lives in the network.
-    public func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
+    package func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
         let result = Mutex<Swift.Result<Result, any Error>?>(nil)
         let done = ThreadWakeup()
         shared.add {
@@ -99,7 +99,7 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     /// Where the network can be named: `ip link set v1 netns PATH` puts the other end of a pair into it.
-    public var path: String {
+    package var path: String {
         get throws {
             try perform {
                 var target = [CChar](repeating: 0, count: 64)
@@ -114,7 +114,7 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     /// Sets one of the kernel's values for this network: `set("net/ipv4/ip_forward", "1")`.
-    public func set(_ name: String, _ value: String) throws {
+    package func set(_ name: String, _ value: String) throws {
         try perform {
             guard let file = fopen("/proc/sys/\(name)", "we") else {
                 throw Failure(description: "\(name): errno \(errno)")
@@ -125,11 +125,11 @@ public final class NetworkNamespace: @unchecked Sendable {
     }
 
     /// Runs a program in this network and waits for it.
-    public func run(_ program: String, _ arguments: String...) throws {
+    package func run(_ program: String, _ arguments: String...) throws {
         try run(program, arguments)
     }
 
-    public func run(_ program: String, _ arguments: [String]) throws {
+    package func run(_ program: String, _ arguments: [String]) throws {
         try perform {
             var argv: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
             defer { for text in argv { free(text) } }

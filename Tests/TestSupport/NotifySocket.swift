@@ -3,16 +3,16 @@ import Glibc
 import Synchronization
 
 /// systemd's end of sd_notify(3): a datagram socket that keeps what a daemon says.
-public final class NotifySocket: Sendable {
-    public enum Kind: Sendable, CaseIterable { case path, abstract }
+package final class NotifySocket: Sendable {
+    package enum Kind: Sendable, CaseIterable { case path, abstract }
 
     /// For `$NOTIFY_SOCKET`.
-    public let address: String
+    package let address: String
     private let descriptor: Int32
     private let folder = TemporaryDirectory("notify")
     private let received = Mutex<[String]>([])
 
-    public init(_ kind: Kind = .path) throws {
+    package init(_ kind: Kind = .path) throws {
         // The folder's name is nobody else's, in the file system or out of it.
         address = kind == .path ? folder.file("socket") : "@\(folder.path)"
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -31,7 +31,7 @@ public final class NotifySocket: Sendable {
     deinit { close(descriptor) }
 
     /// Every datagram so far.
-    public var datagrams: [String] {
+    package var datagrams: [String] {
         received.withLock { received in
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while case let count = recv(descriptor, &buffer, buffer.count, 0), count >= 0 {
@@ -42,11 +42,11 @@ public final class NotifySocket: Sendable {
     }
 
     /// Every line of every datagram so far.
-    public var lines: [String] { datagrams.flatMap { $0.split(separator: "\n").map(String.init) } }
+    package var lines: [String] { datagrams.flatMap { $0.split(separator: "\n").map(String.init) } }
 
     /// The first line that will do.
     @discardableResult
-    public func waitForLine(_ what: String, where isIt: @Sendable (String) -> Bool) async throws -> String {
+    package func waitForLine(_ what: String, where isIt: @Sendable (String) -> Bool) async throws -> String {
         try await eventually("\(what) from the daemon") { lines.first(where: isIt) }
     }
 }

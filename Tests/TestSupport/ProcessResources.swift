@@ -1,16 +1,16 @@
 import Glibc
 
 /// Threads and descriptors that this process holds.
-public struct ProcessResources: Sendable {
+package struct ProcessResources: Sendable {
     /// How many there are of each name.
-    public var threads: [String: Int] = [:]
+    package var threads: [String: Int] = [:]
     /// How many there are of each kind, numbers left out: "socket:[]", "anon_inode:[eventfd]", a file's path.
-    public var descriptors: [String: Int] = [:]
+    package var descriptors: [String: Int] = [:]
 
-    public var descriptorCount: Int { descriptors.values.reduce(0, +) }
+    package var descriptorCount: Int { descriptors.values.reduce(0, +) }
 
     /// As it is now.
-    public init() {
+    package init() {
         for task in Self.names(in: "/proc/self/task") {
             threads[Self.text("/proc/self/task/\(task)/comm"), default: 0] += 1
         }
@@ -46,7 +46,7 @@ public struct ProcessResources: Sendable {
     }
 
     /// What is held here beyond `before`: a line for each kind.
-    public func growth(since before: ProcessResources, threads names: [String]) -> [String] {
+    package func growth(since before: ProcessResources, threads names: [String]) -> [String] {
         names.filter { threads[$0, default: 0] > before.threads[$0, default: 0] }.map { "thread \($0)" }
             + descriptors.keys.filter { descriptors[$0, default: 0] > before.descriptors[$0, default: 0] }.sorted()
     }
@@ -54,7 +54,7 @@ public struct ProcessResources: Sendable {
 
 /// Makes and ends the same thing several times, and throws where anything of it is left: a thread of these names, or a
 /// descriptor. For tests that run one at a time.
-public func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws {
+package func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws {
     // What is made once for the process; libdispatch makes its timer with the first sleep.
     try await Task.sleep(for: .milliseconds(1))
     // What an earlier test has left is not this one's.
@@ -79,7 +79,7 @@ public func expectNothingLeft(threads names: String..., times: Int = 20, _ body:
 }
 
 /// Throws where this process holds more descriptors than tests need at one time: something does not end.
-public func expectFewDescriptors() throws {
+package func expectFewDescriptors() throws {
     let held = ProcessResources()
     guard held.descriptorCount <= 200 else { throw WaitedInVain("too many descriptors are open: \(held.descriptors)") }
 }

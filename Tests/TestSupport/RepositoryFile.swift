@@ -1,10 +1,10 @@
 /// A file of the source tree, by its path from the root.
-public enum RepositoryFile {
-    public static func text(_ path: String, here: String = #filePath) throws -> String {
+package enum RepositoryFile {
+    package static func text(_ path: String, here: String = #filePath) throws -> String {
         try TestFile.text(absolute(path, here))
     }
 
-    public static func write(_ text: String, to path: String, here: String = #filePath) throws {
+    package static func write(_ text: String, to path: String, here: String = #filePath) throws {
         try TestFile.write(text, to: absolute(path, here))
     }
 

@@ -2,11 +2,11 @@ import CLinux
 import Glibc
 
 /// A name server that takes every question and answers none.
-public final class SilentNameServer: Sendable {
+package final class SilentNameServer: Sendable {
     private let socket: Int32
 
     /// - Parameter address: IPv4, of that network.
-    public init(in network: NetworkNamespace, address: String) throws {
+    package init(in network: NetworkNamespace, address: String) throws {
         socket = try network.perform {
             let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
             let socket = Glibc.socket(AF_INET, type, 0)
@@ -29,7 +29,7 @@ public final class SilentNameServer: Sendable {
     deinit { close(socket) }
 
     /// Waits until somebody asks.
-    public func waitForQuestion() async throws {
+    package func waitForQuestion() async throws {
         try await eventually("a question to the name server") {
             var question = [UInt8](repeating: 0, count: 512)
             return recv(socket, &question, question.count, Int32(MSG_DONTWAIT)) >= 0
@@ -37,7 +37,7 @@ public final class SilentNameServer: Sendable {
     }
 
     /// Takes the questions that have come and says how many there were.
-    public func drain() -> Int {
+    package func drain() -> Int {
         var question = [UInt8](repeating: 0, count: 512)
         var count = 0
         while recv(socket, &question, question.count, Int32(MSG_DONTWAIT)) >= 0 { count += 1 }

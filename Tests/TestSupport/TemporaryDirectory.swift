@@ -1,11 +1,11 @@
 import Glibc
 
 /// A new empty directory, removed with all that is in it when the last reference goes.
-public final class TemporaryDirectory: Sendable {
+package final class TemporaryDirectory: Sendable {
     /// Absolute, without a slash at the end.
-    public let path: String
+    package let path: String
 
-    public init(_ name: String = "prsnl") {
+    package init(_ name: String = "prsnl") {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(name)-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template), let resolved = realpath(made, nil) else {
@@ -16,7 +16,7 @@ public final class TemporaryDirectory: Sendable {
     }
 
     /// The path of an entry, which need not exist.
-    public func file(_ name: String) -> String { "\(path)/\(name)" }
+    package func file(_ name: String) -> String { "\(path)/\(name)" }
 
     deinit {
         Self.removeTree(path)
@@ -40,12 +40,12 @@ public final class TemporaryDirectory: Sendable {
 }
 
 /// Whole files, for tests.
-public enum TestFile {
-    public struct Failure: Error, CustomStringConvertible {
-        public let description: String
+package enum TestFile {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
     }
 
-    public static func read(_ path: String) throws -> [UInt8] {
+    package static func read(_ path: String) throws -> [UInt8] {
         guard let file = fopen(path, "re") else { throw failure("open", path) }
         defer { fclose(file) }
         var bytes: [UInt8] = []
@@ -55,23 +55,23 @@ public enum TestFile {
         return bytes
     }
 
-    public static func text(_ path: String) throws -> String { String(decoding: try read(path), as: UTF8.self) }
+    package static func text(_ path: String) throws -> String { String(decoding: try read(path), as: UTF8.self) }
 
     /// Creates or replaces a file. The mode is set exactly, whatever the umask is.
-    public static func write(_ text: String, to path: String, mode: UInt32 = 0o600) throws {
+    package static func write(_ text: String, to path: String, mode: UInt32 = 0o600) throws {
         try write(Array(text.utf8), to: path, mode: mode)
     }
 
-    public static func write(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o600) throws {
+    package static func write(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o600) throws {
         guard let file = fopen(path, "we") else { throw failure("create", path) }
         let written = fwrite(bytes, 1, bytes.count, file)
         guard fclose(file) == 0, written == bytes.count, chmod(path, mode) == 0 else { throw failure("write", path) }
     }
 
-    public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     /// Removes a file; throws where there is none.
-    public static func remove(_ path: String) throws {
+    package static func remove(_ path: String) throws {
         guard unlink(path) == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(errno)))") }
     }
 

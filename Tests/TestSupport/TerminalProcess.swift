@@ -4,8 +4,8 @@ import Synchronization
 
 /// A running binary on a terminal of its own (pty(7)), as a person in front of a shell has it: with a session, so that
 /// /dev/tty is that terminal, and signals from its keys. Killed and reaped when the last reference goes.
-public final class TerminalProcess: Sendable {
-    public let processID: Int32
+package final class TerminalProcess: Sendable {
+    package let processID: Int32
     private let name: String
     /// The end that a terminal emulator has.
     private let master: Int32
@@ -24,7 +24,7 @@ public final class TerminalProcess: Sendable {
     /// - Parameters:
     ///   - environment: all of it.
     ///   - input: a file for stdin in place of the terminal; `nil` for the terminal.
-    public init(
+    package init(
         _ path: String, _ arguments: [String] = [], environment: [String: String], directory: String,
         input: String? = nil
     ) throws {
@@ -54,7 +54,7 @@ public final class TerminalProcess: Sendable {
     }
 
     /// All that the terminal showed so far, echo included.
-    public var shown: String {
+    package var shown: String {
         state.withLock { state in
             var chunk = [UInt8](repeating: 0, count: 4_096)
             while case let count = read(master, &chunk, chunk.count), count > 0 { state.shown += chunk[..<count] }
@@ -63,7 +63,7 @@ public final class TerminalProcess: Sendable {
     }
 
     /// Types.
-    public func type(_ text: String) throws {
+    package func type(_ text: String) throws {
         let bytes = Array(text.utf8)
         guard write(master, bytes, bytes.count) == bytes.count else {
             throw ChildProcess.Failure(description: "typing: errno \(errno)")
@@ -71,7 +71,7 @@ public final class TerminalProcess: Sendable {
     }
 
     /// Waits until the terminal has shown a text so many times.
-    public func waitUntilShown(_ text: String, times: Int = 1) async throws {
+    package func waitUntilShown(_ text: String, times: Int = 1) async throws {
         try await eventually("\"\(text)\" on the terminal of \(name)") { () throws -> Bool in
             let ended = pollExit()
             let shown = shown
@@ -82,19 +82,19 @@ public final class TerminalProcess: Sendable {
     }
 
     /// Whether what is typed is shown.
-    public var echoes: Bool {
+    package var echoes: Bool {
         var settings = termios()
         tcgetattr(slave, &settings)
         return settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    public func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         state.withLock { state in
             if state.exit == nil { kill(processID, number) }
         }
     }
 
-    public func pollExit() -> ChildProcess.Exit? {
+    package func pollExit() -> ChildProcess.Exit? {
         state.withLock { state in
             if state.exit == nil {
                 var status: Int32 = 0
@@ -108,7 +108,7 @@ public final class TerminalProcess: Sendable {
         }
     }
 
-    public func waitForExit() async throws -> ChildProcess.Exit {
+    package func waitForExit() async throws -> ChildProcess.Exit {
         try await eventually("\(name) to end; shown: \(shown)") {
             _ = shown  // a full terminal would hold it
             return pollExit()
@@ -116,7 +116,7 @@ public final class TerminalProcess: Sendable {
     }
 
     /// Waits until it is stopped by a signal (`T` in /proc/PID/stat), or runs again.
-    public func waitUntilStopped(_ isStopped: Bool = true) async throws {
+    package func waitUntilStopped(_ isStopped: Bool = true) async throws {
         try await eventually("\(name) to be \(isStopped ? "stopped" : "running")") { () throws -> Bool in
             let stat = try TestFile.text("/proc/\(processID)/stat")
             return (stat.split(separator: ")").last?.split(separator: " ").first == "T") == isStopped

@@ -3,15 +3,15 @@ import Glibc
 
 /// A file system of a few megabytes in memory (tmpfs), which can be filled and made read-only. For root. Unmounted when the
 /// last reference goes.
-public final class TinyDisk: Sendable {
+package final class TinyDisk: Sendable {
     private let folder = TemporaryDirectory("disk")
-    public var path: String { folder.path }
+    package var path: String { folder.path }
     private var filler: String { file("filler") }
 
     /// In CI nothing is skipped: what cannot be made there fails.
-    public static var canBeMade: Bool { geteuid() == 0 || getenv("CI") != nil }
+    package static var canBeMade: Bool { geteuid() == 0 || getenv("CI") != nil }
 
-    public init(megabytes: Int = 8) throws {
+    package init(megabytes: Int = 8) throws {
         guard mount("tmpfs", folder.path, "tmpfs", 0, "size=\(megabytes)m,mode=0700") == 0 else {
             throw WaitedInVain("mount: \(String(cString: strerror(errno)))")
         }
@@ -20,10 +20,10 @@ public final class TinyDisk: Sendable {
     /// Also where files are still open.
     deinit { umount2(folder.path, Int32(MNT_DETACH)) }
 
-    public func file(_ name: String) -> String { folder.file(name) }
+    package func file(_ name: String) -> String { folder.file(name) }
 
     /// Takes all the space that is left, but for so many bytes.
-    public func fill(leaving rest: Int = 0) throws {
+    package func fill(leaving rest: Int = 0) throws {
         let descriptor = prsnl_open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw WaitedInVain("filler: \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
@@ -34,9 +34,9 @@ public final class TinyDisk: Sendable {
         if rest > 0 { ftruncate(descriptor, max(0, lseek(descriptor, 0, SEEK_END) - rest)) }
     }
 
-    public func free() throws { try TestFile.remove(filler) }
+    package func free() throws { try TestFile.remove(filler) }
 
-    public func setReadOnly(_ isReadOnly: Bool) throws {
+    package func setReadOnly(_ isReadOnly: Bool) throws {
         let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
         guard mount("tmpfs", folder.path, "tmpfs", flags, nil) == 0 else {
             throw WaitedInVain("remount: \(String(cString: strerror(errno)))")

@@ -1,8 +1,8 @@
-public import PRSNLCore
+package import PRSNLCore
 import Synchronization
 
 /// Time that passes only when everybody waits: the clock then moves on to the earliest time that somebody waits for.
-public final class VirtualTime: Sendable {
+package final class VirtualTime: Sendable {
     private struct Sleeper {
         var deadline: Duration
         var waiter: CheckedContinuation<Void, any Error>
@@ -26,33 +26,33 @@ public final class VirtualTime: Sendable {
     private let state = Mutex(State())
     private let onLimit = Mutex<(@Sendable () -> Void)?>(nil)
 
-    public init(start: Timestamp = TimeSource.system.now()) {
+    package init(start: Timestamp = TimeSource.system.now()) {
         self.start = start
     }
 
-    public var elapsed: Duration { state.withLock(\.elapsed) }
+    package var elapsed: Duration { state.withLock(\.elapsed) }
     /// Each wait so far.
-    public var sleeps: [Duration] { state.withLock(\.slept) }
-    public var now: Timestamp { start.advanced(by: state.withLock { $0.elapsed + $0.step }) }
+    package var sleeps: [Duration] { state.withLock(\.slept) }
+    package var now: Timestamp { start.advanced(by: state.withLock { $0.elapsed + $0.step }) }
 
-    public func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
+    package func advance(by duration: Duration) { state.withLock { $0.elapsed += duration } }
 
     /// Sets the wall clock; forward is positive.
-    public func stepClock(by step: Duration) { state.withLock { $0.step += step } }
+    package func stepClock(by step: Duration) { state.withLock { $0.step += step } }
 
     /// Whether somebody waits for a time that is so near.
-    public func isAwaited(within duration: Duration) -> Bool {
+    package func isAwaited(within duration: Duration) -> Bool {
         state.withLock { state in state.sleepers.values.contains { $0.deadline - state.elapsed <= duration } }
     }
 
     /// How many loops must wait before time passes; 1 at first.
-    public func setParticipants(_ count: Int) { state.withLock { $0.participants = count } }
+    package func setParticipants(_ count: Int) { state.withLock { $0.participants = count } }
 
     /// Lets no time pass by waiting any more: only what is asked for happens.
-    public func stand() { stop(after: elapsed) {} }
+    package func stand() { stop(after: elapsed) {} }
 
     /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
-    public func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
+    package func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
         onLimit.withLock { $0 = action }
         let events = state.withLock { state in
             state.limit = limit
@@ -62,7 +62,7 @@ public final class VirtualTime: Sendable {
         Task { await letTimePass(since: events) }
     }
 
-    public var source: TimeSource {
+    package var source: TimeSource {
         TimeSource(now: { self.now }, uptime: { self.elapsed }, sleep: { try await self.sleep($0) })
     }
 

@@ -1,0 +1,63 @@
+import Glibc
+package import PRSNLCore
+
+/// The file that holds the API key or the login token.
+package enum KeyFile {
+    /// Reads the file after checking that nobody else can.
+    ///
+    /// - Parameter credentialsDirectory: `$CREDENTIALS_DIRECTORY`. systemd protects that folder itself and gives its files
+    ///   mode 0400 or, with an access list, 0440 and root's ownership (systemd.exec(5), "CREDENTIALS"); group read is
+    ///   accepted there.
+    /// - Returns: the content without white space around it, never empty.
+    /// - Throws: `key_file_unreadable`, `key_file_exposed`, `key_file_invalid`. No error holds any of the content.
+    package static func read(path: String, credentialsDirectory: String? = nil) throws(UserFacingError) -> String {
+        let descriptor: Int32
+        do throws(SmallFile.Failure) {
+            descriptor = try SmallFile.open(path)
+        } catch {
+            throw unreadable(path, error.reason, errno: error.errno)
+        }
+        defer { close(descriptor) }
+        try checkMode(descriptor, path, credentialsDirectory)
+        let bytes: [UInt8]
+        do throws(SmallFile.Failure) {
+            bytes = try SmallFile.read(descriptor, limit: 64 << 10)
+        } catch {
+            throw unreadable(path, error.reason)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw UserFacingError(.keyFileInvalid, "The key file \(path) is not text.")
+        }
+        let key = text[...].trimmed
+        guard !key.isEmpty else { throw UserFacingError(.keyFileInvalid, "The key file \(path) is empty.") }
+        return key
+    }
+
+    private static func checkMode(
+        _ descriptor: Int32, _ path: String, _ credentialsDirectory: String?
+    ) throws(UserFacingError) {
+        do throws(SecretFile.Problem) {
+            try SecretFile.check(descriptor) { information in
+                let isCredential =
+                    isInside(path, credentialsDirectory) && [0, geteuid()].contains(information.st_uid)
+                return isCredential ? 0o037 : 0o077
+            }
+        } catch {
+            switch error {
+            case .unreadable(let reason): throw unreadable(path, reason)
+            case .exposed(let mode): throw SecretFile.exposed("The key file \(path)", path, mode)
+            }
+        }
+    }
+
+    private static func isInside(_ path: String, _ directory: String?) -> Bool {
+        guard let directory, directory.hasPrefix("/") else { return false }
+        guard path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/") else { return false }
+        return !path.split(separator: "/").contains("..")
+    }
+
+    private static func unreadable(_ path: String, _ reason: String, errno: Int32 = 0) -> UserFacingError {
+        UserFacingError(
+            .of(errno: errno, otherwise: .keyFileUnreadable), "The key file \(path) cannot be read: \(reason).")
+    }
+}

@@ -1,0 +1,171 @@
+import CLinux
+import Glibc
+package import PRSNLCore
+
+/// A login as it is stored: a pair is never sent to another server than the one that gave it out.
+package struct StoredLogin: Sendable, Equatable {
+    /// As `ServerURL.text` has it.
+    package var server: String
+    package var pair: TokenPair
+
+    package init(server: String, pair: TokenPair) {
+        self.server = server
+        self.pair = pair
+    }
+
+    /// - Throws: `login_other_server`.
+    package func check(isFor server: ServerURL) throws(UserFacingError) {
+        guard self.server != server.text else { return }
+        throw UserFacingError(
+            .loginOtherServer, "The stored login is of \(self.server), and server_url is \(server.text).",
+            consequence: "The login was not sent.")
+    }
+}
+
+/// The file beside the database that holds the login: `<database>.login`, mode 0600.
+///
+/// The server makes the old pair worthless in the moment in which it gives out a new one, so the file must hold one of the two
+/// whole at every moment: a new one is written under another name, brought to the disk, and put in its place by rename(2).
+package struct LoginFile: Sendable {
+    package let path: String
+    private var temporaryPath: String { path + ".new" }
+
+    /// Two tokens and a URL; something larger is another file.
+    private static let maximumSize = 64 << 10
+    private static let version = "1"
+
+    package init(database: String) { path = RealPath.of(database) + ".login" }
+
+    /// Whether something is there, readable or not.
+    package var exists: Bool { access(path, F_OK) == 0 }
+
+    // MARK: Reading
+
+    /// - Returns: `nil` where there is none.
+    /// - Throws: `login_file_unreadable`, `key_file_exposed`. No error holds any of the content.
+    package func read() throws(UserFacingError) -> StoredLogin? {
+        let descriptor: Int32
+        do throws(SmallFile.Failure) {
+            descriptor = try SmallFile.open(path)
+        } catch {
+            if error.errno == ENOENT || error.errno == ENOTDIR { return nil }
+            throw unreadable("it cannot be opened: \(error.reason)", errno: error.errno)
+        }
+        defer { close(descriptor) }
+        do throws(SecretFile.Problem) { try SecretFile.check(descriptor) } catch { throw refusal(error) }
+        let bytes: [UInt8]
+        do throws(SmallFile.Failure) {
+            bytes = try SmallFile.read(descriptor, limit: Self.maximumSize)
+        } catch {
+            throw unreadable("it cannot be read: \(error.reason)")
+        }
+        guard let login = Self.parse(bytes) else {
+            throw unreadable("it does not hold a login that this version of prsnld understands")
+        }
+        return login
+    }
+
+    private func refusal(_ problem: SecretFile.Problem) -> UserFacingError {
+        switch problem {
+        case .unreadable(let reason): unreadable(reason)
+        case .exposed(let mode): SecretFile.exposed("The login file \(path)", path, mode)
+        }
+    }
+
+    private func unreadable(_ reason: String, errno: Int32 = 0) -> UserFacingError {
+        UserFacingError(
+            .of(errno: errno, otherwise: .loginFileUnreadable), "The login file \(path) cannot be used: \(reason).")
+    }
+
+    static func parse(_ bytes: [UInt8]) -> StoredLogin? {
+        var texts: [String: String] = [:]
+        var version: String?
+        do {
+            try JSONReader.read(bytes) { reader in
+                try reader.object { name, reader in
+                    switch try reader.kind() {
+                    case .string: texts[name] = try reader.string()
+                    case .number where name == "version": version = try reader.numberText()
+                    default: try reader.skip()
+                    }
+                }
+                try reader.end()
+            }
+        } catch {
+            return nil  // cut off, or not ours
+        }
+        guard version == Self.version, let server = texts["server"], let access = texts["access_token"],
+            let refresh = texts["refresh_token"], let pair = TokenPair(access: access, refresh: refresh)
+        else { return nil }
+        return StoredLogin(server: server, pair: pair)
+    }
+
+    // MARK: Writing
+
+    /// Puts a login in the place of the one that is there. When it returns, the disk has it; when it throws, the old one is
+    /// unharmed.
+    ///
+    /// - Throws: `disk_full`, `login_not_stored`.
+    package func write(_ login: StoredLogin) throws(UserFacingError) {
+        let text =
+            "{\"version\":\(Self.version),\"server\":\(JSONText.string(login.server)),"
+            + "\"access_token\":\(JSONText.string(login.pair.access)),"
+            + "\"refresh_token\":\(JSONText.string(login.pair.refresh))}\n"
+        do throws(SmallFile.Failure) {
+            // What a process left that died while it wrote. Nobody else writes here: there is one daemon per database.
+            if unlink(temporaryPath) != 0, errno != ENOENT { throw .last }
+            let descriptor = prsnl_open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw .last }
+            do throws(SmallFile.Failure) {
+                defer { close(descriptor) }
+                // Whatever the umask is.
+                guard fchmod(descriptor, 0o600) == 0 else { throw .last }
+                try SmallFile.write(Array(text.utf8), to: descriptor)
+                guard fsync(descriptor) == 0 else { throw .last }
+            } catch {
+                unlink(temporaryPath)
+                throw error
+            }
+            CrashPoint.beforeLoginRename.reach()
+            guard rename(temporaryPath, path) == 0 else {
+                let failure = SmallFile.Failure.last
+                unlink(temporaryPath)
+                throw failure
+            }
+            try syncFolder()
+            CrashPoint.afterLoginRename.reach()
+        } catch {
+            throw UserFacingError(
+                error.errno == ENOSPC || error.errno == EDQUOT ? .diskFull : .loginNotStored,
+                "The login could not be written to \(path): \(error.reason).")
+        }
+    }
+
+    /// Removes the login, and what a process left that died while it wrote one.
+    ///
+    /// - Throws: `login_not_stored`.
+    package func remove() throws(UserFacingError) {
+        do throws(SmallFile.Failure) {
+            for path in [temporaryPath, path] where unlink(path) != 0 && errno != ENOENT { throw .last }
+            try syncFolder()
+        } catch {
+            throw UserFacingError(.loginNotStored, "The login file \(path) could not be removed: \(error.reason).")
+        }
+    }
+
+    /// Removes what a process left that died while it wrote; to be called once, before the file is used.
+    package func cleanUp() throws(UserFacingError) {
+        guard unlink(temporaryPath) != 0, errno != ENOENT, errno != ENOTDIR else { return }
+        let reason = String(cString: strerror(errno))
+        throw UserFacingError(.loginNotStored, "The file \(temporaryPath) could not be removed: \(reason).")
+    }
+
+    /// fsync(2): "does not necessarily ensure that the entry in the directory containing the file has also reached disk".
+    private func syncFolder() throws(SmallFile.Failure) {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .last }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw .last }
+    }
+}

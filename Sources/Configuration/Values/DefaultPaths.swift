@@ -1,0 +1,102 @@
+import Glibc
+package import PRSNLCore
+
+/// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
+package enum DefaultPaths {
+    package static let systemConfiguration = "/etc/prsnld/prsnld.conf"
+    static let databaseName = "prsnl.sqlite"
+    static let socketName = "control.sock"
+
+    /// The configuration files that are looked for, the one that wins first: a person's own stands above the machine's.
+    package static func configurationFiles(_ environment: ProcessEnvironment) -> [String] {
+        [ownConfiguration(environment), systemConfiguration].compactMap(\.self)
+    }
+
+    /// A person's own; `nil` where there is no home directory.
+    package static func ownConfiguration(_ environment: ProcessEnvironment) -> String? {
+        environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
+    }
+
+    /// `nil` where there is no home directory either.
+    static func database(_ environment: ProcessEnvironment) -> String? {
+        if let state = firstDirectory("STATE_DIRECTORY", environment) { return "\(state)/\(databaseName)" }
+        return environment.baseDirectory("XDG_STATE_HOME", fallback: ".local/state").map {
+            "\($0)/prsnld/\(databaseName)"
+        }
+    }
+
+    static func controlSocket(_ environment: ProcessEnvironment, database: String) -> String {
+        if let runtime = firstDirectory("RUNTIME_DIRECTORY", environment) { return "\(runtime)/\(socketName)" }
+        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
+            return "\(runtime)/prsnld/\(socketName)"
+        }
+        guard let slash = database.lastIndex(of: "/") else { return socketName }
+        return "\(database[..<slash])/\(socketName)"
+    }
+
+    /// The key that systemd hands to the daemon (`LoadCredential=api-key`), where it does.
+    static func apiKey(_ environment: ProcessEnvironment) -> String? {
+        guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else { return nil }
+        let path = "\(folder)/\(credentialName)"
+        return access(path, F_OK) == 0 ? path : nil
+    }
+
+    package static let credentialName = "api-key"
+
+    /// systemd.exec(5): several directories are separated by colons.
+    private static func firstDirectory(_ variable: String, _ environment: ProcessEnvironment) -> String? {
+        guard let first = environment[variable]?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
+        return String(first)
+    }
+
+    /// What the system's own daemon has when its configuration does not say otherwise: the directories that systemd makes
+    /// for `StateDirectory=prsnld` and `RuntimeDirectory=prsnld`. prsnlctl looks there because it has no such variables.
+    package static let systemDatabase = "/var/lib/prsnld/prsnl.sqlite"
+    package static let systemControlSocket = "/run/prsnld/control.sock"
+
+    /// The configuration file of `prsnld@NAME.service`.
+    package static func configurationFile(ofInstance name: String) -> String { "/etc/prsnld/\(name).conf" }
+
+    /// The instance that a configuration file is of: NAME for `/etc/prsnld/NAME.conf`.
+    package static func instance(ofConfigurationFile path: String?) -> String? {
+        let (folder, ending) = ("/etc/prsnld/", ".conf")
+        guard let path, path != systemConfiguration, path.hasPrefix(folder), path.hasSuffix(ending) else { return nil }
+        let name = String(path.dropFirst(folder.count).dropLast(ending.count))
+        return isInstance(name) ? name : nil
+    }
+
+    /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`; `nil` for any other file.
+    package static func unit(ofConfigurationFile path: String) -> String? {
+        path == systemConfiguration ? "prsnld" : instance(ofConfigurationFile: path).map { "prsnld@\($0)" }
+    }
+
+    /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=).
+    package static func directories(ofInstance name: String?) -> (state: String, runtime: String) {
+        let folder = name.map { "prsnld-instances/\($0)" } ?? "prsnld"
+        return ("/var/lib/\(folder)", "/run/\(folder)")
+    }
+
+    /// Whether a name can be one: a part of paths and of a unit's name (systemd.unit(5)).
+    package static func isInstance(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 64 && !name.hasPrefix(".")
+            && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ":-_.".contains($0)) }
+    }
+
+    /// - Throws: `usage` where the value of `--instance` cannot be a name.
+    package static func checkInstance(_ name: String) throws(UserFacingError) {
+        guard !isInstance(name) else { return }
+        throw UserFacingError(
+            .usage, "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
+    }
+
+    /// What `prsnld@NAME.service` has. Not below the folders of `prsnld.service`, whose rights would then count for it too.
+    static func database(ofInstance name: String) -> String { "/var/lib/prsnld-instances/\(name)/\(databaseName)" }
+    /// Whether a folder is the state directory of the machine's daemon or of an instance (StateDirectory= in the units).
+    package static func isMachines(_ folder: String) -> Bool {
+        let name = folder.split(separator: "/").last.map(String.init) ?? ""
+        return "\(folder)/\(databaseName)" == systemDatabase
+            || isInstance(name) && "\(folder)/\(databaseName)" == database(ofInstance: name)
+    }
+
+    static func controlSocket(ofInstance name: String) -> String { "/run/prsnld-instances/\(name)/\(socketName)" }
+}

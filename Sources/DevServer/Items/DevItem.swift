@@ -1,0 +1,49 @@
+package import PRSNLCore
+
+/// One item as the server keeps it.
+package struct DevItem: Sendable, Equatable {
+    /// A UUID in lower case.
+    package var id: String
+    package var createdAt: Timestamp
+    package var updatedAt: Timestamp
+    package var title: String
+    /// Never in the timeline of dialects C and P, only in `GET /api/items/{id}`.
+    package var content: String?
+    package var url: String?
+    package var summary: String?
+    package var platform: String?
+    package var type: String
+    package var category: String?
+    package var thumbnailURL: String?
+    /// Seconds.
+    package var duration: Int?
+    package var filePath: String?
+    package var status: String
+    package var tags: [String]
+    package var permalink: String?
+    /// The account's id.
+    package var owner: String
+    /// Dialect E: how often it was fetched, and when last.
+    package var accessCount = 0
+    package var accessedAt: Timestamp?
+    /// Sent in place of the item, as it is: for items that no client can read. Only `createdAt`, `updatedAt`, `id` and
+    /// `owner` are then used, to find its place.
+    package var rawJSON: String?
+
+    /// A note's text while the server has not processed it: `content` is null meanwhile.
+    var hiddenContent: String?
+
+    package init(
+        id: String, createdAt: Timestamp, updatedAt: Timestamp? = nil, title: String = "Item", type: String = "article",
+        status: String = "completed", tags: [String] = [], owner: String = DevAccount.owner.id
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt ?? createdAt
+        self.title = title
+        self.type = type
+        self.status = status
+        self.tags = tags
+        self.owner = owner
+    }
+}

@@ -1,0 +1,119 @@
+package import PRSNLCore
+
+/// How an item looks on the wire.
+struct ItemStyle: Sendable, Equatable {
+    var dialect: Dialect
+    /// Dialect C: `item_type`.
+    var saysItemType = false
+    /// Not zero: the tags are turned by so many places.
+    var tagRotation = 0
+
+    /// Whether every request would render the item in the same way.
+    var isCacheable: Bool { tagRotation == 0 }
+}
+
+extension DevItem {
+    /// As an element of the timeline's `items`.
+    func appendTimelineJSON(to bytes: inout [UInt8], style: ItemStyle) {
+        if let rawJSON {
+            bytes.append(contentsOf: rawJSON.utf8)
+            return
+        }
+        var object = JSONObjectWriter(&bytes)
+        switch style.dialect {
+        case .cursor, .page: appendMainFields(to: &object, into: &bytes, style: style)
+        case .express: appendExpressFields(to: &object, into: &bytes, style: style)
+        }
+        object.end(&bytes)
+    }
+
+    private func appendMainFields(to object: inout JSONObjectWriter, into bytes: inout [UInt8], style: ItemStyle) {
+        object.string("id", id, &bytes)
+        object.string("title", title, &bytes)
+        object.string("url", url, &bytes)
+        object.string("summary", summary, &bytes)
+        object.string("platform", platform, &bytes)
+        object.string(style.dialect == .page || style.saysItemType ? "item_type" : "type", type, &bytes)
+        object.string("category", category, &bytes)
+        object.string("thumbnail_url", thumbnailURL, &bytes)
+        object.number("duration", duration, &bytes)
+        object.string("file_path", filePath, &bytes)
+        object.string("status", status, &bytes)
+        object.time("createdAt", createdAt, .zulu, &bytes)
+        object.time("updatedAt", updatedAt, .zulu, &bytes)
+        object.strings("tags", rotatedTags(style), &bytes)
+        object.string("permalink", permalink, &bytes)
+    }
+
+    private func appendExpressFields(to object: inout JSONObjectWriter, into bytes: inout [UInt8], style: ItemStyle) {
+        object.string("id", id, &bytes)
+        object.string("title", title, &bytes)
+        object.string("content", content, &bytes)
+        object.string("url", url, &bytes)
+        object.string("summary", summary, &bytes)
+        object.string("status", status, &bytes)
+        object.time("createdAt", createdAt, .milliseconds, &bytes)
+        object.time("updatedAt", updatedAt, .milliseconds, &bytes)
+        object.number("accessCount", accessCount, &bytes)
+        object.time("accessedAt", accessedAt ?? createdAt, .milliseconds, &bytes)
+        object.strings("tags", rotatedTags(style), &bytes)
+        object.string("itemType", type, &bytes)
+        object.raw("attachments", "[]", &bytes)
+    }
+
+    private func rotatedTags(_ style: ItemStyle) -> [String] {
+        guard style.tagRotation != 0, tags.count > 1 else { return tags }
+        let turn = style.tagRotation % tags.count
+        return Array(tags[turn...] + tags[..<turn])
+    }
+
+    /// As `GET /api/items/{id}` of dialects C and P shows it: other names, other times, always "completed".
+    func appendDetailJSON(to bytes: inout [UInt8]) {
+        var object = JSONObjectWriter(&bytes)
+        object.string("id", id, &bytes)
+        object.string("title", title, &bytes)
+        object.string("url", url, &bytes)
+        object.string("summary", summary, &bytes)
+        object.string("content", content, &bytes)
+        object.string("platform", platform, &bytes)
+        object.string("type", type, &bytes)
+        object.string("category", category, &bytes)
+        object.string("thumbnail_url", thumbnailURL, &bytes)
+        object.number("duration", duration, &bytes)
+        object.string("file_path", filePath, &bytes)
+        object.string("status", "completed", &bytes)
+        object.time("created_at", createdAt, .offset, &bytes)
+        object.time("updated_at", updatedAt, .offset, &bytes)
+        object.strings("tags", tags, &bytes)
+        object.raw("metadata", "{}", &bytes)
+        object.string("permalink", "/items/\(id)", &bytes)
+        object.end(&bytes)
+    }
+
+    /// What a client that understands the server should have read from the timeline.
+    package func expected(in dialect: Dialect) -> TimelineItem {
+        var expected = TimelineItem(id: id, createdAt: createdAt)
+        expected.updatedAt = updatedAt
+        expected.type = type
+        expected.title = title
+        expected.url = url
+        expected.summary = summary
+        expected.status = status
+        // Swift compares strings by canonical form, and the copy keeps them sorted by bytes.
+        let sorted = Set(tags).sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+        expected.tags = "[" + sorted.map { JSONText.string($0) }.joined(separator: ",") + "]"
+        if dialect == .express {
+            expected.content = content
+            let accessed = JSONText.string((accessedAt ?? createdAt).text(.milliseconds))
+            expected.extra = #"{"accessCount":\#(accessCount),"accessedAt":\#(accessed),"attachments":[]}"#
+        } else {
+            expected.platform = platform
+            expected.category = category
+            expected.thumbnailURL = thumbnailURL
+            expected.duration = duration.map(Double.init)
+            expected.filePath = filePath
+            expected.permalink = permalink
+        }
+        return expected
+    }
+}

@@ -1,0 +1,121 @@
+package import PRSNLCore
+
+/// A look at the network, or news of the clock.
+package struct NetworkEvent: Sendable, Equatable {
+    package enum Clock: Sendable, Equatable {
+        /// The wall clock was set; forward is positive.
+        case stepped(Duration)
+        /// The machine was suspended for so long.
+        case woke(Duration)
+    }
+
+    package var snapshot: NetworkSnapshot
+    /// In words; empty where only something else than links, addresses and default routes has changed.
+    package var reasons: [String]
+    /// The kernel has dropped events: what lies between two looks is not known.
+    package var hasLostEvents: Bool
+    package var clock: Clock?
+
+    package init(snapshot: NetworkSnapshot, reasons: [String] = [], hasLostEvents: Bool = false, clock: Clock? = nil) {
+        self.snapshot = snapshot
+        self.reasons = reasons
+        self.hasLostEvents = hasLostEvents
+        self.clock = clock
+    }
+}
+
+/// Where the server, or the proxy towards it, is looked for.
+package struct ServerAddress: Sendable, Equatable {
+    /// A name or an address, without the brackets that IPv6 has in URLs.
+    package var host: String
+    package var port: UInt16
+    /// The address that the newest connection used; `nil` where there was none.
+    package var lastAddress: String?
+
+    package init(host: String, port: UInt16, lastAddress: String? = nil) {
+        self.host = host
+        self.port = port
+        self.lastAddress = lastAddress
+    }
+
+    /// Where the host is known to lead: itself, if it is an address. `nil` for a name that nothing was connected to yet.
+    package var literal: String? { IPAddress(host) == nil ? lastAddress : host }
+}
+
+/// Whether the kernel knows a way to the server. No packet is sent to find out.
+package enum RouteVerdict: Sendable, Equatable {
+    /// `path` is a text that changes when the way does: source address, interface, gateway.
+    case routable(path: String)
+    /// In words: `v0: carrier lost`.
+    case unroutable(reason: String)
+    /// The server has a name that was never resolved, or leads elsewhere now. `hasNetwork`: some address other than this
+    /// machine's own can be reached.
+    case notKnown(hasNetwork: Bool)
+
+    var isKnown: Bool {
+        if case .notKnown = self { false } else { true }
+    }
+}
+
+/// What the kernel says about the network: the real one, a scripted one in tests, or nothing at all.
+package struct NetworkSource: Sendable {
+    /// How the kernel is listened to.
+    package enum How: Sendable, Equatable {
+        case netlink
+        /// Netlink is not permitted: the way to the server is looked at now and then.
+        case polling(errno: Int32)
+        /// Not at all.
+        case none
+    }
+
+    package var how: How
+    /// One consumer. The first event is the state at the start.
+    package var events: AsyncStream<NetworkEvent>
+    package var snapshot: @Sendable () -> NetworkSnapshot
+    package var route: @Sendable (ServerAddress) -> RouteVerdict
+    /// Whether looks are wanted more often, where the kernel is polled.
+    package var setUrgent: @Sendable (Bool) -> Void
+    /// Has the source's thread call the closure, which shows that it lives; a source without one calls it itself.
+    package var roundTrip: @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
+    /// Ends the events.
+    package var stop: @Sendable () -> Void
+
+    package init(
+        how: How, events: AsyncStream<NetworkEvent>, snapshot: @escaping @Sendable () -> NetworkSnapshot,
+        route: @escaping @Sendable (ServerAddress) -> RouteVerdict,
+        setUrgent: @escaping @Sendable (Bool) -> Void = { _ in }, stop: @escaping @Sendable () -> Void = {}
+    ) {
+        self.how = how
+        self.events = events
+        self.snapshot = snapshot
+        self.route = route
+        self.setUrgent = setUrgent
+        self.stop = stop
+    }
+
+    /// Nothing is known of the network, and every server is asked.
+    package static var none: NetworkSource {
+        NetworkSource(
+            how: .none, events: AsyncStream { $0.finish() }, snapshot: { NetworkSnapshot() },
+            route: { _ in .notKnown(hasNetwork: true) })
+    }
+}
+
+/// What a watcher of the network is told.
+package struct NetworkChange: Sendable, Equatable {
+    package enum Kind: String, Sendable, Codable { case network, connectivity, clock }
+
+    package var at: Timestamp
+    package var kind: Kind
+    /// In words.
+    package var reasons: [String]
+    /// As it is after the change.
+    package var connectivity: Connectivity
+
+    package init(at: Timestamp, kind: Kind, reasons: [String], connectivity: Connectivity) {
+        self.at = at
+        self.kind = kind
+        self.reasons = reasons
+        self.connectivity = connectivity
+    }
+}

@@ -1,0 +1,269 @@
+package import PRSNLCore
+import Synchronization
+
+/// The PRSNL HTTP API over libcurl: three dialects, one set of models, one error type.
+package final class PRSNLClient: Sendable {
+    let configuration: ClientConfiguration
+    let server: ServerURL
+    let time: TimeSource
+    let random: SeededGenerator
+    let loop: CurlLoop
+    let usage: (@Sendable (RequestUsage) -> Void)?
+    let log: LogHandler
+    let savePair: PairSaver?
+    let memory: Mutex<Memory>
+
+    /// What the client finds out about the server as it talks to it.
+    struct Memory {
+        var credentials: Credentials
+        /// What is known of the login, where the credentials are one.
+        var login: LoginState?
+        /// Grows whenever credentials are replaced from outside: what was asked for with older ones is dropped.
+        var generation: UInt64 = 0
+        var flight: Flight?
+        var lastFlight: UInt64 = 0
+        var lastWaiter: UInt64 = 0
+        /// No renewal is begun any more.
+        var isStopping = false
+        /// No thread is, either.
+        var isShutDown = false
+        /// What renewals under way are sent over: one, and those of logins that were replaced meanwhile.
+        var renewalLoops: [CurlLoop] = []
+        var serverClock: LoginState.ServerClock?
+        var dialect: Dialect?
+        /// The server refused the key as `X-API-Key` and accepted it as `Authorization: Bearer`.
+        var keyIsBearer = false
+        /// The server's clock minus ours.
+        var clockOffset: Duration?
+        /// Pauses before a GET is repeated, to be ended when the network goes away.
+        var pauses: [UInt64: Task<Void, Never>] = [:]
+        var lastPause: UInt64 = 0
+        var isOffline = false
+
+        mutating func use(_ new: Credentials) {
+            credentials = new
+            keyIsBearer = false
+            generation += 1
+            login = if case .login(let pair) = new { LoginState(pair) } else { nil }
+        }
+    }
+
+    /// - Parameters:
+    ///   - seed: of request ids and jitter; `nil` for a random one.
+    ///   - usage: told once per call when it ends, on the caller's task.
+    ///   - savePair: stores the pair of a renewed login before it is used; without it, it is lost with the process.
+    /// - Throws: `UserFacingError` for a URL that cannot be used (`no_server`, `bad_server_url`, `insecure_server_url`).
+    package init(
+        configuration: ClientConfiguration, time: TimeSource = .system, seed: UInt64? = nil,
+        usage: (@Sendable (RequestUsage) -> Void)? = nil, savePair: PairSaver? = nil,
+        log: @escaping LogHandler = { _, _, _ in }
+    ) throws(UserFacingError) {
+        server = try ServerURL.server(
+            configuration.serverURL, allowInsecureHTTP: configuration.allowInsecureHTTP)
+        var configuration = configuration
+        configuration.proxy = try server.proxy(of: configuration)
+        self.configuration = configuration
+        var memory = Memory(credentials: .none)
+        memory.use(configuration.credentials)
+        self.memory = Mutex(memory)
+        self.savePair = savePair
+        self.time = time
+        self.usage = usage
+        self.log = log
+        random = SeededGenerator(seed: seed)
+        var options = CurlOptions(configuration)
+        options.trace = WireTrace.sink(log)
+        loop = CurlLoop(options: options)
+    }
+
+    deinit { shutdown() }
+
+    /// What it shows to the server.
+    package var credentials: Credentials { memory.withLock(\.credentials) }
+
+    /// Uses other credentials from the next request on: the owner has put a new key into its file, logged in or out. The
+    /// answer to a renewal of older ones that is under way is dropped.
+    package func replaceCredentials(_ credentials: Credentials) {
+        let waiters = memory.withLock { memory in
+            memory.use(credentials)
+            defer { memory.flight = nil }
+            return memory.flight.map { Array($0.waiters.values) } ?? []
+        }
+        for waiter in waiters { waiter.resume(returning: .landed(nil)) }
+    }
+
+    /// The server's dialect, once a timeline has told it.
+    package var dialect: Dialect? { memory.withLock(\.dialect) }
+
+    /// How far the server's clock is ahead of ours, from the newest answer that had a `Date`. That header has whole
+    /// seconds and the answer was under way, so up to a second and the time of the request are missing from it.
+    package var serverClockOffset: Duration? { memory.withLock(\.clockOffset) }
+
+    /// Reads one page. The dialect of the envelope is in the answer; a request in dialect C's form is understood by all.
+    package func timeline(
+        _ request: TimelineRequest, witness: CredentialsWitness? = nil
+    ) async throws(APIError) -> TimelinePage {
+        var call = Call("GET", "/api/timeline", query: request.query)
+        call.answerLimit = configuration.maximumAnswerSize
+        call.witness = witness
+        if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
+        var (answer, requestID) = try await send(call)
+        if let age = answer.age, age > 0 {
+            throw APIError(
+                kind: .decodingError(.stale(seconds: age)), endpoint: call.endpoint, status: answer.status,
+                requestID: requestID, mayHaveReachedServer: true)
+        }
+        if answer.status == 304 {
+            var page = TimelinePage()
+            page.notModified = true
+            page.etag = answer.etag ?? request.etag
+            page.dialect = dialect
+            return page
+        }
+        var page = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            try TimelineDecoder.decode(body, limit: request.limit)
+        }
+        page.etag = answer.etag
+        page.bytes = answer.body.count
+        loop.recycle(&answer.body)
+        if let dialect = page.dialect { memory.withLock { $0.dialect = dialect } }
+        return page
+    }
+
+    /// `GET /api/auth/me`: the account that the server really sees.
+    package func account(witness: CredentialsWitness? = nil) async throws(APIError) -> Account {
+        var call = Call("GET", "/api/auth/me")
+        call.witness = witness
+        let (answer, requestID) = try await send(call)
+        return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let account = try Self.object(body)
+            guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
+            return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
+        }
+    }
+
+    /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
+    package func health() async throws(APIError) {
+        if let error = await ping().error { throw error }
+    }
+
+    /// Ends every request with `cancelled`, a renewal too, and closes the connections. Returns when the threads have ended.
+    package func shutdown() {
+        let renewals = memory.withLock { memory in
+            memory.isShutDown = true
+            return memory.renewalLoops
+        }
+        for renewal in renewals { renewal.stop() }
+        loop.stop()
+    }
+
+    /// Has its thread call `answer`, which shows that it lives. Does nothing after `shutdown`.
+    package func roundTrip(_ answer: @escaping @Sendable () -> Void) { loop.roundTrip(answer) }
+
+    /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
+    /// that nobody waits for a timeout; probes are let through.
+    package func setOffline(_ isOffline: Bool) {
+        loop.setOffline(isOffline)
+        let (pauses, waiters) = memory.withLock { memory in
+            memory.isOffline = isOffline
+            guard isOffline else { return ([Task<Void, Never>](), [CheckedContinuation<Flight.End, Never>]()) }
+            // Who waits for a renewal need not wait any longer; the renewal goes on.
+            defer { memory.flight?.waiters = [:] }
+            return (Array(memory.pauses.values), memory.flight.map { Array($0.waiters.values) } ?? [])
+        }
+        for pause in pauses { pause.cancel() }
+        for waiter in waiters { waiter.resume(returning: .offline) }
+    }
+
+    // MARK: Decoding
+
+    /// Reads a 2xx that should be JSON.
+    func decode<Value>(
+        _ call: Call, _ answer: HTTPAnswer, _ requestID: String,
+        _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
+    ) throws(APIError) -> Value {
+        do throws(APIError.DecodingCause) {
+            let first = answer.body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+            if answer.contentType?.lowercased().contains("text/html") == true || first == UInt8(ascii: "<") {
+                throw .portal
+            }
+            if first == nil { throw .empty }
+            return try read(answer.body)
+        } catch {
+            throw APIError(
+                kind: .decodingError(error), endpoint: call.endpoint, status: answer.status, requestID: requestID,
+                mayHaveReachedServer: true)
+        }
+    }
+
+    static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
+        let value: JSONValue
+        do {
+            value = try JSONValue.parse(body)
+        } catch let cause as APIError.DecodingCause {
+            throw cause
+        } catch {
+            throw .notJSON("\(error)")
+        }
+        guard case .object = value else { throw .unexpectedShape("not an object") }
+        return value
+    }
+
+    // MARK: Credentials
+
+    /// The header line that goes with a request, the one to try where that is answered 401, and what both of them show.
+    ///
+    /// - Parameter known: the server's dialect, where the caller knows it.
+    func authorization(_ known: Dialect? = nil) -> (line: String?, fallback: String?, shown: Credentials) {
+        let (told, keyIsBearer, credentials) = memory.withLock { ($0.dialect, $0.keyIsBearer, $0.credentials) }
+        let dialect = told ?? known
+        switch credentials {
+        case .none: return (nil, nil, .none)
+        case .loginToken(let token): return ("Authorization: Bearer \(token)", nil, credentials)
+        // Which of its tokens may be sent is `usablePair`'s to say.
+        case .login: return (nil, nil, .none)
+        case .apiKey(let key):
+            let bearer = "Authorization: Bearer \(key)"
+            if keyIsBearer { return (bearer, nil, credentials) }
+            // The cursor dialect takes a key for a bad token, and shows another user's items instead of saying so.
+            return ("X-API-Key: \(key)", dialect == .cursor ? nil : bearer, credentials)
+        }
+    }
+
+    func remember(keyIsBearer: Bool) {
+        memory.withLock { $0.keyIsBearer = keyIsBearer }
+    }
+
+    /// Waits before a GET is repeated; not longer than there is a network.
+    func pause(_ duration: Duration) async {
+        Heartbeat.current?.expect(within: duration)
+        let nap = Task { [time] in
+            // Cancelled: the network or the caller is gone, and the next attempt says so.
+            do { try await time.sleep(duration) } catch { return }
+        }
+        let id = memory.withLock { memory in
+            memory.lastPause += 1
+            memory.pauses[memory.lastPause] = nap
+            if memory.isOffline { nap.cancel() }
+            return memory.lastPause
+        }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
+        memory.withLock { $0.pauses[id] = nil }
+    }
+
+    /// - Parameter sentAt: when the request was sent (uptime).
+    func remember(dateOf answer: HTTPAnswer, sentAt: Duration) {
+        guard let date = answer.date.flatMap(HTTPDate.parse) else { return }
+        let offset = date.duration(since: time.now())
+        memory.withLock { memory in
+            memory.clockOffset = offset
+            // A portal's clock says nothing about when the server takes a token for expired.
+            guard answer.contentType?.lowercased().contains("json") == true else { return }
+            memory.serverClock = LoginState.ServerClock(date: date, uptime: sentAt)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+package import PRSNLCore
+
+/// One item as `GET /api/items/{id}` and the answer to an update show it: other names and times than the timeline's, and
+/// `content` with it. What the server did not say is `nil`.
+package struct ItemDetail: Sendable, Equatable {
+    package var id: String
+    package var title: String?
+    package var url: String?
+    package var summary: String?
+    /// Of a note: `nil` until the server has processed it. Of a link: always `nil` on the main server.
+    package var content: String?
+    /// In the server's order.
+    package var tags: [String]?
+    package var createdAt: Timestamp?
+    package var updatedAt: Timestamp?
+
+    package init(
+        id: String, title: String? = nil, url: String? = nil, summary: String? = nil, content: String? = nil,
+        tags: [String]? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
+    ) {
+        self.id = id
+        self.title = title
+        self.url = url
+        self.summary = summary
+        self.content = content
+        self.tags = tags
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+    }
+}
+
+/// The item that a server already has for a URL.
+package struct ExistingItem: Sendable, Equatable {
+    package var id: String
+    package var title: String?
+    package var createdAt: Timestamp?
+
+    package init(id: String, title: String? = nil, createdAt: Timestamp? = nil) {
+        self.id = id
+        self.title = title
+        self.createdAt = createdAt
+    }
+}
+
+/// What a creation was answered with.
+package struct CreatedItem: Sendable, Equatable {
+    package var id: String
+    /// Dialect E: the whole item. The others answer with the id alone.
+    package var item: TimelineItem?
+    package var requestID: String
+
+    package init(id: String, item: TimelineItem? = nil, requestID: String) {
+        self.id = id
+        self.item = item
+        self.requestID = requestID
+    }
+}
+
+// MARK: - Reading them
+
+extension ItemDetail {
+    /// - Parameter id: of the item that was asked for. An answer about another one is no answer.
+    init(_ value: JSONValue, of id: String) throws(APIError.DecodingCause) {
+        guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
+        // UUIDs may be written in capitals; the server reads both.
+        guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
+            throw .unexpectedShape("it is another item")
+        }
+        self.init(
+            id: id, title: value.said("title")?.text, url: value.said("url")?.text,
+            summary: value.said("summary")?.text, content: value.said("content")?.text,
+            tags: value.said("tags")?.texts, createdAt: value.time("created_at", "createdAt"),
+            updatedAt: value.time("updated_at", "updatedAt"))
+    }
+}
+
+extension ExistingItem {
+    /// The answer of check-duplicate; `nil` where it says that there is none.
+    static func read(_ value: JSONValue) throws(APIError.DecodingCause) -> ExistingItem? {
+        guard case .bool(let exists)? = value["is_duplicate"] else {
+            throw .unexpectedShape("is_duplicate is not true or false")
+        }
+        guard exists else { return nil }
+        guard let item = value.said("existing_item"), let id = item.said("id")?.text, !id.isEmpty else {
+            throw .unexpectedShape("existing_item has no id")
+        }
+        return ExistingItem(
+            id: id, title: item.said("title")?.text, createdAt: item.time("created_at", "createdAt"))
+    }
+}
+
+extension CreatedItem {
+    /// Dialect E answers with the item, the others with its id and status.
+    static func read(
+        _ body: [UInt8], dialect: Dialect, requestID: String
+    ) throws(APIError.DecodingCause) -> CreatedItem {
+        guard let id = try PRSNLClient.object(body).said("id")?.text, !id.isEmpty else {
+            throw .unexpectedShape("the created item has no id")
+        }
+        var created = CreatedItem(id: id, requestID: requestID)
+        guard dialect == .express else { return created }
+        do {
+            let decoded = try JSONReader.read(body) { try ItemDecoder.decode(&$0) }
+            // An item that the copy would not take: created all the same.
+            if case .item(let item) = decoded { created.item = item }
+        } catch {
+            throw .notJSON("\(error)")
+        }
+        return created
+    }
+}
+
+extension JSONValue {
+    /// A member that is not null: null means not said.
+    fileprivate func said(_ name: String) -> JSONValue? {
+        let value = self[name]
+        return value == .null ? nil : value
+    }
+
+    /// A time under either of its names; `nil` for anything else.
+    fileprivate func time(_ name: String, _ other: String) -> Timestamp? {
+        (said(name) ?? said(other))?.text.flatMap { Timestamp($0) }
+    }
+
+    /// `nil` for an array that holds anything but texts.
+    fileprivate var texts: [String]? {
+        guard let elements else { return nil }
+        let texts = elements.compactMap(\.text)
+        return texts.count == elements.count ? texts : nil
+    }
+}

@@ -1,0 +1,88 @@
+import CCurl
+import Glibc
+
+/// Where connections lead: the server, or the proxy towards it. Whether there is a way is a question about this one.
+package struct Peer: Sendable, Equatable {
+    /// A name or an address, IPv6 without brackets.
+    package var host: String
+    package var port: UInt16
+    package var isProxy = false
+    /// A proxy that passes bytes on, whatever they are.
+    var isSOCKS = false
+
+    init(_ server: ServerURL) {
+        host = server.host.trimmingBrackets
+        port = UInt16(clamping: server.port)
+    }
+
+    /// - Parameter proxy: as in `ClientConfiguration`; `nil` for what the environment says, by libcurl's rules
+    ///   (https://curl.se/libcurl/c/CURLOPT_PROXY.html, "Environment variables").
+    init(_ server: ServerURL, proxy: String?, environment: (String) -> String?) {
+        self.init(server)
+        let text: String
+        if let proxy {
+            text = proxy
+        } else {
+            // Not HTTP_PROXY: that name could be set by a request's header, where a CGI program runs libcurl.
+            let names =
+                server.scheme == "https"
+                ? ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] : ["http_proxy", "all_proxy", "ALL_PROXY"]
+            text = names.lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
+        }
+        let exceptions = environment("no_proxy") ?? environment("NO_PROXY") ?? ""
+        guard !text.isEmpty, !Self.isExempt(host, by: exceptions), let proxy = Self.address(ofProxy: text) else {
+            return
+        }
+        self = proxy
+    }
+
+    /// The names in `no_proxy`: each exempts itself and what ends with a dot and it; `*` exempts all.
+    private static func isExempt(_ host: String, by list: String) -> Bool {
+        list.split { $0 == "," || $0 == " " }.contains { entry in
+            let name = entry.drop { $0 == "." }.lowercased().trimmingBrackets
+            return name == "*" || host == name || host.hasSuffix("." + name)
+        }
+    }
+
+    private init(host: String, port: UInt16, isProxy: Bool, isSOCKS: Bool) {
+        self.host = host
+        self.port = port
+        self.isProxy = isProxy
+        self.isSOCKS = isSOCKS
+    }
+
+    private static func address(ofProxy text: String) -> Peer? {
+        guard let handle = curl_url() else { return nil }
+        defer { curl_url_cleanup(handle) }
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
+        guard curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK else { return nil }
+        func part(_ part: CURLUPart) -> String? {
+            var value: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(handle, part, &value, 0) == CURLUE_OK, let value else { return nil }
+            defer { curl_free(value) }
+            return String(cString: value)
+        }
+        guard let host = part(CURLUPART_HOST), !host.isEmpty else { return nil }
+        let scheme = part(CURLUPART_SCHEME) ?? ""
+        // 1080 is what libcurl takes where a proxy's port is not said.
+        let port = part(CURLUPART_PORT).flatMap { UInt16($0) } ?? (scheme == "https" ? 443 : 1080)
+        return Peer(
+            host: host.lowercased().trimmingBrackets, port: port, isProxy: true, isSOCKS: scheme.hasPrefix("socks"))
+    }
+}
+
+extension PRSNLClient {
+    /// For the name, the connection and TLS together.
+    package var connectTimeout: Duration { configuration.connectTimeout }
+
+    /// Where this client's connections lead.
+    package var peer: Peer {
+        Peer(server, proxy: configuration.proxy) { name in getenv(name).map { String(cString: $0) } }
+    }
+}
+
+extension String {
+    fileprivate var trimmingBrackets: String {
+        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+    }
+}

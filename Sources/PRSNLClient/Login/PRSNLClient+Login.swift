@@ -1,0 +1,69 @@
+package import PRSNLCore
+
+// Logging in and out (dialect C). Renewing a login is `PRSNLClient+Renewal`.
+extension PRSNLClient {
+    /// `POST /api/auth/login`. The pair is returned and not used: whoever asked decides where it is stored.
+    ///
+    /// - Throws: `loginFailed` for a wrong address or password.
+    package func login(
+        email: String, password: String
+    ) async throws(APIError) -> (pair: TokenPair, account: Account) {
+        var call = Call("POST", "/api/auth/login")
+        call.isAuthenticated = false
+        call.secrets = [password]
+        call.body = Array(
+            "{\"email\":\(JSONText.string(email)),\"password\":\(JSONText.string(password))}".utf8)
+        let answer: HTTPAnswer
+        let requestID: String
+        do throws(APIError) {
+            (answer, requestID) = try await send(call)
+        } catch {
+            guard error.kind == .unauthorized, error.isPRSNLError else { throw error }
+            var failure = error
+            failure.kind = .loginFailed
+            throw failure
+        }
+        return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let value = try Self.object(body)
+            guard let user = value["user"], let id = user["id"]?.text, !id.isEmpty else {
+                throw .unexpectedShape("the answer to the login names no account")
+            }
+            let account = Account(id: id, email: user["email"]?.text, name: user["name"]?.text)
+            return (try Self.pair(value), account)
+        }
+    }
+
+    /// Another client of the same server, for a login that is no longer the one in use here. It stores nothing.
+    ///
+    /// - Parameter limit: of each request.
+    package func sibling(
+        _ credentials: Credentials, atMost limit: Duration
+    ) throws(UserFacingError) -> PRSNLClient {
+        var configuration = configuration
+        configuration.credentials = credentials
+        configuration.connectTimeout = min(configuration.connectTimeout, limit)
+        configuration.stallTimeout = min(configuration.stallTimeout, limit)
+        configuration.totalTimeout = min(configuration.totalTimeout, limit)
+        let sibling = try PRSNLClient(configuration: configuration, time: time, usage: usage, log: log)
+        if memory.withLock(\.isOffline) { sibling.setOffline(true) }
+        return sibling
+    }
+
+    /// `POST /api/auth/logout`, with the login in use. The client goes on using it: `replaceCredentials` is the caller's.
+    package func logout() async throws(APIError) {
+        var call = Call("POST", "/api/auth/logout")
+        call.dialect = .cursor
+        _ = try await send(call)
+    }
+
+    /// The pair in the answer to a login or a renewal.
+    static func pair(_ value: JSONValue) throws(APIError.DecodingCause) -> TokenPair {
+        guard let access = value["access_token"]?.text, let refresh = value["refresh_token"]?.text else {
+            throw .unexpectedShape("the answer holds no pair of tokens")
+        }
+        guard let pair = TokenPair(access: access, refresh: refresh) else {
+            throw .unexpectedShape("a token in the answer is empty or cannot stand in a header")
+        }
+        return pair
+    }
+}

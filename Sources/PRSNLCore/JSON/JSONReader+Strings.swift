@@ -1,0 +1,154 @@
+/// Strings: RFC 8259 section 7.
+extension JSONReader {
+    /// Reads a string, with its escapes resolved and invalid UTF-8 repaired.
+    package mutating func string() throws(Failure) -> String {
+        skipSpace()
+        let start = offset
+        try expect(UInt8(ascii: "\""))
+        offset = endOfPlainBytes(from: offset)
+        switch try peek() {
+        case UInt8(ascii: "\""):
+            let slice = UnsafeBufferPointer(rebasing: bytes[start + 1..<offset])
+            offset += 1
+            return String(decoding: slice, as: UTF8.self)
+        case UInt8(ascii: "\\"): return try escapedString(from: start + 1)
+        default: throw failure("control character in a string")
+        }
+    }
+
+    /// Reads a string that holds no escapes, as its bytes, which are valid as long as the text is; `nil`, and nothing read,
+    /// for one that does. For callers that read many names and times and would throw the `String` away.
+    package mutating func plainString() throws(Failure) -> UnsafeBufferPointer<UInt8>? {
+        skipSpace()
+        let start = offset
+        try expect(UInt8(ascii: "\""))
+        let end = endOfPlainBytes(from: offset)
+        guard end < bytes.count else { throw failure("unfinished JSON text") }
+        guard bytes[end] == UInt8(ascii: "\"") else {
+            offset = start
+            return nil
+        }
+        offset = end + 1
+        return UnsafeBufferPointer(rebasing: bytes[start + 1..<end])
+    }
+
+    mutating func skipString() throws(Failure) {
+        try expect(UInt8(ascii: "\""))
+        while true {
+            offset = endOfPlainBytes(from: offset)
+            switch try peek() {
+            case UInt8(ascii: "\""):
+                offset += 1
+                return
+            case UInt8(ascii: "\\"):
+                offset += 1
+                try skipEscape()
+            default: throw failure("control character in a string")
+            }
+        }
+    }
+
+    /// The offset of the first byte that means something in a string: a quotation mark, a backslash or a control
+    /// character; or the end of the text. Eight bytes at a time: most of a timeline is inside strings.
+    private func endOfPlainBytes(from start: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highs: UInt64 = 0x8080_8080_8080_8080
+        var at = start
+        while at + 8 <= bytes.count, let base = UnsafeRawPointer(bytes.baseAddress) {
+            let word = base.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+            // "Bit Twiddling Hacks": a byte is zero, or less than n, if the subtraction borrows into its high bit.
+            let quote = word ^ (ones &* 0x22)
+            let backslash = word ^ (ones &* 0x5C)
+            let hits =
+                ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)
+            if hits & highs != 0 { break }
+            at += 8
+        }
+        while at < bytes.count {
+            let byte = bytes[at]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { return at }
+            at += 1
+        }
+        return at
+    }
+
+    /// A string from its first byte on, `offset` at its first escape.
+    private mutating func escapedString(from start: Int) throws(Failure) -> String {
+        var unescaped = Array(bytes[start..<offset])
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            offset += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: unescaped, as: UTF8.self)
+            case UInt8(ascii: "\\"): try unescape(into: &unescaped)
+            case 0..<0x20: throw failure("control character in a string")
+            default: unescaped.append(byte)
+            }
+        }
+        throw failure("unfinished string")
+    }
+
+    /// Past an escape, `offset` after its backslash. Checks what `unescape` checks, so that a text that was kept raw can
+    /// be read later.
+    private mutating func skipEscape() throws(Failure) {
+        switch try peek() {
+        case UInt8(ascii: "u"):
+            offset += 1
+            _ = try hexadecimal()
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            offset += 1
+        default: throw failure("unknown escape")
+        }
+    }
+
+    private mutating func unescape(into bytes: inout [UInt8]) throws(Failure) {
+        let escape = try peek()
+        offset += 1
+        switch escape {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(escape)
+        case UInt8(ascii: "b"): bytes.append(0x08)
+        case UInt8(ascii: "f"): bytes.append(0x0C)
+        case UInt8(ascii: "n"): bytes.append(0x0A)
+        case UInt8(ascii: "r"): bytes.append(0x0D)
+        case UInt8(ascii: "t"): bytes.append(0x09)
+        case UInt8(ascii: "u"): bytes.append(contentsOf: Array(String(try unicodeEscape()).utf8))
+        default: throw failure("unknown escape")
+        }
+    }
+
+    /// The scalar of a `\uXXXX`, after the `u`: two of them for one beyond the first plane. A surrogate without its other
+    /// half becomes U+FFFD, as RFC 8259 section 8.2 leaves open.
+    private mutating func unicodeEscape() throws(Failure) -> Character {
+        let unit = try hexadecimal()
+        if let scalar = UnicodeScalar(unit) { return Character(scalar) }
+        if unit < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"),
+            bytes[offset + 1] == UInt8(ascii: "u")
+        {
+            let mark = offset
+            offset += 2
+            let low = try hexadecimal()
+            if (0xDC00..<0xE000).contains(low),
+                let scalar = UnicodeScalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + UInt32(low) - 0xDC00)
+            {
+                return Character(scalar)
+            }
+            offset = mark  // the second escape stands for itself
+        }
+        return "\u{FFFD}"
+    }
+
+    private mutating func hexadecimal() throws(Failure) -> UInt16 {
+        guard bytes.count - offset >= 4 else { throw failure("unfinished escape") }
+        var value: UInt16 = 0
+        for _ in 0..<4 {
+            let byte = bytes[offset]
+            guard let digit = Character(UnicodeScalar(byte)).hexDigitValue, byte < 0x80 else {
+                throw failure("expected a hexadecimal digit")
+            }
+            value = value << 4 | UInt16(digit)
+            offset += 1
+        }
+        return value
+    }
+}

@@ -1,0 +1,27 @@
+/// Writing JSON: only what a program that mostly passes JSON on needs.
+package enum JSONText {
+    /// A string as a JSON string, with its quotation marks.
+    package static func string(_ text: String) -> String {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.utf8.count + 2)
+        appendString(text, to: &result)
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Appends a string as a JSON string, with its quotation marks.
+    package static func appendString(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case UInt8(ascii: "\\"): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case 0x0A: bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
+            case 0..<0x20:
+                let hex = String(byte, radix: 16)
+                bytes.append(contentsOf: Array("\\u00\(hex.count < 2 ? "0" : "")\(hex)".utf8))
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,45 @@
+/// What a person is told when something fails: what happened, what it means for the data, what to do next.
+///
+/// Every module's own error converts to this one at its border. No field ever holds a secret, a body, or an item's title.
+package struct UserFacingError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let code: ErrorCode
+    /// What happened, with what and where: "Invalid or expired API key."
+    package let message: String
+    /// What it means for the copy and for writes: "The copy is unchanged." `nil` where there is nothing to say.
+    package let consequence: String?
+    /// What to do next, for people.
+    package let recoverySuggestion: String
+    /// A command that can be typed as it is, where there is one.
+    package let nextCommand: String?
+    /// The error below, as text for logs.
+    package let cause: String?
+
+    package init(
+        _ code: ErrorCode, _ message: String, consequence: String? = nil, recoverySuggestion: String? = nil,
+        nextCommand: String? = nil, cause: String? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.consequence = consequence
+        self.recoverySuggestion = recoverySuggestion ?? code.recoverySuggestion
+        self.nextCommand = nextCommand ?? code.nextCommand
+        self.cause = cause
+    }
+
+    /// The heading for people, by the API contract.
+    package var heading: String { code.heading }
+
+    /// One line: message, consequence, what to do.
+    package var description: String {
+        [message, consequence, recoverySuggestion].compactMap(\.self).joined(separator: " ")
+    }
+}
+
+/// Converts at a module's border, exhaustively.
+package protocol UserFacing: Error {
+    var userFacing: UserFacingError { get }
+}
+
+extension UserFacingError: UserFacing {
+    package var userFacing: UserFacingError { self }
+}

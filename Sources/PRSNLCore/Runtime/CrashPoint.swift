@@ -1,0 +1,54 @@
+#if DEBUG
+    import Glibc
+    import Synchronization
+#endif
+
+/// Places at which a test lets the process die, between two steps of which only one may have happened. In release builds
+/// they are nothing.
+package enum CrashPoint: String, CaseIterable, Sendable {
+    /// A write is in the open transaction and not on the disk.
+    case beforeAccept = "before_accept"
+    /// It is on the disk, and nobody was told.
+    case afterAccept = "after_accept"
+    /// It is due, and the file does not say yet that it is being sent.
+    case beforeSending = "before_sending"
+    /// The file says so, and nothing was sent.
+    case afterSending = "after_sending"
+    /// The answer was read, and the file does not have it.
+    case beforeSettling = "before_settling"
+    /// The file has it, and nobody was told.
+    case afterSettling = "after_settling"
+    /// The server has given out a new pair of tokens, and the file has the old one, which is worth nothing.
+    case afterRenewal = "after_renewal"
+    /// The new pair is on the disk, under another name.
+    case beforeLoginRename = "before_login_rename"
+    /// The new pair is in its place, and nothing was sent with it.
+    case afterLoginRename = "after_login_rename"
+    /// A copy is to be set aside, and is as it was.
+    case beforeSetAside = "before_set_aside"
+    /// It is in one file, which still has its name.
+    case afterLeavingLog = "after_leaving_log"
+    /// It has its new name, and there is no new copy yet.
+    case afterSetAside = "after_set_aside"
+
+    /// `PRSNL_CRASH_AT=point`, or `point:3` for the third time that it is reached.
+    package static let variable = "PRSNL_CRASH_AT"
+
+    #if DEBUG
+        private static let armed: (point: CrashPoint, time: Int)? = {
+            guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
+            let parts = text.split(separator: ":")
+            guard let point = parts.first.flatMap({ CrashPoint(rawValue: String($0)) }) else { return nil }
+            return (point, parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
+        }()
+        private static let reached = Atomic(0)
+
+        package func reach() {
+            guard let armed = Self.armed, armed.point == self else { return }
+            if Self.reached.wrappingAdd(1, ordering: .relaxed).newValue == armed.time { kill(getpid(), SIGKILL) }
+        }
+    #else
+        @inlinable
+        package func reach() {}
+    #endif
+}

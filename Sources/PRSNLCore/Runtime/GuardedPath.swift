@@ -1,0 +1,147 @@
+package import CLinux
+import Glibc
+
+/// A file's path as root may follow it: its folder is open, so that nobody can put another one in its place, and no link on
+/// the way was made by anybody but root.
+///
+/// Whoever owns a folder may put a link where root expects a file or a folder, and may do so between two looks of root's. So
+/// each part of the path is opened in the one before it (openat(2), O_NOFOLLOW), and only links of root's are followed.
+package struct GuardedPath: ~Copyable {
+    /// The folder: to be used with openat(2), not to be read.
+    package let folder: Int32
+    /// The file's name in it; the file need not be there.
+    package let name: String
+    /// Without links.
+    package let path: String
+    package let owner: uid_t
+    package let group: gid_t
+
+    /// As many links as the kernel follows (path_resolution(7)).
+    private static let mostLinks = 40
+
+    /// - Throws: `database_linked`, which names the link that root does not follow; `no_database` where there is no such
+    ///   folder.
+    package init(_ given: String) throws(UserFacingError) {
+        var pending = Self.parts(given)
+        var done: [String] = []
+        var last: String?
+        var links = 0
+        var here = prsnl_openat(AT_FDCWD, given.hasPrefix("/") ? "/" : ".", Self.look)
+        if !given.hasPrefix("/") { done = Self.parts(Self.workingDirectory).reversed() }
+        func failure(_ code: Int32) -> UserFacingError {
+            close(here)
+            return Self.unreachable(given, code)
+        }
+        guard here >= 0 else { throw failure(errno) }
+        while last == nil, let part = pending.popLast() {
+            let entry = prsnl_openat(here, part, Self.look)
+            guard entry >= 0 else {
+                // The file itself need not be there.
+                guard errno == ENOENT, pending.isEmpty, part != ".." else { throw failure(errno) }
+                last = part
+                continue
+            }
+            var status = stat()
+            guard fstat(entry, &status) == 0 else {
+                let code = errno
+                close(entry)
+                throw failure(code)
+            }
+            switch status.st_mode & S_IFMT {
+            case S_IFLNK:
+                let target = Self.target(entry)
+                close(entry)
+                links += 1
+                guard status.st_uid == 0, links <= Self.mostLinks, let target else {
+                    close(here)
+                    throw Self.refused("/" + (done + [part]).joined(separator: "/"), status.st_uid)
+                }
+                pending += Self.parts(target)
+                guard target.hasPrefix("/") else { continue }
+                close(here)
+                here = prsnl_openat(AT_FDCWD, "/", Self.look)
+                done = []
+            case S_IFDIR where !pending.isEmpty:
+                close(here)
+                here = entry
+                if part == ".." { _ = done.popLast() } else { done.append(part) }
+            default:
+                close(entry)
+                guard pending.isEmpty else { throw failure(ENOTDIR) }
+                last = part
+            }
+        }
+        var status = stat()
+        guard let last, fstat(here, &status) == 0 else { throw failure(ENOENT) }
+        folder = here
+        name = last
+        path = "/" + (done + [last]).joined(separator: "/")
+        owner = status.st_uid
+        group = status.st_gid
+    }
+
+    deinit { close(folder) }
+
+    /// The path without root's links; `nil` where there is no such folder, or where somebody else's link is on the way.
+    static func resolved(_ path: String) -> String? {
+        do throws(UserFacingError) { return try GuardedPath(path).path } catch { return nil }
+    }
+
+    private static let look = O_NOFOLLOW | O_CLOEXEC | prsnl_o_path()
+
+    private static var workingDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    /// Last part first.
+    private static func parts(_ path: String) -> [String] {
+        path.split(separator: "/").lazy.map(String.init).filter { $0 != "." }.reversed()
+    }
+
+    private static func target(_ link: Int32) -> String? {
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlinkat(link, "", &target, target.count)
+        return count > 0 ? String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    }
+
+    private static func unreachable(_ path: String, _ code: Int32) -> UserFacingError {
+        UserFacingError(
+            code == ENOENT ? .noDatabase : .of(errno: code, otherwise: .databaseUnreadable),
+            "\(path) cannot be reached: \(String(cString: strerror(code))).")
+    }
+
+    private static func refused(_ link: String, _ owner: uid_t) -> UserFacingError {
+        let name = getpwuid(owner).map { String(cString: $0.pointee.pw_name) } ?? "#\(owner)"
+        return UserFacingError(
+            .databaseLinked, "\(link) is a symbolic link that \(name) has made, and root does not follow it.",
+            recoverySuggestion: "Name the file itself in the configuration, or give the command as \(name).")
+    }
+
+    /// Opens a file in the folder, which must be a file of its own: a link of either kind could be anybody's.
+    ///
+    /// - Returns: `nil` where there is none.
+    package func open(_ name: String) throws(UserFacingError) -> (descriptor: Int32, status: stat)? {
+        let file = prsnl_openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let path = "\(path.dropLast(self.name.count))\(name)"
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            throw Self.notOfItsOwn(path, errno == ELOOP ? nil : errno)
+        }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
+            close(file)
+            throw Self.notOfItsOwn(path, nil)
+        }
+        return (file, status)
+    }
+
+    private static func notOfItsOwn(_ path: String, _ code: Int32?) -> UserFacingError {
+        UserFacingError(
+            code.map { .of(errno: $0, otherwise: .databaseUnreadable) } ?? .databaseLinked,
+            code.map { "\(path) cannot be opened: \(String(cString: strerror($0)))." }
+                ?? "\(path) is not a file of its own; it was left as it is.",
+            recoverySuggestion: "Look at it, and move it away.")
+    }
+}

@@ -1,0 +1,46 @@
+import Glibc
+
+/// The one path of a file, whichever links lead to it.
+///
+/// What stands beside a database (its lock, its log, the login) is named after the database, so that two names of one file
+/// would give it two locks.
+package enum RealPath {
+    /// As many links in a row as the kernel follows (path_resolution(7)).
+    private static let mostLinks = 40
+
+    /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is, and so does what root must
+    /// not follow: see `GuardedPath`.
+    package static func of(_ path: String) -> String {
+        // By the walk itself: looked at first and resolved by name then, it could lead elsewhere in between.
+        if geteuid() == 0 { return GuardedPath.resolved(path) ?? path }
+        var path = path
+        for _ in 0..<mostLinks {
+            if let real = resolved(path) { return real }
+            // Not there yet, or a link to something that is not.
+            let (folder, name) = split(path)
+            guard let target = link(path) else {
+                guard !name.isEmpty, let real = resolved(folder) else { return path }
+                return real == "/" ? "/\(name)" : "\(real)/\(name)"
+            }
+            path = target.hasPrefix("/") ? target : "\(folder)/\(target)"
+        }
+        return path
+    }
+
+    private static func split(_ path: String) -> (folder: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private static func link(_ path: String) -> String? {
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &target, target.count)
+        return count > 0 ? String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    }
+}

@@ -1,0 +1,41 @@
+import Glibc
+
+/// Where time comes from: the wall clock, a clock that never steps, and a way to wait. Injected, so that tests run a day
+/// in a second.
+package struct TimeSource: Sendable {
+    /// The wall clock, UTC. It may step.
+    package var now: @Sendable () -> Timestamp
+    /// Time since some fixed point, never running backwards, suspend included (CLOCK_BOOTTIME).
+    package var uptime: @Sendable () -> Duration
+    /// Waits. Throws `CancellationError` when the task is cancelled.
+    package var sleep: @Sendable (Duration) async throws -> Void
+
+    package init(
+        now: @escaping @Sendable () -> Timestamp, uptime: @escaping @Sendable () -> Duration,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.now = now
+        self.uptime = uptime
+        self.sleep = sleep
+    }
+
+    package static let system = TimeSource(
+        now: {
+            let time = clock(CLOCK_REALTIME)
+            return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000)
+        },
+        uptime: {
+            let time = clock(CLOCK_BOOTTIME)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        },
+        // The tolerance lets the kernel fire this timer together with another one: fewer wake-ups.
+        sleep: { try await Task.sleep(for: $0, tolerance: $0 / 20) }
+    )
+
+    private static func clock(_ id: Int32) -> timespec {
+        var time = timespec()
+        // clock_gettime(2) fails only for an unknown clock or a bad pointer; both are constants here.
+        clock_gettime(id, &time)
+        return time
+    }
+}

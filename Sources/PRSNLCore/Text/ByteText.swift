@@ -1,0 +1,24 @@
+/// A text that is equal to another one of the same bytes, and to no other: the id of an item, a tag.
+///
+/// Swift's `==` takes "café" with a composed and with a combined accent for one text (canonical equivalence, Unicode UAX #15).
+/// To servers and to SQLite they are two, so that an id compared by `==` would stand for another item.
+package struct ByteText: Hashable, Comparable, Sendable {
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    package static func == (left: ByteText, right: ByteText) -> Bool {
+        left.text.utf8.count == right.text.utf8.count && left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
+    package static func < (left: ByteText, right: ByteText) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        // So that a prefix is no other text's beginning (Hasher's discrimination of what is combined in a row).
+        hasher.combine(UInt8(0xFF))
+    }
+}

@@ -1,0 +1,170 @@
+package import PRSNLCore
+
+extension Store {
+    /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction. One whose key the
+    /// outbox knows is not accepted again: its entry is the answer, as it stands now.
+    ///
+    /// - Throws: Where nothing was accepted at all: `disk_full`, `disk_error`, `database_replaced`, `database_busy`, ….
+    package func accept(
+        _ requests: [WriteRequest], now: Timestamp
+    ) throws(UserFacingError) -> [Acceptance] {
+        let dialect = binding.dialect
+        let reachable = reachable
+        let (results, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, now: now)
+            var results: [Acceptance] = []
+            results.reserveCapacity(requests.count)
+            for request in requests {
+                do {
+                    // First of all: what was accepted once is not judged again by what has changed since.
+                    if let known = try writer.accepted(request) {
+                        results.append(.accepted(known))
+                        continue
+                    }
+                    let draft = try request.draft.checked(dialect: dialect)
+                    results.append(
+                        .accepted(try writer.accept(draft, key: request.key, reachable: reachable)))
+                } catch let failure as SQLiteFailure {
+                    throw failure
+                } catch let error as UserFacingError {
+                    results.append(.refused(error))
+                } catch {
+                    throw SQLiteFailure(code: SQLiteFailure.staleTransition, message: "\(error)", operation: "accept")
+                }
+            }
+            try writer.deltas.save(connection)
+            CrashPoint.beforeAccept.reach()
+            return (results, writer.awaited)
+        }
+        meanwhile.expectProcessing(of: awaited)
+        CrashPoint.afterAccept.reach()
+        // The path is looked at once more: what went into a file that is gone by now was not accepted.
+        try checkIdentity()
+        return results
+    }
+
+    /// Accepts writes that are never asked for again.
+    package func accept(_ drafts: [WriteDraft], now: Timestamp) throws(UserFacingError) -> [Acceptance] {
+        try accept(drafts.map { WriteRequest($0) }, now: now)
+    }
+}
+
+extension OutboxWriter {
+    /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written; `SQLiteFailure`.
+    mutating func accept(_ draft: WriteDraft, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
+        switch draft {
+        case .create(let item): return try create(item, key: key, reachable: reachable)
+        case .edit(let prefix, let edit):
+            let item = try ItemPrefix(connection: connection).resolve(prefix)
+            return try self.edit(item, edit, key: key, reachable: reachable)
+        case .delete(let prefix):
+            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key, reachable: reachable)
+        }
+    }
+
+    private mutating func create(
+        _ item: NewItem, key: RequestKey?, reachable: Double
+    ) throws(SQLiteFailure) -> AcceptedWrite {
+        let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
+        let id = LocalID.make(at: now)
+        let entry = try insert(
+            kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable, requestKey: key)
+        try insertLocalItem(id, entry: entry, item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
+    }
+
+    // MARK: Edits
+
+    private mutating func edit(
+        _ item: String, _ edit: ItemEdit, key: RequestKey?, reachable: Double
+    ) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let deletion = open.first(where: { $0.kind == .delete }) {
+            throw UserFacingError(
+                .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
+                recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
+        }
+        // An item that never left this machine is simply made differently. The server takes no summary with a new item.
+        if open.count == 1, let creation = open.first, creation.isUnsent,
+            creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
+            case .create(var made) = creation.payload
+        {
+            made.title = edit.title ?? made.title
+            made.tags = edit.tags ?? made.tags
+            return try replace(creation, item: item, by: made, key: key, reachable: reachable)
+        }
+        let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
+        var merged = edit
+        // While the item is only here, or in process there, its fields are not yet what the server makes of them.
+        let isSettled = try !isLocal(item) && !isUnsettled(item)
+        var base = isSettled ? try shownFields(item).map { edit.sameFields(of: $0) } : nil
+        if let last, case .edit(let earlier) = last.payload {
+            merged = earlier.overlaid(by: edit)
+            if let older = last.base, let newer = base {
+                base = ItemEdit(
+                    title: earlier.title == nil ? newer.title : older.title,
+                    summary: earlier.summary == nil ? newer.summary : older.summary,
+                    tags: earlier.tags == nil ? newer.tags : older.tags)
+            } else {
+                base = nil
+            }
+        }
+        let before = open.last { $0.id != last?.id }?.id
+        let entry = try insert(
+            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, reachable: reachable, requestKey: key)
+        if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
+        try refreshLocalEdit(item)
+        try advance(item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
+            supersedes: last.map { [$0.id] } ?? [], behind: before)
+    }
+
+    private mutating func replace(
+        _ creation: Open, item: String, by made: NewItem, key: RequestKey?, reachable: Double
+    ) throws(SQLiteFailure) -> AcceptedWrite {
+        let entry = try insert(
+            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now, reachable: reachable,
+            requestKey: key)
+        try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
+        try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
+            .bind(item).bind(Int(entry)).bind(made.title).bind(TagList.json(made.tags)).run()
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
+            supersedes: [creation.id], behind: nil)
+    }
+
+    // MARK: Deletions
+
+    private mutating func delete(_ item: String, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
+            return AcceptedWrite(
+                entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true, supersedes: [],
+                behind: nil)
+        }
+        let creation = open.first { $0.kind.isCreation }
+        let neverSent = creation.map { $0.isUnsent } ?? false
+        let superfluous = open.filter { entry in
+            entry.kind.isCreation ? neverSent : entry.state == .queued || entry.state == .parked
+        }
+        let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
+        let entry = try insert(
+            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil, reachable: reachable,
+            requestKey: key)
+        for other in superfluous {
+            try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
+        }
+        if neverSent, let creation {
+            try move(
+                entry, from: .queued, to: .superseded,
+                remark: "nothing to send: the item never left this machine")
+            try removeLocalItem(entry: creation.id)
+        }
+        try refreshLocalEdit(item)
+        return AcceptedWrite(
+            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item, wasQueued: false,
+            supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
+    }
+}

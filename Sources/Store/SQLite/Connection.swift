@@ -1,0 +1,219 @@
+import CSQLite
+import Glibc
+import PRSNLCore
+
+/// One SQLite connection, used by one thread at a time (SQLITE_OPEN_NOMUTEX: https://sqlite.org/threadsafe.html).
+final class Connection {
+    enum Mode {
+        case readWrite, readOnly
+        /// Without locks and without a log: for a file that nobody writes (https://sqlite.org/uri.html#uriimmutable).
+        case immutable
+    }
+
+    /// How long another program's lock is waited for, in milliseconds.
+    private static let patience: Int32 = 5_000
+    /// When reading is given up (uptime in nanoseconds), for `bound`.
+    private let end = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
+
+    let path: String
+    private let handle: OpaquePointer
+    private var prepared: [String: Statement] = [:]
+    /// `nil` until it was set.
+    private var isDurable: Bool?
+
+    init(path: String, mode: Mode) throws(SQLiteFailure) {
+        self.path = path
+        var opened: OpaquePointer?
+        let flags =
+            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+            | (mode == .readWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY)
+            | (mode == .immutable ? SQLITE_OPEN_URI : 0)
+        let code = sqlite3_open_v2(mode == .immutable ? Self.immutable(path) : path, &opened, flags, nil)
+        guard code == SQLITE_OK, let opened else {
+            let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let systemError = opened.map { sqlite3_system_errno($0) } ?? 0
+            sqlite3_close(opened)
+            throw SQLiteFailure(code: code, message: message, operation: "open", systemError: systemError)
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, Self.patience)
+        // The file may have been prepared by somebody else: no functions with side effects from its schema.
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        // A statement is planned once, not again for each value: a parameter that is compared with what a partial index
+        // asks for (`state = ?` and `WHERE state = 'unknown'`) would have it compiled anew after each binding
+        // (https://sqlite.org/queryplanner-ng.html#qpsg).
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+        end.deallocate()
+    }
+
+    /// Bounds what a file can make of whoever reads it, which somebody else may have prepared: a view in the place of a table,
+    /// a recursion without an end, texts of gigabytes (https://sqlite.org/security.html). What is to be kept for sorting stays
+    /// in memory, and so below `MemoryBound`.
+    ///
+    /// - Parameter limit: For all that is read from now on, up to `removeDeadline`.
+    func bound(to limit: Duration) throws(SQLiteFailure) {
+        end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
+        _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+        try execute("PRAGMA temp_store = MEMORY")
+        sqlite3_progress_handler(
+            handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
+    }
+
+    /// For what reads a whole file, of whatever size: whoever asks for that has a limit of their own, or none.
+    func removeDeadline() { sqlite3_progress_handler(handle, 0, nil, nil) }
+
+    /// Twice what the largest item may have.
+    private static let longestValue: Int32 = 32 << 20
+
+    private static func uptime() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+    }
+
+    /// The three characters that mean something in a URI's path are written otherwise.
+    private static func immutable(_ path: String) -> String {
+        var uri = "file:"
+        for character in path {
+            switch character {
+            case "%": uri += "%25"
+            case "?": uri += "%3f"
+            case "#": uri += "%23"
+            default: uri.append(character)
+            }
+        }
+        return uri + "?immutable=1"
+    }
+
+    /// Keeps `-wal` and `-shm` after the last close, so that readers who may not write can open the file
+    /// (https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlpersistwal).
+    func keepWriteAheadLog() {
+        var on: Int32 = 1
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
+    }
+
+    func execute(_ sql: String) throws(SQLiteFailure) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        if code != SQLITE_OK { throw failure(code, sql) }
+    }
+
+    func prepare(_ sql: String) throws(SQLiteFailure) -> Statement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw failure(code, sql) }
+        return Statement(statement, connection: self, sql: sql)
+    }
+
+    /// A statement that is prepared once and then used again: for SQL that runs once per write, and whose text is fixed.
+    func cached(_ sql: String) throws(SQLiteFailure) -> Statement {
+        if let statement = prepared[sql] { return statement.reset() }
+        let statement = try prepare(sql)
+        prepared[sql] = statement
+        return statement
+    }
+
+    /// Before the connection is closed, which waits for its statements.
+    func forgetStatements() {
+        prepared = [:]
+    }
+
+    /// Whether each commit is followed by an fsync (FULL), or each checkpoint only (NORMAL: https://sqlite.org/wal.html).
+    /// SQLite carries the PRAGMA out while it compiles it, so that it cannot be prepared once: it is given on a change only.
+    func synchronize(durably: Bool) throws(SQLiteFailure) {
+        guard isDurable != durably else { return }
+        try execute("PRAGMA synchronous = \(durably ? "FULL" : "NORMAL")")
+        isDurable = durably
+    }
+
+    func double(_ sql: String) throws(SQLiteFailure) -> Double {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.double(0) : 0
+    }
+
+    /// The first column of the first row, as an integer; 0 where there is no row.
+    func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.int64(0) : 0
+    }
+
+    func text(_ sql: String) throws(SQLiteFailure) -> String? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    /// Rows changed by the last INSERT, UPDATE or DELETE.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+    /// Rows changed since the connection was opened.
+    var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
+    /// Runs `body` in one transaction: committed when it returns, rolled back when it throws.
+    ///
+    /// BEGIN IMMEDIATE, because a transaction that begins by reading cannot wait for a lock when it comes to write
+    /// (https://sqlite.org/lang_transaction.html).
+    func transaction<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+        try cached("BEGIN IMMEDIATE").run()
+        do {
+            let result = try body()
+            try cached("COMMIT").run()
+            return result
+        } catch {
+            // Some failures (a full disk, for one) have already rolled back by themselves; then there is nothing open.
+            if sqlite3_get_autocommit(handle) == 0 {
+                let code = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+                if code != SQLITE_OK {
+                    throw SQLiteFailure(
+                        code: error.code, message: "\(error.message); and rolling back failed (\(code))",
+                        operation: error.operation)
+                }
+            }
+            throw error
+        }
+    }
+
+    /// Moves what readers allow from the WAL into the file, and empties the WAL if nobody reads. Waits for no reader: the
+    /// daemon stops within two seconds, whatever others do.
+    func checkpoint() {
+        sqlite3_busy_timeout(handle, 0)
+        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        sqlite3_busy_timeout(handle, Self.patience)
+    }
+
+    /// Puts everything into the one file and takes `-wal` and `-shm` away, which works only while nobody else has the file
+    /// open (https://sqlite.org/wal.html#avoiding_excessively_large_wal_files, "exclusive").
+    ///
+    /// - Throws: SQLITE_BUSY where somebody has; nothing has changed then.
+    func leaveWriteAheadLog() throws(SQLiteFailure) {
+        var keeps: Int32 = 0
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+        do throws(SQLiteFailure) {
+            guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
+                throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
+            }
+        } catch {
+            keepWriteAheadLog()
+            throw error
+        }
+    }
+
+    /// Gives the page cache's unused memory back.
+    func releaseMemory() {
+        sqlite3_db_release_memory(handle)
+    }
+
+    func failure(_ code: Int32, _ operation: String) -> SQLiteFailure {
+        SQLiteFailure(
+            code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)),
+            systemError: sqlite3_system_errno(handle))
+    }
+}
+
+/// How much memory SQLite may take in this process (https://sqlite.org/c3ref/hard_heap_limit64.html).
+package enum MemoryBound {
+    /// For a program that reads files of others: fifty times what a healthy file takes.
+    package static func set(bytes: Int64 = 128 << 20) { sqlite3_hard_heap_limit64(bytes) }
+}

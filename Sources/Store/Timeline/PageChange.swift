@@ -1,0 +1,106 @@
+package import PRSNLCore
+
+/// One page of the timeline, and what it proves.
+package struct PageChange: Sendable, Equatable {
+    package var items: [TimelineItem]
+    package var rejected: [RejectedItem]
+    /// The stretch of createdAt that the page shows whole: what the copy has there and the page lacks, the server lacks.
+    package var proven: ClosedRange<Timestamp>?
+    /// The stretch to count as covered.
+    package var coverage: Coverage.Interval?
+    /// An instant with at least as many items as fit on a page.
+    package var crowded: CrowdedInstant?
+    /// How many writes had been delivered when the page was asked for (`Store.deliveries`): what it says of items that were
+    /// written to since is out of date.
+    package var asOf = Int.max
+    /// About how much memory it takes.
+    package var bytes = 0
+
+    package init(
+        items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,
+        coverage: Coverage.Interval? = nil, crowded: CrowdedInstant? = nil
+    ) {
+        self.items = items
+        self.rejected = rejected
+        self.proven = proven
+        self.coverage = coverage
+        self.crowded = crowded
+    }
+}
+
+/// An instant of which the server may have more items than it shows.
+package struct CrowdedInstant: Sendable, Equatable {
+    package var at: Timestamp
+    /// How many of them could be reached.
+    package var seen: Int
+
+    package init(at: Timestamp, seen: Int) {
+        self.at = at
+        self.seen = seen
+    }
+}
+
+/// An item of the copy by its place on the timeline.
+package struct KnownItem: Sendable, Equatable {
+    package var id: String
+    package var createdAt: Timestamp
+
+    package init(id: String, createdAt: Timestamp) {
+        self.id = id
+        self.createdAt = createdAt
+    }
+}
+
+/// What a group of pages would do to the copy.
+package enum Novelty: Sendable, Equatable {
+    /// It only repeats what the copy holds, and so proves that it comes from the copy's account.
+    case repeats
+    /// It says nothing new, but nothing known either: an empty list looks the same for everybody.
+    case unproven
+    /// It would change the copy.
+    case news
+}
+
+/// What a commit changed.
+package struct ChangeCounts: Sendable, Equatable {
+    package var added = 0
+    package var changed = 0
+    /// Items that had been missing or deleted and are back.
+    package var restored = 0
+    package var suspects = 0
+    package var rejected = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { self == ChangeCounts() }
+
+    package static func += (left: inout ChangeCounts, right: ChangeCounts) {
+        left.added += right.added
+        left.changed += right.changed
+        left.restored += right.restored
+        left.suspects += right.suspects
+        left.rejected += right.rejected
+    }
+}
+
+/// Which timeline the file is a copy of; set once, at the first sync.
+package struct Binding: Sendable, Equatable {
+    package var serverURL: String?
+    package var dialect: Dialect?
+    /// `nil` where the server has no accounts, or none was asked for.
+    package var accountID: String?
+    package var accountName: String?
+    /// Whom the login token named when the account was bound (`sub`, RFC 7519): tells another account's token before it is sent.
+    package var accountSubject: String?
+
+    package init(
+        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil,
+        accountSubject: String? = nil
+    ) {
+        self.serverURL = serverURL
+        self.dialect = dialect
+        self.accountID = accountID
+        self.accountName = accountName
+        self.accountSubject = accountSubject
+    }
+}

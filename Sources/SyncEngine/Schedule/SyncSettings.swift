@@ -1,0 +1,36 @@
+package import PRSNLCore
+
+/// What the owner may set about pulling; read again at reload.
+package struct SyncSettings: Sendable, Equatable {
+    /// Between two looks at the head; three times as long after a quiet hour.
+    package var pollInterval: Duration = .seconds(300)
+    /// Between two sweeps; `nil`: daily above 2,000 items, every 6 h below.
+    package var sweepInterval: Duration?
+    /// 1 to 100.
+    package var pageSize = 100
+    /// Whether a server that names no account without credentials is copied without them: everybody's items.
+    package var anonymous = false
+    /// How long the server may take to show a new note: between the two looks after which one that is not found is sent
+    /// again.
+    package var lookupInterval: Duration = .seconds(600)
+    /// Whether a write whose outcome cannot be found out is sent again, at the risk of doubling it.
+    package var resendUnknown = false
+
+    /// What a probe of the server is.
+    package var probe = ProbeKind.http
+
+    package init() {}
+}
+
+/// What a person asks for.
+package struct SyncRequest: Sendable, Equatable {
+    /// A whole sweep, not just the head.
+    package var full = false
+    /// Believe the deletions that were held back.
+    package var acceptDeletions = false
+
+    package init(full: Bool = false, acceptDeletions: Bool = false) {
+        self.full = full
+        self.acceptDeletions = acceptDeletions
+    }
+}
