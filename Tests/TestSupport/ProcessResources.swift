@@ -54,7 +54,8 @@ package struct ProcessResources: Sendable {
 
 /// Makes and ends the same thing several times, and throws where anything of it is left: a thread of these names, or a
 /// descriptor. For tests that run one at a time.
-package func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws {
+package func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws
+{
     // What is made once for the process; libdispatch makes its timer with the first sleep.
     try await Task.sleep(for: .milliseconds(1))
     // What an earlier test has left is not this one's.

@@ -1,7 +1,8 @@
 /// The two tokens of a login: the access token goes with requests, the refresh token buys the next pair, once.
 ///
 /// Nothing that prints values shows them: not interpolation, not `dump`, not a debugger's mirror.
-package struct TokenPair: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct TokenPair: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+{
     package let access: String
     package let refresh: String
 
