@@ -1,4 +1,4 @@
-import PRSNLCore
+package import PRSNLCore
 
 /// What is made of the kernel's hints and the server's answers: values only, told what happened, asked what to do next.
 ///
@@ -192,7 +192,7 @@ struct ConnectivityRules: Sendable, Equatable {
         failures += 1
         if isProbe { isReturning = true }
         // What was ordered while a probe was under way is not put off by its failure.
-        let due = uptime + ProbeBackoff.wait(failures: failures, draw: draw)
+        let due = uptime + Backoff.probes.wait(failures: failures, draw: draw)
         probeAt = min(probeAt ?? due, due)
         return set(next.state, next.reason, at: now)
     }
@@ -207,17 +207,9 @@ struct ConnectivityRules: Sendable, Equatable {
     }
 }
 
-/// Between two probes of a server that does not answer.
-package enum ProbeBackoff {
-    /// 1 s, doubled up to 60 s. The jitter only shortens a step, so that the cap is a bound.
-    ///
-    /// - Parameters:
-    ///   - failures: in a row, this one included.
-    ///   - draw: from 0 to 1, at random.
-    package static func wait(failures: Int, draw: Double) -> Duration {
-        let step = min(.seconds(60), .seconds(1) * (1 << min(max(failures, 1) - 1, 6)))
-        return step * (0.8 + 0.2 * draw)
-    }
+extension Backoff {
+    /// Between two probes of a server that does not answer. The jitter only shortens a step, so that the cap is a bound.
+    package static let probes = Backoff(base: .seconds(1), cap: .seconds(60), jitter: 0.8...1)
 }
 
 extension UserFacingError {

@@ -106,6 +106,38 @@ struct PullFailure: Error, Sendable {
     }
 }
 
+extension Backoff {
+    /// Between two pulls, or two attempts at a write, that fail.
+    static let pulls = Backoff(base: .seconds(4), cap: .seconds(3_600), jitter: 0...1)
+}
+
+extension PullFailure.Verdict {
+    /// Even a lucky draw leaves the server this long.
+    private static let floor: Duration = .seconds(1)
+    /// A server that says when to come again is believed so often in a row. After that, its wait is the least one.
+    private static let patience = 8
+
+    /// How long to wait after a failure.
+    ///
+    /// - Parameters:
+    ///   - failures: How many have failed in a row, from 1.
+    ///   - draw: A number from 0 to 1, at random.
+    func wait(failures: Int, draw: Double) -> Duration {
+        let backoff = Backoff.pulls
+        switch self {
+        case .retry(after: let wait?):
+            // The server said when. Clients come a little later than that, so that they do not come in the same instant.
+            let asked = min(max(wait, Self.floor), backoff.cap) + .milliseconds(Int64(draw * 1_000))
+            guard failures > Self.patience else { return asked }
+            return max(asked, backoff.wait(failures: failures - Self.patience, draw: draw))
+        case .needsPerson:
+            return backoff.cap / 2 + backoff.cap / 2 * draw
+        case .retry(after: nil), .cancelled:
+            return max(Self.floor, backoff.wait(failures: failures, draw: draw))
+        }
+    }
+}
+
 extension PullFailure: UserFacing {
     var userFacing: UserFacingError { error }
 }

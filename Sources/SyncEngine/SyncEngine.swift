@@ -24,7 +24,6 @@ package final class SyncEngine: Sendable {
     private let wakeup = Wakeup()
     /// A person waits: what is read in the background is read without pauses.
     private let hurry = Wakeup()
-    private let policy = RetryPolicy()
 
     /// From a pull that ended with the network to the next, so that nothing spins whatever the kernel says.
     private static let afterOffline: Duration = .milliseconds(200)
@@ -401,11 +400,11 @@ package final class SyncEngine: Sendable {
         network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
         let draw = random.unit()
         if memory.isDeep { memory.deepProblem = failure.error }
-        let backoff = memory.isDeep ? \Schedule.deep : \Schedule.head
+        let setback = memory.isDeep ? \Schedule.deep : \Schedule.head
         // One that got further is the first in a row.
-        if !changes.isEmpty { memory.schedule[keyPath: backoff].failures = 0 }
-        memory.schedule[keyPath: backoff].fail(at: now, policy: policy, verdict: failure.verdict, draw: draw)
-        let notBefore = memory.schedule[keyPath: backoff].notBefore
+        if !changes.isEmpty { memory.schedule[keyPath: setback].failures = 0 }
+        memory.schedule[keyPath: setback].fail(at: now, failure.verdict, draw: draw)
+        let notBefore = memory.schedule[keyPath: setback].notBefore
         if failure.concernsEverything { memory.schedule.closedUntil = notBefore }
         let wait = notBefore.duration(since: now).wholeMilliseconds
         log(

@@ -22,33 +22,35 @@ import Testing
     }
 }
 
-@Suite struct RetryPolicyTests {
-    let policy = RetryPolicy()
+@Suite struct VerdictWaitTests {
+    private func wait(_ verdict: PullFailure.Verdict, failures: Int, draw: Double) -> Duration {
+        verdict.wait(failures: failures, draw: draw)
+    }
 
     @Test func theStepDoublesUpToTheCap() {
-        #expect(policy.delay(failures: 1, verdict: .retry(after: nil), draw: 1) == .seconds(4))
-        #expect(policy.delay(failures: 2, verdict: .retry(after: nil), draw: 1) == .seconds(8))
-        #expect(policy.delay(failures: 500, verdict: .retry(after: nil), draw: 1) == .seconds(3_600))
+        #expect(wait(.retry(after: nil), failures: 1, draw: 1) == .seconds(4))
+        #expect(wait(.retry(after: nil), failures: 2, draw: 1) == .seconds(8))
+        #expect(wait(.retry(after: nil), failures: 500, draw: 1) == .seconds(3_600))
     }
 
     @Test func jitterIsFullButLeavesTheServerASecond() {
-        #expect(policy.delay(failures: 9, verdict: .retry(after: nil), draw: 0) == .seconds(1))
-        #expect(policy.delay(failures: 9, verdict: .retry(after: nil), draw: 0.5) == .seconds(512))
+        #expect(wait(.retry(after: nil), failures: 9, draw: 0) == .seconds(1))
+        #expect(wait(.retry(after: nil), failures: 9, draw: 0.5) == .seconds(512))
     }
 
     @Test func theServersWordIsKept() {
-        #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(90)), draw: 0) == .seconds(90))
-        #expect(policy.delay(failures: 1, verdict: .retry(after: .seconds(9_000)), draw: 0) == .seconds(3_600))
+        #expect(wait(.retry(after: .seconds(90)), failures: 1, draw: 0) == .seconds(90))
+        #expect(wait(.retry(after: .seconds(9_000)), failures: 1, draw: 0) == .seconds(3_600))
     }
 
     @Test func aServerThatSaysSoonForEverIsAskedEverLessOften() {
-        #expect(policy.delay(failures: 8, verdict: .retry(after: .seconds(1)), draw: 0.9) < .seconds(2))
-        #expect(policy.delay(failures: 12, verdict: .retry(after: .seconds(1)), draw: 0.5) == .seconds(16))
-        #expect(policy.delay(failures: 12, verdict: .retry(after: .seconds(90)), draw: 0) == .seconds(90))
+        #expect(wait(.retry(after: .seconds(1)), failures: 8, draw: 0.9) < .seconds(2))
+        #expect(wait(.retry(after: .seconds(1)), failures: 12, draw: 0.5) == .seconds(16))
+        #expect(wait(.retry(after: .seconds(90)), failures: 12, draw: 0) == .seconds(90))
     }
 
     @Test func whatNeedsAPersonIsLookedAtRarely() {
-        #expect(policy.delay(failures: 1, verdict: .needsPerson, draw: 0) >= .seconds(1_800))
+        #expect(wait(.needsPerson, failures: 1, draw: 0) >= .seconds(1_800))
     }
 }
 
@@ -108,13 +110,13 @@ import Testing
     @Test func aFailureFarDownDoesNotHoldUpTheHead() {
         var schedule = pulled(0)
         schedule.hasGaps = true
-        schedule.deep.fail(at: at(10), policy: RetryPolicy(), verdict: .needsPerson, draw: 1)
+        schedule.deep.fail(at: at(10), .needsPerson, draw: 1)
         #expect(schedule.next(now: at(11)) == (.pull, at(300)))
     }
 
     @Test func aPollThatFailedIsMadeUpForAfterItsBackoff() {
         var schedule = pulled(0)
-        schedule.head.fail(at: at(300), policy: RetryPolicy(), verdict: .retry(after: nil), draw: 0.5)
+        schedule.head.fail(at: at(300), .retry(after: nil), draw: 0.5)
         #expect(schedule.next(now: at(301)) == (.pull, at(302)))
         schedule.headSucceeded(startedAt: at(302), foundNews: false)
         #expect(schedule.next(now: at(303)) == (.pull, at(602)))

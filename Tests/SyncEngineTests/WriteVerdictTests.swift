@@ -102,8 +102,8 @@ import Testing
 
     @Test func probesAreCapped() {
         for failures in 1...200 {
-            #expect(ProbeBackoff.wait(failures: failures, draw: 1) <= .seconds(60))
-            #expect(ProbeBackoff.wait(failures: failures, draw: 0) >= .milliseconds(800))
+            #expect(Backoff.probes.wait(failures: failures, draw: 1) <= .seconds(60))
+            #expect(Backoff.probes.wait(failures: failures, draw: 0) >= .milliseconds(800))
         }
     }
 

@@ -1,8 +1,9 @@
+import PRSNLCore
+
 /// Decides whether a GET that failed is repeated in place, and when. Pure: time and randomness come from outside.
 struct RetryPolicy: Equatable {
     static let mostAttempts = 3
-    static let firstDelay: Duration = .seconds(1)
-    static let longestDelay: Duration = .seconds(10)
+    private static let backoff = Backoff(base: .seconds(1), cap: .seconds(10), jitter: 0.8...1.2)
     /// A rate limit is waited for in place up to here; the scheduler waits longer ones.
     static let longestRateLimit: Duration = .seconds(60)
 
@@ -19,10 +20,9 @@ struct RetryPolicy: Equatable {
             return wait
         }
         guard error.isRetryable, attempts < Self.mostAttempts else { return nil }
-        let factor = Double(1 << (attempts - 1)) * (0.8 + 0.4 * unit)
-        var delay = min(Self.firstDelay * factor, Self.longestDelay)
+        var delay = Self.backoff.wait(failures: attempts, draw: unit)
         if case .serviceUnavailable(_, let asked?) = error.kind {
-            if asked > Self.longestDelay { return nil }
+            if asked > Self.backoff.cap { return nil }
             delay = max(delay, asked)
         }
         attempts += 1

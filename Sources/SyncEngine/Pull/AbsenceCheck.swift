@@ -21,8 +21,8 @@ struct AbsenceCheck {
     private static let sample = 5
     /// So many in a row that the server does not answer for: then it is the server's trouble, not the items'.
     private static let fruitless = 3
-    private static let firstWait: Duration = .seconds(60)
-    private static let longestWait: Duration = .seconds(12 * 3_600)
+    /// Between two questions about one item that the server does not answer for.
+    private static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
 
     /// More deletions at once than this are not believed: a server that lost its data must not empty the copy.
     static func believable(live: Int) -> Int { max(5, live / 100) }
@@ -141,7 +141,7 @@ struct AbsenceCheck {
             + failure.error.message
         let now = time.now()
         try await store.noteUnanswered(id, message: message) { failures in
-            now.advanced(by: min(Self.firstWait * (1 << min(failures - 1, 16)), Self.longestWait))
+            now.advanced(by: Self.backoff.step(failures))
         }
         try await store.recordError(
             code: .deletionUndecided, endpoint: failure.endpoint, message: message, at: now)

@@ -76,7 +76,7 @@ struct PullWork {
         }
         if let total = memory.listTotal { memory.surplus = try await surplus(total) }
         if !skipsDeep {
-            memory.schedule.deep = Schedule.Backoff()
+            memory.schedule.deep = Schedule.Setback()
             memory.deepProblem = nil
         }
     }

@@ -78,7 +78,7 @@ extension Replayer {
     /// An entry that was refused waits, while others show whether it is the only one.
     func leaveAlone(_ entry: Int64, _ failure: PullFailure, _ memory: inout Memory) {
         let inARow = memory.refusals.note(
-            entry, until: time.uptime() + RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit()))
+            entry, until: time.uptime() + PullFailure.Verdict.needsPerson.wait(failures: 1, draw: random.unit()))
         let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: random.unit())
         memory.pausedUntil = max(memory.pausedUntil, time.uptime() + wait)
         log(
@@ -189,7 +189,7 @@ extension Replayer {
         let failures = memory.failures[kind, default: 0] + 1
         memory.failures[kind] = failures
         guard failures > Self.tolerated else { return }
-        let wait = ProbeBackoff.wait(failures: failures - Self.tolerated, draw: random.unit())
+        let wait = Backoff.probes.wait(failures: failures - Self.tolerated, draw: random.unit())
         memory.slowedUntil[kind] = time.uptime() + wait
     }
 }

@@ -400,12 +400,12 @@ final class Replayer: Sendable {
             memory.closedUntil = max(memory.closedUntil, uptime + asked)
             wait = asked
         case .retry(after: nil), .cancelled:
-            wait = ProbeBackoff.wait(failures: memory.unanswered, draw: random.unit())
+            wait = Backoff.probes.wait(failures: memory.unanswered, draw: random.unit())
         case .needsPerson where !failure.concernsEverything && failure.endpoint != "database":
             // A proxy's 404 while the server is being updated, perhaps.
-            wait = ProbeBackoff.wait(failures: memory.unanswered, draw: random.unit())
+            wait = Backoff.probes.wait(failures: memory.unanswered, draw: random.unit())
         case .needsPerson:
-            wait = RetryPolicy().delay(failures: 1, verdict: .needsPerson, draw: random.unit())
+            wait = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: random.unit())
         }
         memory.pausedUntil = max(memory.pausedUntil, uptime + wait)
         log(
@@ -442,7 +442,7 @@ final class Replayer: Sendable {
                     return []
                 }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
-                let wait = ProbeBackoff.wait(failures: tries, draw: 1)
+                let wait = Backoff.probes.wait(failures: tries, draw: 1)
                 heartbeat.expect(within: wait)
                 do { try await time.sleep(wait) } catch { return [] }
             }

@@ -28,8 +28,8 @@ enum WriteBackoff {
 
     /// Exponential with full jitter, from 4 s to an hour; at least as long as the server asks for.
     static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
-        let policy = RetryPolicy()
-        let own = policy.delay(failures: failures, verdict: .retry(after: nil), draw: draw)
-        return wait.map { max(own, policy.delay(failures: failures, verdict: .retry(after: $0), draw: draw)) } ?? own
+        let own = PullFailure.Verdict.retry(after: nil).wait(failures: failures, draw: draw)
+        guard let wait else { return own }
+        return max(own, PullFailure.Verdict.retry(after: wait).wait(failures: failures, draw: draw))
     }
 }

@@ -37,9 +37,9 @@ struct Schedule: Sendable, Equatable {
     /// The server, or the way to it, gives nothing to anybody before this.
     var closedUntil = Timestamp.earliest
     /// Failures of pulls of the newest items.
-    var head = Backoff()
+    var head = Setback()
     /// Failures of everything else: one bad row far down on the server must not keep new items away.
-    var deep = Backoff()
+    var deep = Setback()
 
     init(settings: SyncSettings) {
         self.settings = settings
@@ -53,7 +53,7 @@ struct Schedule: Sendable, Equatable {
     private static let smallCopy = 2_000
 
     /// How often in a row something failed, and when it may be tried again.
-    struct Backoff: Sendable, Equatable {
+    struct Setback: Sendable, Equatable {
         var failures = 0
         var notBefore = Timestamp.earliest
     }
@@ -87,8 +87,8 @@ struct Schedule: Sendable, Equatable {
 
     /// Lets everything be tried again at once.
     mutating func forgetFailures() {
-        head = Backoff()
-        deep = Backoff()
+        head = Setback()
+        deep = Setback()
         closedUntil = .earliest
     }
 
@@ -98,7 +98,7 @@ struct Schedule: Sendable, Equatable {
         if let last = lastPull, last > limit { lastPull = nil }
         if let last = lastNews, last > limit { lastNews = nil }
         if let last = lastCheck, last > limit { lastCheck = nil }
-        let longest = now.advanced(by: RetryPolicy().cap + Self.clockTolerance)
+        let longest = now.advanced(by: Backoff.pulls.cap + Self.clockTolerance)
         if head.notBefore > longest { head.notBefore = now }
         if deep.notBefore > longest { deep.notBefore = now }
         if closedUntil > longest { closedUntil = now }
@@ -132,13 +132,13 @@ struct Schedule: Sendable, Equatable {
         pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
         lastPull = start
         wantsHead = false
-        head = Backoff()
+        head = Setback()
     }
 }
 
-extension Schedule.Backoff {
-    mutating func fail(at now: Timestamp, policy: RetryPolicy, verdict: PullFailure.Verdict, draw: Double) {
+extension Schedule.Setback {
+    mutating func fail(at now: Timestamp, _ verdict: PullFailure.Verdict, draw: Double) {
         failures += 1
-        notBefore = now.advanced(by: policy.delay(failures: failures, verdict: verdict, draw: draw))
+        notBefore = now.advanced(by: verdict.wait(failures: failures, draw: draw))
     }
 }
