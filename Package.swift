@@ -31,19 +31,25 @@ let package = Package(
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
             name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
-        .target(name: "Control", dependencies: ["PRSNLCore", "Store", "NetMonitor", "CLinux"], swiftSettings: strict),
+        .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "Reports", dependencies: ["Console", "Store", "NetMonitor", "PRSNLCore"], swiftSettings: strict),
+        .target(
+            name: "Control", dependencies: ["Reports", "Console", "Store", "PRSNLCore", "CLinux"],
+            swiftSettings: strict),
         .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "SyncEngine", "Configuration",
-                "Control", "Supervision", "CLinux",
+                "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "prsnlctl",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "Console", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -53,7 +59,7 @@ let package = Package(
 
         // Manual pages, completions and the example configuration, written from the tables of the programs.
         .executableTarget(
-            name: "prsnl-pages", dependencies: ["Control", "Configuration", "Store", "PRSNLCore"],
+            name: "prsnl-pages", dependencies: ["Control", "Console", "Configuration", "Store", "PRSNLCore"],
             swiftSettings: strict),
 
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
@@ -91,7 +97,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
+            dependencies: [
+                "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport",
+                "CLinux",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SupervisionTests", dependencies: ["Supervision", "PRSNLCore", "TestSupport"], swiftSettings: strict),
@@ -100,14 +109,19 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "DaemonTests",
-            dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            dependencies: [
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "TestSupport", "CLinux",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
-            dependencies: ["DevServer", "Store", "PRSNLCore", "Control", "TestSupport", "CLinux"],
+            dependencies: [
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "TestSupport", "CLinux",
+            ],
             swiftSettings: strict),
         .testTarget(
-            name: "PackageTests", dependencies: ["Configuration", "Control", "Store", "PRSNLCore", "TestSupport"],
+            name: "PackageTests",
+            dependencies: ["Configuration", "Control", "Console", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])
 
@@ -117,7 +131,10 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
     package.targets.append(
         .executableTarget(
             name: "prsnl-fuzz",
-            dependencies: ["NetMonitor", "PRSNLClient", "Configuration", "Control", "Store", "PRSNLCore", "CLinux"],
+            dependencies: [
+                "NetMonitor", "PRSNLClient", "Configuration", "Control", "Reports", "Console", "Store", "PRSNLCore",
+                "CLinux",
+            ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
 }

@@ -1,6 +1,8 @@
 import CLinux
+import Console
 import Glibc
 import PRSNLCore
+import Reports
 
 /// The control socket's thread. poll(2) and not epoll(7): there are a handful of descriptors, and they change.
 struct ControlLoop {

@@ -1,3 +1,5 @@
+package import Reports
+
 /// One line from the control socket: a JSON object with a `type` and a member of that name.
 package enum ControlReply: Sendable, Equatable {
     case status(StatusReport)

@@ -30,7 +30,7 @@ package enum ControlRequest: Sendable, Equatable {
     case account(acceptNew: Bool, dryRun: Bool)
 
     /// Drafts in one `write`, and entries in one `wait`, `retry` or `drop`.
-    package static let mostWrites = 1_000
+    package static let mostWrites = WriteLimits.together
     /// Entries in the answer to one `queue`.
     package static let mostListed = 1_000
     /// What a list has where nothing else is asked for.
@@ -90,26 +90,5 @@ extension ControlRequest {
         }
         bytes.append(contentsOf: "]}".utf8)
         return bytes
-    }
-}
-
-extension OutboxFilter {
-    /// `open`, `all`, or a state.
-    package var name: String {
-        switch self {
-        case .open: "open"
-        case .all: "all"
-        case .state(let state): state.rawValue
-        }
-    }
-
-    package init?(name: String) {
-        switch name {
-        case "open": self = .open
-        case "all": self = .all
-        default:
-            guard let state = OutboxEntry.State(rawValue: name) else { return nil }
-            self = .state(state)
-        }
     }
 }

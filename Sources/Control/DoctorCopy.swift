@@ -1,4 +1,6 @@
+import Console
 import PRSNLCore
+package import Reports
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the status.
 package struct DoctorCopy: DoctorFacts, Equatable {

@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 
 /// The files that hold secrets. Nothing here ever holds one of them.

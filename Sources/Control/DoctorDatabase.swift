@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 
 /// What is in the database file, beyond its timeline.

@@ -1,3 +1,5 @@
+import Console
+
 /// The disk, the kernel's interfaces, and who asks.
 package struct DoctorMachine: DoctorFacts, Equatable {
     /// Of the file system that the database is on.

@@ -1,3 +1,4 @@
+package import Console
 import PRSNLCore
 
 extension DoctorReport: Report {

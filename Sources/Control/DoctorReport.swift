@@ -1,4 +1,6 @@
+package import Console
 package import PRSNLCore
+import Reports
 
 /// What `prsnlctl doctor` has found: the JSON of `--json` and the lines of its text, from the same values.
 ///
@@ -125,5 +127,14 @@ extension DoctorReport.Finding {
 
     static func failed(_ group: DoctorReport.Group, _ check: String, _ error: ErrorReport) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
+    }
+}
+
+extension DoctorReport.Finding {
+    package func fitted(to unit: ServiceUnit) -> Self {
+        var finding = self
+        finding.advice = advice.map(unit.fit(sentence:))
+        finding.nextCommand = nextCommand.flatMap(unit.fit)
+        return finding
     }
 }

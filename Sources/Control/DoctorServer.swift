@@ -1,4 +1,6 @@
+import Console
 import PRSNLCore
+package import Reports
 
 /// The way to the server, step by step, and its clock.
 package struct DoctorServer: DoctorFacts, Equatable {

@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 
 /// The daemon as a service: whether it answers, what systemd says of it, and what its log holds.

@@ -1,3 +1,4 @@
+import Console
 import PRSNLCore
 
 /// Why a JSON object is not a draft, in words for whoever wrote it.

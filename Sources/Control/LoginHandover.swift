@@ -1,4 +1,5 @@
 package import PRSNLCore
+package import Reports
 
 /// A login that prsnlctl has made, on its way to the daemon: the one request that carries a secret. It is never logged, and
 /// the pair shows nothing of itself when it is printed.

@@ -1,4 +1,5 @@
 package import PRSNLCore
+package import Reports
 package import Store
 
 /// What can be asked of the outbox, and changed otherwise in the file, over an open store: in the daemon, and in prsnlctl while the daemon is stopped, so

@@ -1,4 +1,4 @@
-import Control
+import Console
 
 /// Completion for bash (bash(1), "Programmable Completion"). It stands alone: bash-completion only loads it.
 struct BashCompletion {

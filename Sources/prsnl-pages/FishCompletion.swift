@@ -1,4 +1,4 @@
-import Control
+import Console
 
 /// Completion for fish (complete(1) of fish).
 struct FishCompletion {

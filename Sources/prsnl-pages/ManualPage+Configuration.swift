@@ -1,5 +1,4 @@
 import Configuration
-import Control
 
 extension ManualPage {
     static func configuration(date: String) -> String {

@@ -1,5 +1,5 @@
 import Configuration
-import Control
+import Console
 
 extension ManualPage {
     static func prsnlctl(date: String) -> String {

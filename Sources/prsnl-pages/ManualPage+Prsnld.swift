@@ -1,5 +1,5 @@
 import Configuration
-import Control
+import Console
 
 extension ManualPage {
     static func prsnld(date: String) -> String {

@@ -1,4 +1,4 @@
-import Control
+import Console
 import Glibc
 
 /// `prsnl-pages FOLDER DATE`: writes what is installed beside the programs, from the tables that the programs follow

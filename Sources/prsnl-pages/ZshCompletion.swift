@@ -1,4 +1,4 @@
-import Control
+import Console
 
 /// Completion for zsh (zshcompsys(1), `_arguments`).
 struct ZshCompletion {

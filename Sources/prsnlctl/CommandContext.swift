@@ -1,7 +1,9 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 
 /// What every command needs: where the daemon and its file are, and how to print.

@@ -1,7 +1,9 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 
 /// The command line: one file per command; this one finds the command and turns errors into words and exit codes.

@@ -1,5 +1,6 @@
 import ClientSetup
 import Configuration
+import Console
 import Control
 import NetMonitor
 import PRSNLClient

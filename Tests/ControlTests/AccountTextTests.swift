@@ -2,7 +2,9 @@ import PRSNLCore
 import Store
 import Testing
 
+@testable import Console
 @testable import Control
+@testable import Reports
 
 /// What is said about accounts and logins.
 @Suite struct AccountTextTests {

@@ -1,7 +1,7 @@
 import PRSNLCore
 import Testing
 
-@testable import Control
+@testable import Console
 
 @Suite struct CommandLineTests {
     private func failure(_ arguments: [String], _ table: CommandTable = .prsnlctl) -> UserFacingError? {

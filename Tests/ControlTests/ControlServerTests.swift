@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Control
+@testable import Reports
 
 @Suite struct ControlServerTests {
     let folder = TemporaryDirectory()

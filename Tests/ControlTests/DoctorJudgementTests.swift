@@ -1,5 +1,6 @@
 import Control
 import PRSNLCore
+import Reports
 import Testing
 
 /// What follows from what was gathered: each check at each of its levels.

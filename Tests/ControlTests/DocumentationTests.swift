@@ -1,6 +1,7 @@
 import Configuration
-import Control
+import Console
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

@@ -2,7 +2,8 @@ import PRSNLCore
 import Store
 import Testing
 
-@testable import Control
+@testable import Console
+@testable import Reports
 
 extension Samples {
     static let recurring: [CopySummary.RecurringError] = [

@@ -1,5 +1,7 @@
+import Console
 import Control
 import PRSNLCore
+import Reports
 import Testing
 
 @Suite struct JSONContractTests {

@@ -2,7 +2,8 @@ import NetMonitor
 import PRSNLCore
 import Testing
 
-@testable import Control
+@testable import Console
+@testable import Reports
 @testable import Store
 
 /// What people read about the network and the way to the server.

@@ -1,7 +1,8 @@
 import PRSNLCore
 import Testing
 
-@testable import Control
+@testable import Console
+@testable import Reports
 @testable import Store
 
 /// What people read about writes.

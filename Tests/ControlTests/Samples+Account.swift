@@ -1,5 +1,6 @@
 import Control
 import PRSNLCore
+import Reports
 import Store
 
 extension Samples {

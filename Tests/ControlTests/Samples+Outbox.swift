@@ -1,5 +1,5 @@
-import Control
 import PRSNLCore
+import Reports
 
 @testable import Store
 

@@ -1,6 +1,6 @@
-import Control
 import NetMonitor
 import PRSNLCore
+import Reports
 import Store
 
 /// Representative states, with fixed times.

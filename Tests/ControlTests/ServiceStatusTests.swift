@@ -2,7 +2,7 @@ import Glibc
 import PRSNLCore
 import Testing
 
-@testable import Control
+@testable import Reports
 
 /// The line of `systemctl status`.
 @Suite struct ServiceStatusTests {

@@ -1,7 +1,8 @@
 import PRSNLCore
 import Testing
 
-@testable import Control
+@testable import Console
+@testable import Reports
 
 /// Commands are those of the daemon that was meant.
 @Suite struct ServiceUnitTests {

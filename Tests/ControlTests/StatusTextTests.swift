@@ -1,5 +1,6 @@
-import Control
+import Console
 import PRSNLCore
+import Reports
 import Store
 import Testing
 

@@ -3,6 +3,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 
 /// A daemon that runs as a user of its own, and other users around it, as on a machine with the package installed. Needs

@@ -1,7 +1,8 @@
-import Control
+import Console
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 import TestSupport
 import Testing

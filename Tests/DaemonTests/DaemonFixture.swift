@@ -1,6 +1,8 @@
+import Console
 import Control
 import DevServer
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
+import Console
 import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 import Synchronization
 import TestSupport

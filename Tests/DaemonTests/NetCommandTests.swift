@@ -1,8 +1,9 @@
 import CLinux
-import Control
+import Console
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 import TestSupport
 import Testing

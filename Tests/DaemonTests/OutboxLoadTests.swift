@@ -2,6 +2,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 import TestSupport
 import Testing

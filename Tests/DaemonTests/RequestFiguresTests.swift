@@ -1,4 +1,3 @@
-import Control
 import DevServer
 import TestSupport
 import Testing

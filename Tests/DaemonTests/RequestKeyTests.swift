@@ -1,6 +1,7 @@
 import Control
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import Control
+import Console
 import DevServer
 import Glibc
 import PRSNLCore

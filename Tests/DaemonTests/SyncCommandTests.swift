@@ -1,7 +1,7 @@
-import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

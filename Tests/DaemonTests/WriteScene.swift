@@ -1,4 +1,3 @@
-import Control
 import DevServer
 import Glibc
 import PRSNLCore

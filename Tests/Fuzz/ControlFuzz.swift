@@ -1,5 +1,6 @@
 import PRSNLCore
 
+@testable import Console
 @testable import Control
 
 /// What the control socket is told, and what prsnlctl reads from its standard input.

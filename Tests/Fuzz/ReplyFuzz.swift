@@ -1,5 +1,6 @@
 import PRSNLCore
 
+@testable import Console
 @testable import Control
 
 /// What the control socket answers, as prsnlctl reads it.

@@ -1,4 +1,4 @@
-import Control
+import Console
 import PRSNLCore
 import Store
 import TestSupport

@@ -1,3 +1,4 @@
+import Console
 import Control
 import TestSupport
 import Testing
@@ -62,9 +63,9 @@ import Testing
         let script = """
             set -eu
             cd "$1"
-            mkdir -p systemd/debian Sources/Control outer/systemd/debian outer/Sources/Control
+            mkdir -p systemd/debian Sources/Console outer/systemd/debian outer/Sources/Console
             cp "$2/systemd/debian/build" systemd/debian/build
-            cp "$2/Sources/Control/ProductVersion.swift" Sources/Control
+            cp "$2/Sources/Console/ProductVersion.swift" Sources/Console
             cp -r systemd Sources outer
             say() { env -u VERSION "${2:-.}/systemd/debian/build" version | sed "s/^/$1 /"; }
             say bare
@@ -82,7 +83,7 @@ import Testing
             commit
             say first
             say first
-            echo '// changed' >>Sources/Control/ProductVersion.swift
+            echo '// changed' >>Sources/Console/ProductVersion.swift
             say changed
             commit
             say second

@@ -1,5 +1,5 @@
 import Configuration
-import Control
+import Console
 import TestSupport
 import Testing
 

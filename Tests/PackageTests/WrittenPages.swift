@@ -1,4 +1,4 @@
-import Control
+import Console
 import TestSupport
 
 /// What prsnl-pages writes, in a folder of its own.

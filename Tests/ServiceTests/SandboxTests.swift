@@ -1,6 +1,7 @@
-import Control
+import Console
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

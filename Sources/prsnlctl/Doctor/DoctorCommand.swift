@@ -1,4 +1,5 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLCore

@@ -1,7 +1,9 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 
 /// What the checks share: the configuration as far as it could be read, the paths, and what the daemon says of itself.

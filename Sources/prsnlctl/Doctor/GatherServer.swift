@@ -1,8 +1,10 @@
 import ClientSetup
 import Configuration
+import Console
 import Control
 import PRSNLClient
 import PRSNLCore
+import Reports
 
 /// Asks the server: through the daemon, on whose way it matters, else from here.
 enum GatherServer {

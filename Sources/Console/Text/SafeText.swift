@@ -1,0 +1,29 @@
+/// Text from elsewhere (a server, a file name) made fit to be printed.
+package enum SafeText {
+    /// White space that moves the cursor becomes a space; every other control becomes visible, like `\u{1B}`.
+    package static func harmless(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isHarmful) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if !isHarmful(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else if [0x09, 0x0A, 0x0D].contains(scalar.value) {
+                result.unicodeScalars.append(" ")
+            } else {
+                result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+            }
+        }
+        return result
+    }
+
+    /// C0, DEL and C1 (terminals obey them), the bidirectional controls (they make text read as something else,
+    /// CVE-2021-42574), the separators that break lines, invisible marks, and the tag characters.
+    package static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200B, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
+            0xFFF9...0xFFFB, 0xE0000...0xE007F:
+            true
+        default: false
+        }
+    }
+}

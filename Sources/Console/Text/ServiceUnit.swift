@@ -1,0 +1,92 @@
+/// The daemon that a command is about, as systemd and prsnlctl know it. Errors and reports name the commands of the machine's
+/// own daemon, because they do not know which one was meant; `fit` makes them those of this one.
+package struct ServiceUnit: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        /// A unit of the machine's: `prsnld`, or `prsnld@NAME`.
+        case system(String)
+        /// `prsnld` of the person's own systemd.
+        case user
+        /// With a configuration of which no unit is known; its path.
+        case byHand(String)
+    }
+
+    package var kind: Kind
+    /// Options of prsnlctl that lead to this daemon: `--instance work`. Empty where it finds the daemon without them.
+    package var options: [String]
+
+    package init(_ kind: Kind = .system("prsnld"), options: [String] = []) {
+        self.kind = kind
+        self.options = options
+    }
+
+    /// `work` for `prsnld@work`.
+    private var instance: String? {
+        guard case .system(let name) = kind, name.hasPrefix("prsnld@") else { return nil }
+        return String(name.dropFirst("prsnld@".count))
+    }
+
+    /// What `prsnld` needs on its command line to be this one.
+    private var configuration: [String] {
+        if let instance { return ["--config", "/etc/prsnld/\(instance).conf"] }
+        if case .byHand(let path) = kind { return ["--config", path] }
+        // As it was given.
+        return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
+    }
+
+    /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
+    /// that say already which daemon they mean among them.
+    package func fit(_ command: String) -> String? {
+        // Of a pipeline, each of its commands.
+        let parts = command.split(separator: " | ", omittingEmptySubsequences: false)
+        guard parts.count == 1 else {
+            let fitted = parts.compactMap { fit(String($0)) }
+            return fitted.count == parts.count ? fitted.joined(separator: " | ") : nil
+        }
+        var words = command.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        let isRoot = words.first == "sudo"
+        if isRoot { words.removeFirst() }
+        switch words.first {
+        case "systemctl": return fit(systemctl: words, isRoot: isRoot, command)
+        case "journalctl" where words.starts(with: ["journalctl", "-u", "prsnld"]):
+            switch kind {
+            case .system(let name): return (["journalctl", "-u", name] + words.dropFirst(3)).joined(separator: " ")
+            case .user: return (["journalctl", "--user"] + words.dropFirst()).joined(separator: " ")
+            case .byHand: return nil
+            }
+        case "prsnlctl":
+            let isFitted = words.contains { ["--config", "--instance", "--socket", "--database"].contains($0) }
+            // The person's own is nothing to root, who has another home directory.
+            let needsRoot = isRoot && (kind != .user || isFitted)
+            let more = isFitted || options.isEmpty ? [] : [ShellText.command(options[0], Array(options.dropFirst()))]
+            return ((needsRoot ? ["sudo"] : []) + ["prsnlctl"] + more + words.dropFirst()).joined(separator: " ")
+        case "prsnld" where words.contains { ["--config", "--instance", "--service"].contains($0) }: return command
+        case "prsnld" where instance != nil && words.contains("--check-config"):
+            return ((isRoot ? ["sudo"] : []) + ["prsnld", "--instance", instance ?? ""] + words.dropFirst())
+                .joined(separator: " ")
+        // By hand it would keep another copy, below the home directory of whoever types it.
+        case "prsnld" where instance != nil && words.contains("--once"): return fit("systemctl start prsnld")
+        case "prsnld" where !configuration.isEmpty:
+            let more = ShellText.command("prsnld", configuration)
+            return ((isRoot ? ["sudo"] : []) + [more] + words.dropFirst()).joined(separator: " ")
+        default: return command
+        }
+    }
+
+    private func fit(systemctl words: [String], isRoot: Bool, _ command: String) -> String? {
+        guard words.count == 3, words[2] == "prsnld" else { return command }
+        switch kind {
+        case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
+        case .user: return "systemctl --user \(words[1]) prsnld"
+        case .byHand: return words[1] == "start" ? ShellText.command("prsnld", configuration) : nil
+        }
+    }
+
+    /// The same for the commands in a sentence, which stand between backticks. One that this daemon has none for stays.
+    package func fit(sentence: String) -> String {
+        let fitted = sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            .map { index, part in index % 2 == 1 ? fit(String(part)) ?? String(part) : String(part) }
+        // Without systemd both ways to start it are one.
+        let isRepeated = fitted.count == 5 && fitted[1] == fitted[3]
+        return (isRepeated ? [fitted[0], fitted[1], fitted[4]] : fitted).joined(separator: "`")
+    }
+}

@@ -1,0 +1,89 @@
+package import Console
+package import PRSNLCore
+
+/// An account as the server names it.
+package struct AccountName: Sendable, Equatable, Codable {
+    @Nullable package var id: String? = nil
+    /// The e-mail address, else the name.
+    @Nullable package var name: String? = nil
+
+    package init(id: String?, name: String?) {
+        self.id = id
+        self.name = name
+    }
+
+    /// `nil` where nothing is known.
+    package init?(known id: String?, _ name: String?) {
+        guard id != nil || name != nil else { return nil }
+        self.init(id: id, name: name)
+    }
+
+    func text(_ style: TextStyle) -> String { style.safe(name ?? id ?? Figures.notKnown) }
+
+    /// By the id, which stays when people change their address; `nil` where one of them is not known.
+    static func isSame(_ left: AccountName?, _ right: AccountName?) -> Bool? {
+        guard let left = left?.id, let right = right?.id else { return nil }
+        return left == right
+    }
+}
+
+/// What the daemon shows to the server to be let in, without the secret itself.
+package struct CredentialsReport: Sendable, Equatable, Codable {
+    package enum Kind: String, Sendable, Codable {
+        case none
+        /// In `api_key_file`.
+        case apiKey = "api_key"
+        /// In `api_key_file`, put there by hand: nobody renews it.
+        case loginToken = "login_token"
+        /// Of `prsnlctl login`: the daemon renews it.
+        case login
+        /// Only the daemon's user and root may see what they are.
+        case notReadable = "not_readable"
+    }
+
+    package var kind: Kind
+    /// The file that they are read from.
+    @Nullable package var path: String? = nil
+    /// When the token expires that is shown to the server.
+    @Nullable package var expiresAt: Timestamp? = nil
+    /// The server has refused them; `null` where nobody has asked.
+    @Nullable package var refused: Bool? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case kind, path, refused
+        case expiresAt = "expires_at"
+    }
+
+    package init(kind: Kind, path: String? = nil, expiresAt: Timestamp? = nil, refused: Bool? = nil) {
+        self.kind = kind
+        self.path = path
+        self.expiresAt = expiresAt
+        self.refused = refused
+    }
+
+    func paragraphs(_ style: TextStyle, now: Timestamp) -> [String] {
+        let place = path.map { ", in \(style.safe($0))" } ?? ""
+        var lines: [String]
+        switch kind {
+        case .none:
+            return [
+                "none: nothing is pulled, unless `anonymous = yes` is set. \(style.command("prsnlctl login")) logs in"
+            ]
+        case .apiKey: lines = ["an API key" + place]
+        case .loginToken: lines = ["a login token" + place]
+        case .login: lines = ["a login" + place]
+        case .notReadable: return ["not readable for this user" + place]
+        }
+        if let expiresAt {
+            let renewed = kind == .login ? "; the daemon renews it before" : ""
+            let left = expiresAt.duration(since: now)
+            lines.append(
+                left > .zero
+                    ? "the token expires in \(Figures.duration(left))\(renewed)"
+                    : "the token expired at \(Figures.time(expiresAt))"
+                        + (kind == .login ? "; the daemon renews it" : ""))
+        }
+        if refused == true { lines.append(style.paint("The server refuses them.", .red)) }
+        return lines
+    }
+}

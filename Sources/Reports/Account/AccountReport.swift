@@ -1,0 +1,125 @@
+package import Console
+package import PRSNLCore
+package import Store
+
+/// Whose timeline the copy is of: the JSON of `prsnlctl account --json`.
+package struct AccountReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// `null` where the copy is bound to nobody.
+    @Nullable package var account: AccountName? = nil
+    @Nullable package var server: String? = nil
+    @Nullable package var dialect: String? = nil
+    /// When the copy was bound to it.
+    @Nullable package var since: Timestamp? = nil
+    package var items: Int
+    /// Writes that are not on the server: waiting, and parked.
+    package var waiting: Int
+    package var parked: Int
+    package var credentials: CredentialsReport
+    /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
+    /// code `login_expired` the login has to be made anew instead, because the server takes it for somebody else's.
+    @Nullable package var change: ErrorReport? = nil
+    package var file: String
+    /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
+    @Nullable package var setAside: String? = nil
+    package var dryRun = false
+
+    enum CodingKeys: String, CodingKey {
+        case source, account, server, dialect, since, items, waiting, parked, credentials, change, file
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case setAside = "set_aside"
+        case dryRun = "dry_run"
+    }
+
+    package init(
+        _ summary: CopySummary, source: StatusReport.Source, file: String, credentials: CredentialsReport,
+        change: UserFacingError?, now: Timestamp
+    ) {
+        self.source = source
+        self.file = file
+        self.credentials = credentials
+        generatedAt = now
+        account = AccountName(known: summary.accountID, summary.accountName)
+        server = summary.serverURL
+        dialect = summary.dialect?.rawValue
+        since = summary.boundAt
+        items = summary.live
+        waiting = summary.waiting
+        parked = summary.parked
+        self.change = change.map(ErrorReport.init)
+    }
+
+    /// 4 where the copy is of another account or server than the daemon asks now.
+    package var exitCode: ExitCode { change != nil && (setAside == nil || dryRun) ? .needsAttention : .fine }
+}
+
+extension AccountReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) { change?.fit(unit) }
+
+    package func text(_ style: TextStyle) -> String {
+        if let setAside { return setAsideText(setAside, style) }
+        var fields: [[String]] = [
+            field("Account", [accountText(style)], style),
+            field("Server", [serverText(style)], style),
+        ]
+        if let since { fields.append(field("Since", [Figures.time(since)], style)) }
+        fields += [
+            field("Items", [Figures.count(items)], style),
+            field("Writes", [undelivered ?? "none undelivered"], style),
+            field("Credentials", credentials.paragraphs(style, now: generatedAt), style),
+        ]
+        if let change {
+            fields.append(
+                field(
+                    "Changed",
+                    [
+                        style.paint(style.safe(change.message), .red),
+                        change.knownCode == .loginExpired
+                            ? "\(style.command("prsnlctl login")) logs in again"
+                            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one",
+                    ], style))
+        }
+        fields.append(field("File", [style.safe(file)], style))
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
+        TextLayout.field(label, paragraphs, style: style)
+    }
+
+    private func accountText(_ style: TextStyle) -> String {
+        account.map { $0.text(style) }
+            ?? (server == nil ? "none yet: nothing was pulled" : "none: the server names none")
+    }
+
+    private func serverText(_ style: TextStyle) -> String {
+        guard let server else { return Figures.notKnown }
+        return style.safe(server) + (dialect.map { ", dialect \(style.safe($0))" } ?? "")
+    }
+
+    private var undelivered: String? {
+        let parts = [
+            waiting > 0 ? "\(Figures.count(waiting)) wait" : nil, parked > 0 ? "\(Figures.count(parked)) parked" : nil,
+        ]
+        .compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    private func setAsideText(_ path: String, _ style: TextStyle) -> String {
+        let whose = account.map { "of \($0.text(style))" } ?? server.map { "of \(style.safe($0))" } ?? "as it was"
+        var lines = ["the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"]
+        let kept = [Figures.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
+            .compactMap(\.self).joined(separator: " and ")
+        lines.append("It keeps \(kept); nothing of it is sent any more.")
+        lines.append(
+            dryRun
+                ? "Nothing was changed. \(style.command("prsnlctl account --accept-new")) does it."
+                : source == .daemon
+                    ? "The daemon starts again with an empty copy, and pulls."
+                    : "There is an empty copy now; the daemon fills it when it runs.")
+        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
+}

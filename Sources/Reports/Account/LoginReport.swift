@@ -1,0 +1,76 @@
+package import Console
+
+/// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
+package struct LoginReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    /// Who stored the login: the daemon, which uses it by now, or prsnlctl itself, for the next start.
+    package var source: StatusReport.Source
+    package var server: String
+    /// Who is logged in.
+    package var account: AccountName
+    /// Whose timeline the copy is of; `null` where there is none yet.
+    @Nullable package var copyAccount: AccountName? = nil
+    /// Whether the two are the same; `null` where one of them is not known.
+    @Nullable package var sameAccount: Bool? = nil
+    /// The daemon shows it to the server from now on.
+    package var inUse: Bool
+    /// The configuration file that `server_url` was written to; `null` where nothing had to be written.
+    @Nullable package var configuration: String? = nil
+    /// What comes next, where something does.
+    @Nullable package var nextCommand: String? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case source, server, account, configuration
+        case schemaVersion = "schema_version"
+        case copyAccount = "copy_account"
+        case sameAccount = "same_account"
+        case inUse = "in_use"
+        case nextCommand = "next_command"
+    }
+
+    package init(
+        source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
+        copyServer: String?, isCopyAnonymous: Bool = false
+    ) {
+        self.source = source
+        self.server = server
+        self.account = account
+        self.copyAccount = copyAccount
+        inUse = source == .daemon
+        sameAccount = AccountName.isSame(account, copyAccount)
+        if let copyServer, copyServer != server { sameAccount = false }
+        if isCopyAnonymous { sameAccount = false }
+        if sameAccount == false {
+            nextCommand = Self.acceptNew
+        } else if source == .file {
+            nextCommand = "systemctl start prsnld"
+        }
+    }
+
+    private static let acceptNew = "prsnlctl account --accept-new"
+
+    package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
+}
+
+extension LoginReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) { nextCommand = nextCommand.flatMap(unit.fit) }
+
+    package func text(_ style: TextStyle) -> String {
+        var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
+        if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
+        if sameAccount == false {
+            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another server, or was made without a login"
+            lines.append(
+                style.paint("The copy on this machine is \(whose)", .yellow)
+                    + ": nothing is pulled and nothing is sent until you decide.")
+            lines.append("\(style.command(Self.acceptNew)) sets it aside and starts one of this account.")
+        } else if inUse {
+            lines.append(
+                copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")
+        } else {
+            lines.append("The daemon is not running: the login will be used at its next start.")
+            if let nextCommand { lines.append("`\(nextCommand)`") }
+        }
+        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
+}

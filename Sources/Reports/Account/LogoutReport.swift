@@ -1,0 +1,59 @@
+package import Console
+
+/// What `prsnlctl logout` did: its JSON, and the daemon's answer.
+package struct LogoutReport: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    /// There was a login to forget.
+    package var wasLoggedIn: Bool
+    /// The server of the login.
+    @Nullable package var server: String? = nil
+    /// The server was told, so that the login is worth nothing to anybody any more; `null` where there was none.
+    @Nullable package var serverTold: Bool? = nil
+    /// Why it could not be told.
+    @Nullable package var error: ErrorReport? = nil
+    /// What stays: items, and writes that are not delivered. `null` where there is no copy.
+    @Nullable package var items: Int? = nil
+    @Nullable package var undelivered: Int? = nil
+
+    enum CodingKeys: String, CodingKey {
+        case source, server, error, items, undelivered
+        case schemaVersion = "schema_version"
+        case wasLoggedIn = "was_logged_in"
+        case serverTold = "server_told"
+    }
+
+    package init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
+        self.source = source
+        self.wasLoggedIn = wasLoggedIn
+        self.server = server
+    }
+
+    package var exitCode: ExitCode { .fine }
+}
+
+extension LogoutReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String] = []
+        if wasLoggedIn {
+            lines.append("logged out" + (server.map { " of \(style.safe($0))" } ?? ""))
+        } else {
+            lines.append("nobody was logged in")
+        }
+        if serverTold == false {
+            lines.append(
+                style.paint("The server could not be told", .yellow)
+                    + (error.map { " (\(style.safe($0.message)))" } ?? "")
+                    + ". The login is gone from this machine; on the server it ends by itself within a week.")
+        }
+        if let items {
+            lines.append(
+                "The copy stays: \(Figures.count(items, "item"))"
+                    + (undelivered.map { $0 > 0 ? ", and \(Figures.count($0, "undelivered write"))" : "" } ?? "")
+                    + ". It is brought up to date after the next login.")
+        }
+        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
+}

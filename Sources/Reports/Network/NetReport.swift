@@ -1,0 +1,131 @@
+package import Console
+package import NetMonitor
+package import PRSNLCore
+
+/// The network as the kernel describes it, the way to the server, and the state that follows: the JSON of
+/// `prsnlctl net --json`.
+package struct NetReport: Sendable, Equatable, Codable {
+    package struct Link: Sendable, Equatable, Codable {
+        package var name: String
+        /// Switched on.
+        package var up: Bool
+        /// The other end is there.
+        package var carrier: Bool
+        package var loopback: Bool
+        /// With the length of their network's prefix: `192.0.2.7/24`.
+        package var addresses: [String]
+    }
+
+    package struct Route: Sendable, Equatable, Codable {
+        /// `ipv4`, `ipv6`.
+        package var family: String
+        @Nullable package var gateway: String? = nil
+        @Nullable package var link: String? = nil
+        /// The lowest one is taken.
+        package var metric: UInt32
+        /// `unicast`, `blackhole`, `unreachable`, `prohibit`.
+        package var kind: String
+    }
+
+    package struct Transition: Sendable, Equatable, Codable {
+        package var at: Timestamp
+        package var state: String
+        @Nullable package var code: String? = nil
+        /// In words.
+        @Nullable package var reason: String? = nil
+    }
+
+    package var schemaVersion = 1
+    /// Who answered. `file`: no daemon runs; links and routes are as prsnlctl itself sees them.
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// `netlink`; `polling`, where netlink is not permitted; `none`.
+    package var listening: String
+    /// Why it is not netlink.
+    @Nullable package var listeningReason: String? = nil
+    /// By their numbers.
+    package var links: [Link]
+    package var defaultRoutes: [Route]
+    /// The way to the server in words; `null` where no daemon runs.
+    @Nullable package var route: String? = nil
+    @Nullable package var connectivity: StatusReport.Connectivity? = nil
+    /// The newest first.
+    package var transitions: [Transition]
+
+    package static let mostTransitions = 20
+
+    enum CodingKeys: String, CodingKey {
+        case source, listening, links, route, connectivity, transitions
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case listeningReason = "listening_reason"
+        case defaultRoutes = "default_routes"
+    }
+
+    package init(
+        _ snapshot: NetworkSnapshot, how: NetworkSource.How, transitions: [ConnectivityTransition],
+        source: StatusReport.Source, now: Timestamp
+    ) {
+        self.source = source
+        generatedAt = now
+        listening = how.name
+        listeningReason = how.reason
+        links = snapshot.links.sorted { $0.key < $1.key }.map { number, link in
+            let addresses = snapshot.addresses.filter { $0.link == number }.map { "\($0.text)/\($0.prefixLength)" }
+            return Link(
+                name: link.name, up: link.isUp, carrier: link.hasCarrier, loopback: link.isLoopback,
+                addresses: addresses.sorted())
+        }
+        defaultRoutes = snapshot.defaultRoutes.map { route in
+            Route(
+                family: route.isIPv6 ? "ipv6" : "ipv4", gateway: route.gateway,
+                link: route.link.map { snapshot.name($0) }, metric: route.metric, kind: route.kind.rawValue)
+        }
+        .sorted { ($0.family, $0.metric, $0.gateway ?? "") < ($1.family, $1.metric, $1.gateway ?? "") }
+        self.transitions = transitions.prefix(Self.mostTransitions).map(Transition.init)
+    }
+}
+
+extension NetReport.Transition {
+    init(_ transition: ConnectivityTransition) {
+        self.init(
+            at: transition.at, state: transition.state.rawValue, code: transition.code?.rawValue,
+            reason: transition.reason)
+    }
+}
+
+/// One change, as `prsnlctl net --watch --json` prints it, one per line.
+package struct NetChange: Sendable, Equatable, Codable {
+    package var schemaVersion = 1
+    package var at: Timestamp
+    /// `current` (as it was when the watch began), `network`, `connectivity`, `clock`.
+    package var kind: String
+    /// What has changed, in words.
+    package var reasons: [String]
+    /// As it is after the change.
+    package var state: String
+    /// The way to the server in words.
+    package var route: String
+
+    enum CodingKeys: String, CodingKey {
+        case at, kind, reasons, state, route
+        case schemaVersion = "schema_version"
+    }
+
+    package init(_ change: NetworkChange, route: String) {
+        at = change.at
+        kind = change.kind.rawValue
+        reasons = change.reasons
+        state = change.connectivity.state.rawValue
+        self.route = route
+    }
+
+    /// What a watch begins with.
+    package init(current connectivity: Connectivity, route: String, now: Timestamp) {
+        at = now
+        kind = "current"
+        reasons = connectivity.reason.map { [$0.message] } ?? []
+        state = connectivity.state.rawValue
+        self.route = route
+    }
+}

@@ -1,0 +1,230 @@
+package import Console
+import PRSNLCore
+import Store
+
+extension QueueReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) {
+        connectivity?.reason?.fit(unit)
+        for index in entries.indices { entries[index].error?.fit(unit) }
+    }
+
+    package func text(_ style: TextStyle) -> String {
+        guard !entries.isEmpty else { return emptyText }
+        let hold = QueueHold(source, connectivity, wait)
+        var lines: [String] = []
+        if let reason = hold?.headline(style, now: generatedAt), entries.contains(where: \.isWaiting) {
+            lines += TextLayout.wrap(reason, width: style.width)
+        }
+        // A server that fails at every edit fails at all of these: they wait together.
+        let together = entries.filter(\.isFailingFollowUp)
+        let isOneLine = together.count > 1
+        lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
+            .flatMap { $0.lines(style, hold, now: generatedAt) }
+        if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
+        if total > entries.count { lines.append("and \(Figures.count(total - entries.count)) more") }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// `14 titles and tags wait: the server fails at every edit; next attempt in 5 h (#3, #7 and 12 more)`
+    private func togetherText(_ entries: [Entry], _ style: TextStyle, _ hold: QueueHold?) -> String {
+        let next = entries.compactMap(\.nextAttemptAt).min()
+        let first = entries.first { $0.nextAttemptAt == next } ?? entries[0]
+        let what = first.whatNext(generatedAt, hold).map { "; \($0)" } ?? ""
+        return "\(Figures.count(entries.count)) titles and tags wait: the server fails at every edit\(what) "
+            + "(\(OutboxWords.numbers(entries.map(\.entry))))"
+    }
+
+    /// What somebody who waits for the first entry is told: `#7 waits: Server error: …; next attempt in 60 s`. `nil` where it
+    /// takes its course.
+    package func waitingText(_ style: TextStyle) -> String? {
+        guard let entry = entries.first else { return nil }
+        let hold = QueueHold(source, connectivity, wait)
+        guard entry.error != nil || entry.awaitsItem || entry.behind != nil || hold != nil else { return nil }
+        let next = entry.whatNext(generatedAt, hold)
+        if next == Entry.dueNow { return nil }
+        var parts = [entry.error?.message ?? entry.remark, next].compactMap(\.self)
+        if hold?.holdsAll == true, let reason = connectivity?.reason?.message, reason != parts.first {
+            parts.insert(reason, at: 0)
+        }
+        guard !parts.isEmpty else { return nil }
+        return "#\(entry.entry) waits: " + style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
+    }
+
+    private var emptyText: String {
+        switch filter {
+        case "open": "Nothing waits to be sent.\n"
+        case "all": "Nothing was written yet.\n"
+        default: "No write is \(SafeText.harmless(filter)).\n"
+        }
+    }
+}
+
+/// Why nothing of the queue is sent at the moment, or no new items, whatever is due.
+private struct QueueHold {
+    /// `due when there is a network`; `nil` where only the server's wait holds.
+    private let text: String?
+    private let connectivity: StatusReport.Connectivity?
+    private let wait: QueueReport.Wait?
+
+    init?(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?, _ wait: QueueReport.Wait?) {
+        self.connectivity = connectivity
+        self.wait = wait
+        text =
+            source == .file
+            ? "due when the daemon runs" : connectivity.flatMap { ConnectivityWords.whatIsWaitedFor($0.state) }
+        if text == nil, wait == nil { return nil }
+    }
+
+    var holdsAll: Bool { text != nil }
+
+    /// Why an entry that is due, or will be, is not sent then.
+    func text(_ entry: QueueReport.Entry, dueAt: Timestamp, now: Timestamp) -> String? {
+        if let text { return text }
+        let isCreation = OutboxEntry.Kind(rawValue: entry.kind)?.isCreation ?? false
+        guard let until = isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt) else {
+            return nil
+        }
+        return "the server asks to wait until \(Figures.time(until))"
+    }
+
+    /// `Nothing is sent: offline since … (3 h ago). No way to …`; the line that a stopped daemon gets is on stderr.
+    func headline(_ style: TextStyle, now: Timestamp) -> String? {
+        guard text != nil, let connectivity else { return nil }
+        return "Nothing is sent: \(connectivity.headline(style, now: now)). "
+            + style.safe(connectivity.reason?.message ?? "")
+    }
+}
+
+extension QueueReport.Entry {
+    /// Two lines, three where there is an error or a remark.
+    fileprivate func lines(_ style: TextStyle, _ hold: QueueHold?, now: Timestamp) -> [String] {
+        let front = "#\(entry)  \(painted(style))  \(style.safe(kind))  "
+        let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
+        var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
+        lines.append("    " + [since(now), whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
+        if let reason = error?.message ?? remark, !reason.isEmpty {
+            lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
+        }
+        return lines
+    }
+
+    private func painted(_ style: TextStyle) -> String {
+        switch OutboxEntry.State(rawValue: state) {
+        case .parked: style.paint(state, .red)
+        case .unknown: style.paint(state, .yellow)
+        case .delivered: style.paint(state, .green)
+        default: style.safe(state)
+        }
+    }
+
+    private func since(_ now: Timestamp) -> String { "since \(Figures.timeWithAge(acceptedAt, now: now))" }
+
+    fileprivate var isFailingFollowUp: Bool {
+        follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
+            && error?.code == ErrorCode.serverError.rawValue
+    }
+
+    fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
+
+    fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
+        if let behind { return "waits for #\(behind)" }
+        if let supersededBy { return "replaced by #\(supersededBy)" }
+        if let endedAt { return "over for \(Figures.duration(now.duration(since: endedAt)))" }
+        guard let nextAttemptAt else { return nil }
+        if awaitsItem { return "waits until the server has processed the item" }
+        // When that is over, what waits is due at once.
+        if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
+        let wait = nextAttemptAt.duration(since: now)
+        return wait > .zero ? "next attempt in \(Figures.duration(wait))" : Self.dueNow
+    }
+
+    fileprivate static let dueNow = "due now"
+
+    private var tries: String? { attempts == 0 ? nil : Figures.count(attempts, "attempt") }
+}
+
+extension EntryReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) {
+        connectivity?.reason?.fit(unit)
+        entry.error?.fit(unit)
+    }
+
+    package func text(_ style: TextStyle) -> String {
+        var fields: [[String]] = [
+            field("Write", ["#\(entry.entry), \(style.safe(entry.kind))"], style),
+            field("State", stateText(style), style),
+            field("Item", [style.safe(entry.itemID)], style),
+        ]
+        fields += write.lines(style).map { field($0.label, $0.paragraphs, style) }
+        fields.append(field("Accepted", [Figures.timeWithAge(entry.acceptedAt, now: generatedAt)], style))
+        fields.append(
+            field(
+                "Reachable", ["the server, for \(Figures.duration(.seconds(entry.reachableAge))) while it waited"],
+                style))
+        if let error = entry.error {
+            fields.append(
+                field("Error", [error.code, error.message, error.recoverySuggestion].map(style.safe), style))
+        }
+        fields.append(field("Key", [style.safe(idempotencyKey)], style))
+        let conflict = conflictLines(style)
+        if !conflict.isEmpty { fields.append(field("Conflict", conflict, style)) }
+        let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
+        fields.append(field("Requests", numbered.isEmpty ? ["none yet"] : numbered, style))
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
+        TextLayout.field(label, paragraphs, style: style)
+    }
+
+    private func stateText(_ style: TextStyle) -> [String] {
+        var words = [style.safe(entry.state)]
+        if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity, wait)) { words.append(next) }
+        return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
+    }
+
+    /// Field by field: what it was, what is on the server, what was to be written.
+    private func conflictLines(_ style: TextStyle) -> [String] {
+        guard let theirs else { return [] }
+        func text(_ fields: EntryReport.Fields?, _ label: String) -> String? {
+            fields?.lines(style).first { $0.label == label }?.paragraphs.joined(separator: " ")
+        }
+        return theirs.lines(style).flatMap { label, paragraphs -> [String] in
+            [
+                "\(label), on the server: \(paragraphs.joined(separator: " "))",
+                "\(label), from here: \(text(write, label) ?? "-")",
+                "\(label), before both: \(text(base, label) ?? Figures.notKnown)",
+            ]
+        }
+    }
+}
+
+extension EntryReport.Fields {
+    fileprivate func lines(_ style: TextStyle) -> [(label: String, paragraphs: [String])] {
+        var lines: [(label: String, paragraphs: [String])] = []
+        if let url { lines.append(("URL", [style.safe(url)])) }
+        if let title { lines.append(("Title", [style.safe(title)])) }
+        if let note { lines.append(("Note", note.split(whereSeparator: \.isNewline).map { style.safe(String($0)) })) }
+        if let summary {
+            lines.append(("Summary", summary.split(whereSeparator: \.isNewline).map { style.safe(String($0)) }))
+        }
+        if let tags { lines.append(("Tags", [tags.isEmpty ? "none" : style.safe(tags.joined(separator: ", "))])) }
+        if let type { lines.append(("Type", [style.safe(type) + (summarize == true ? ", with a summary" : "")])) }
+        return lines
+    }
+}
+
+extension EntryReport.Attempt {
+    fileprivate func line(_ style: TextStyle) -> String {
+        var parts = ["\(Figures.time(startedAt)), \(style.safe(purpose))"]
+        if let endedAt {
+            parts.append("took \(endedAt.duration(since: startedAt).wholeMilliseconds) ms")
+        } else {
+            parts.append("no answer was recorded")
+        }
+        if let status { parts.append("HTTP \(status)") }
+        if let errorCode { parts.append(style.safe(errorCode)) }
+        if let verdict { parts.append(style.safe(verdict)) }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,82 @@
+package import Console
+package import Store
+
+/// What `retry-queue` did, or with `dry_run` would do: the JSON of `prsnlctl retry-queue --json`.
+package struct RetryReport: Sendable, Equatable, Codable {
+    package struct Skipped: Sendable, Equatable, Codable {
+        package var entry: Int64
+        /// `being_sent`, `already_due`, `behind_another`, `tried_just_now`, `parked`, `over`.
+        package var reason: String
+    }
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var sending: Sending
+    package var dryRun: Bool
+    package var touched: Int
+    /// The first 50.
+    package var touchedEntries: [Int64]
+    /// The first 50.
+    package var skipped: [Skipped]
+    /// All, by reason.
+    package var skippedByReason: [String: Int]
+
+    enum CodingKeys: String, CodingKey {
+        case source, sending, touched, skipped
+        case schemaVersion = "schema_version"
+        case dryRun = "dry_run"
+        case touchedEntries = "touched_entries"
+        case skippedByReason = "skipped_by_reason"
+    }
+
+    package init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        self.dryRun = dryRun
+        touched = outcome.touched
+        touchedEntries = outcome.touchedEntries
+        skipped = outcome.skipped.map { Skipped(entry: $0.entry, reason: $0.reason.rawValue) }
+        skippedByReason = Dictionary(
+            outcome.skippedByReason.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: +)
+    }
+}
+
+extension RetryReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String] = []
+        if touched == 0 {
+            // The daemon is told all the same, and does not wait for its next look at a server that was away.
+            let isTried = !dryRun && source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
+            lines.append(isTried ? "Nothing to change; what is due is tried now." : "Nothing to do.")
+        } else {
+            let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
+            // The total counts all; the numbers are the first of them.
+            let more = touched - touchedEntries.count
+            let numbers =
+                OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Figures.count(more)) more" : "")
+            lines.append("\(Figures.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
+            if !dryRun, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text(style)).") }
+        }
+        for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
+            let entries = skipped.filter { $0.reason == reason }.map(\.entry)
+            let named = entries.prefix(10)
+            let more = count > named.count ? " and \(Figures.count(count - named.count)) more" : ""
+            let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(Array(named)))\(more)"
+            lines.append("\(Figures.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
+        }
+        return lines.flatMap { TextLayout.wrap(style.safe($0), width: style.width) }.map { $0 + "\n" }.joined()
+    }
+
+    private static func words(_ reason: String) -> String {
+        switch RetryOutcome.Reason(rawValue: reason) {
+        case .isBeingSent: "being sent at this moment"
+        case .isDue: "due already"
+        case .isBehind: "left behind another write of the same item"
+        case .awaitsItem: "left until the server has processed the item (give the number to try now)"
+        case .wasTriedJustNow: "left alone: tried just now"
+        case .isParked: "parked (give the number, or --parked)"
+        case .isOver: "over already"
+        case nil: reason
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package import Console
+import PRSNLCore
+
+extension HistoryReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        guard !pulls.isEmpty else { return "No pull has done anything yet.\n" }
+        let header = Self.row("Started (UTC)", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted")
+        var lines = [style.paint(header, .bold)]
+        for pull in pulls {
+            let started = Figures.time(pull.startedAt).dropLast(4)
+            let took = pull.endedAt.map { Figures.duration($0.duration(since: pull.startedAt)) } ?? "-"
+            lines.append(
+                Self.row(
+                    String(started), style.safe(pull.kind), style.safe(pull.outcome), took,
+                    Figures.count(pull.added), Figures.count(pull.changed), Figures.count(pull.deleted)))
+            var notes: [String] = []
+            if let code = pull.errorCode { notes.append(style.safe(code)) }
+            if pull.suspects > 0 { notes.append(Figures.count(pull.suspects, "suspect")) }
+            if pull.rejected > 0 { notes.append("\(Figures.count(pull.rejected)) rejected") }
+            if !notes.isEmpty { lines.append("  " + notes.joined(separator: ", ")) }
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func row(
+        _ started: String, _ kind: String, _ outcome: String, _ took: String, _ added: String, _ changed: String,
+        _ deleted: String
+    ) -> String {
+        [
+            TextLayout.padRight(started, to: 19), TextLayout.padRight(kind, to: 8),
+            TextLayout.padRight(outcome, to: 11), TextLayout.padLeft(took, to: 7), TextLayout.padLeft(added, to: 9),
+            TextLayout.padLeft(changed, to: 9), TextLayout.padLeft(deleted, to: 9),
+        ].joined(separator: " ")
+    }
+}

@@ -1,0 +1,205 @@
+package import Console
+import PRSNLCore
+
+extension StatusReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) {
+        daemon?.problem?.fit(unit)
+        daemon?.connectivity?.reason?.fit(unit)
+        guard var error = lastError else { return }
+        error.recoverySuggestion = error.recoverySuggestion.map(unit.fit(sentence:))
+        error.nextCommand = error.nextCommand.flatMap(unit.fit)
+        lastError = error
+    }
+
+    package func text(_ style: TextStyle) -> String {
+        let fields: [[String]] = [
+            field("Daemon", daemonText(style), style),
+            field("Server", [serverText(style)], style),
+            field("Connection", connectionText(style), style),
+            field("Account", [accountText(style)], style),
+            field("Copy", [copyText(style)], style),
+            field("New items", [asOf(copy.newAsOf)], style),
+            field("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions, style),
+            field("Items", [itemsText], style),
+            field("Missing", missing, style),
+            field("Unsettled", unsettled(style), style),
+            field("Writes", writesText(style), style),
+            field("Pull", pull.map { [$0.statusText] } ?? [], style),
+            field("Problem", problemText(style), style),
+            field("Last error", lastErrorText(style), style),
+            field("File", [style.safe(file.path), fileText], style),
+        ]
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
+        TextLayout.field(label, paragraphs, style: style)
+    }
+
+    private func asOf(_ time: Timestamp?) -> String {
+        time.map { "as of \(Figures.timeWithAge($0, now: generatedAt))" } ?? Figures.notKnown
+    }
+
+    /// Where the server's list does not tell what is gone.
+    private var unseenDeletions: [String] {
+        guard copy.editsAsOf != nil else { return [] }
+        var places: [String] = []
+        if !copy.possiblyMoreAt.isEmpty {
+            places.append("at \(Figures.count(copy.possiblyMoreAt.count, "crowded time"))")
+        }
+        if copy.rejected > 0 { places.append("around items that could not be read") }
+        return places.isEmpty ? [] : ["except for deletions \(places.joined(separator: " and "))"]
+    }
+
+    private func daemonText(_ style: TextStyle) -> [String] {
+        guard let daemon else { return ["does not answer; this is what the file says"] }
+        var lines = [
+            "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Figures.time(daemon.since))"
+        ]
+        var activity = style.safe(daemon.activity)
+        if let next = daemon.nextPullAt {
+            let wait = next.duration(since: generatedAt)
+            activity += wait > .zero ? "; next pull in \(Figures.duration(wait))" : "; next pull now"
+        }
+        lines.append(activity)
+        return lines
+    }
+
+    private func serverText(_ style: TextStyle) -> String {
+        guard let url = server.url else { return Figures.notKnown }
+        return style.safe(url) + (server.dialect.map { ", dialect \(style.safe($0))" } ?? "")
+    }
+
+    private func connectionText(_ style: TextStyle) -> [String] {
+        guard let connectivity = daemon?.connectivity else { return [] }
+        var lines = [connectivity.headline(style, now: generatedAt)]
+        if let reason = connectivity.reason { lines.append(style.safe(reason.message)) }
+        if let consequence = ConnectivityWords.consequence(connectivity.state) { lines.append(consequence) }
+        if let network = daemon?.network, network.listening == "polling" {
+            lines.append(
+                style.safe(network.listeningReason ?? "")
+                    + "; changes of the network are noticed within a minute, not at once")
+        }
+        return lines
+    }
+
+    private func writesText(_ style: TextStyle) -> [String] {
+        guard let outbox, outbox.waiting + outbox.parked > 0 else { return [] }
+        var lines: [String] = []
+        if outbox.waiting > 0 {
+            let oldest = outbox.oldestWaiting.map { ", the oldest since \(Figures.timeWithAge($0, now: generatedAt))" }
+            lines.append("\(Figures.count(outbox.waiting)) waiting" + (oldest ?? ""))
+        }
+        if outbox.unknown > 0 {
+            lines.append("\(Figures.count(outbox.unknown)) of them may be on the server already; the daemon looks")
+        }
+        if let failing = outbox.failing { lines += failing.lines(style) }
+        if outbox.parked > 0 {
+            lines.append(
+                style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", for you to decide about:")
+            lines.append(style.command("prsnlctl queue --state parked"))
+        }
+        return lines
+    }
+
+    private func accountText(_ style: TextStyle) -> String {
+        switch (server.accountName, server.accountID) {
+        case (let name?, let id?): "\(style.safe(name)) (\(style.safe(id)))"
+        case (let only?, nil), (nil, let only?): style.safe(only)
+        case (nil, nil): server.dialect == Dialect.cursor.rawValue ? "none: everybody's items" : Figures.notKnown
+        }
+    }
+
+    private func copyText(_ style: TextStyle) -> String {
+        if copy.complete {
+            let complete = style.paint("complete", .green)
+            return copy.deletionsHeld > 0 ? "\(complete), but deletions are held back" : complete
+        }
+        let incomplete = style.paint("incomplete", .yellow)
+        return copy.newAsOf == nil && copy.live == 0 ? "\(incomplete): nothing pulled yet" : incomplete
+    }
+
+    private var itemsText: String {
+        "\(Figures.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Figures.count(copy.deleted)) deleted" : "")
+    }
+
+    /// Enough to see where; the file's `sync_state` and `--json` have them all.
+    private static let listed = 5
+
+    private var missing: [String] {
+        var lines = copy.gaps.prefix(Self.listed).map { gap in
+            switch (gap.from, gap.to) {
+            case (let from?, let to?): "items from \(Figures.time(from)) to \(Figures.time(to))"
+            case (nil, let to?): "everything up to \(Figures.time(to))"
+            case (let from?, nil): "everything from \(Figures.time(from)) on"
+            case (nil, nil): "everything"
+            }
+        }
+        if copy.gaps.count > Self.listed {
+            lines.append("and \(Figures.count(copy.gaps.count - Self.listed, "more gap"))")
+        }
+        lines += copy.possiblyMoreAt.prefix(Self.listed).map { "possibly more at \($0)" }
+        if copy.possiblyMoreAt.count > Self.listed {
+            lines.append(
+                "possibly more at \(Figures.count(copy.possiblyMoreAt.count - Self.listed, "other time"))")
+        }
+        if copy.rejected > 0 {
+            lines.append(
+                "\(Figures.count(copy.rejected, "item")) that could not be read; see the table rejected_item")
+        }
+        return lines
+    }
+
+    private func unsettled(_ style: TextStyle) -> [String] {
+        var lines: [String] = []
+        if copy.suspects > 0 {
+            lines.append("\(Figures.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven")
+        }
+        if copy.deletionsHeld > 0 {
+            lines.append("\(Figures.count(copy.deletionsHeld, "deletion")) held back, more than is believed at once")
+            lines.append("if they are meant: \(style.command("prsnlctl sync --accept-deletions"))")
+        }
+        return lines
+    }
+
+    private func problemText(_ style: TextStyle) -> [String] {
+        guard let problem = daemon?.problem else { return [] }
+        return [style.paint(style.safe(problem.heading), .red)]
+            + [problem.message, problem.consequence, problem.recoverySuggestion].compactMap(\.self).map(style.safe)
+            + (problem.nextCommand.map { ["`\(style.safe($0))`"] } ?? [])
+    }
+
+    private func lastErrorText(_ style: TextStyle) -> [String] {
+        guard let error = lastError else { return [] }
+        let times = error.count == 1 ? "once" : "\(Figures.count(error.count)) times"
+        var lines = ["\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"]
+        lines.append(
+            "last \(Figures.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; over since" : ""))
+        lines.append(style.safe(error.message))
+        // What to do about what is over, or about what "Problem" has said already, is noise.
+        if !error.isOver, daemon?.problem?.code != error.code {
+            lines += [error.recoverySuggestion.map(style.safe), error.nextCommand.map { "`\(style.safe($0))`" }]
+                .compactMap(\.self)
+        }
+        return lines
+    }
+
+    private var fileText: String {
+        Figures.size(file.size) + (file.walSize > 0 ? " and \(Figures.size(file.walSize)) of write-ahead log" : "")
+    }
+}
+
+extension StatusReport.Failing {
+    fileprivate func lines(_ style: TextStyle) -> [String] {
+        let reason = error.map { $0.message.isEmpty ? $0.code : $0.message } ?? Figures.notKnown
+        if ownCount == 0 {
+            let what = count == 1 ? "1 title or tag is" : "\(Figures.count(count)) titles and tags are"
+            return ["\(what) tried now and then: \(style.safe(reason))"]
+        }
+        let how = ownCount == 1 ? "1 fails or is refused" : "\(Figures.count(ownCount)) fail or are refused"
+        return [
+            style.paint(how, .red) + "; #\(entry): \(style.safe(reason))",
+            style.command("prsnlctl queue show \(entry)"),
+        ]
+    }
+}

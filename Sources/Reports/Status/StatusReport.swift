@@ -1,0 +1,258 @@
+package import Console
+package import PRSNLCore
+package import Store
+
+/// The state of the copy and of the daemon: the JSON of `prsnlctl status --json` and of the control socket.
+///
+/// A public contract, member by member in docs/cli.md. Within one `schema_version` members are only added. What is not
+/// known is `null`.
+package struct StatusReport: Sendable, Equatable, Codable {
+    package static let schemaVersion = 1
+
+    /// Who answered.
+    package enum Source: String, Sendable, Codable { case daemon, file }
+
+    /// Why a person should look.
+    package enum Attention: String, Sendable, Codable {
+        case copyIncomplete = "copy_incomplete"
+        case deletionsHeld = "deletions_held"
+        /// Writes wait for somebody to decide about them.
+        case writesParked = "writes_parked"
+        /// Writes fail again and again: see `outbox.failing`.
+        case writesFailing = "writes_failing"
+        /// The daemon waits for something that only a person can do: see `daemon.problem`.
+        case problem
+    }
+
+    package struct Daemon: Sendable, Equatable, Codable {
+        package var pid: Int32
+        package var version: String
+        package var since: Timestamp
+        /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
+        package var activity: String
+        @Nullable package var nextPullAt: Timestamp? = nil
+        @Nullable package var problem: ErrorReport? = nil
+        @Nullable package var connectivity: Connectivity? = nil
+        @Nullable package var network: Network? = nil
+        /// By endpoint, in the order of their names.
+        @Nullable package var requests: [Requests]? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case pid, version, since, activity, problem, connectivity, network, requests
+            case nextPullAt = "next_pull_at"
+        }
+    }
+
+    /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
+    package struct Connectivity: Sendable, Equatable, Codable {
+        /// `unknown`, `online`, `offline`, `unreachable`, `portal`, `unauthorized`.
+        package var state: String
+        @Nullable package var since: Timestamp? = nil
+        @Nullable package var reason: ErrorReport? = nil
+
+        package init(state: String, since: Timestamp?, reason: ErrorReport?) {
+            self.state = state
+            self.since = since
+            self.reason = reason
+        }
+    }
+
+    /// How the daemon learns what happens to the network.
+    package struct Network: Sendable, Equatable, Codable {
+        /// `netlink`; `polling`, where netlink is not permitted; `none`.
+        package var listening: String
+        /// Why it is not netlink.
+        @Nullable package var listeningReason: String? = nil
+        /// The way to the server in words.
+        package var route: String
+
+        enum CodingKeys: String, CodingKey {
+            case listening, route
+            case listeningReason = "listening_reason"
+        }
+
+        package init(listening: String, listeningReason: String?, route: String) {
+            self.listening = listening
+            self.listeningReason = listeningReason
+            self.route = route
+        }
+    }
+
+    /// What the requests to one endpoint have cost since the daemon started.
+    package struct Requests: Sendable, Equatable, Codable {
+        /// `GET /api/timeline`; ids stand as `{id}`.
+        package var endpoint: String
+        package var requests: Int
+        package var failures: Int
+        package var bytesSent: Int
+        package var bytesReceived: Int
+        /// Milliseconds, of a request on average.
+        package var meanDuration: Double
+        /// Milliseconds, of the longest call.
+        package var longestDuration: Double
+
+        enum CodingKeys: String, CodingKey {
+            case endpoint, requests, failures
+            case bytesSent = "bytes_sent"
+            case bytesReceived = "bytes_received"
+            case meanDuration = "mean_duration"
+            case longestDuration = "longest_duration"
+        }
+
+        /// - Parameters:
+        ///   - duration: of all requests together.
+        ///   - longest: of one call.
+        package init(
+            endpoint: String, requests: Int, failures: Int, bytesSent: Int, bytesReceived: Int, duration: Duration,
+            longest: Duration
+        ) {
+            self.endpoint = endpoint
+            self.requests = requests
+            self.failures = failures
+            self.bytesSent = bytesSent
+            self.bytesReceived = bytesReceived
+            meanDuration = Double(duration.wholeMicroseconds / Int64(max(1, requests))) / 1_000
+            longestDuration = Double(longest.wholeMicroseconds) / 1_000
+        }
+    }
+
+    package struct Server: Sendable, Equatable, Codable {
+        @Nullable package var url: String? = nil
+        /// `C`, `P` or `E`.
+        @Nullable package var dialect: String? = nil
+        @Nullable package var accountID: String? = nil
+        @Nullable package var accountName: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case url, dialect
+            case accountID = "account_id"
+            case accountName = "account_name"
+        }
+    }
+
+    /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
+    package struct Gap: Sendable, Equatable, Codable {
+        @Nullable package var from: Timestamp? = nil
+        @Nullable package var to: Timestamp? = nil
+    }
+
+    package struct Copy: Sendable, Equatable, Codable {
+        package var complete: Bool
+        @Nullable package var newAsOf: Timestamp? = nil
+        @Nullable package var editsAsOf: Timestamp? = nil
+        package var live: Int
+        package var deleted: Int
+        package var rejected: Int
+        package var suspects: Int
+        package var deletionsHeld: Int
+        package var gaps: [Gap]
+        package var possiblyMoreAt: [Timestamp]
+
+        enum CodingKeys: String, CodingKey {
+            case complete, live, deleted, rejected, suspects, gaps
+            case newAsOf = "new_as_of"
+            case editsAsOf = "edits_as_of"
+            case deletionsHeld = "deletions_held"
+            case possiblyMoreAt = "possibly_more_at"
+        }
+    }
+
+    /// Writes that have failed at least four times, or were refused, and are still tried.
+    package struct Failing: Sendable, Equatable, Codable {
+        package var count: Int
+        /// Those of them that somebody asked for. The others are titles and tags that follow a capture.
+        package var ownCount: Int
+        /// The first of them, and what it failed with last.
+        package var entry: Int64
+        @Nullable package var error: ErrorReport? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case count, entry, error
+            case ownCount = "own_count"
+        }
+
+        init(_ failing: CopySummary.Failing) {
+            count = failing.count
+            ownCount = failing.ownCount
+            entry = failing.entry
+            error = failing.code.map { ErrorReport(code: $0, message: failing.message, entry: failing.entry) }
+        }
+    }
+
+    package struct Outbox: Sendable, Equatable, Codable {
+        /// To be sent, those that may have been applied included.
+        package var waiting: Int
+        package var parked: Int
+        /// Of the waiting ones, those that the server may have applied.
+        package var unknown: Int
+        @Nullable package var oldestWaiting: Timestamp? = nil
+        @Nullable package var failing: Failing? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case waiting, parked, unknown, failing
+            case oldestWaiting = "oldest_waiting"
+        }
+    }
+
+    package struct File: Sendable, Equatable, Codable {
+        package var path: String
+        /// Bytes.
+        package var size: Int64
+        package var walSize: Int64
+        package var schemaVersion: Int
+
+        enum CodingKeys: String, CodingKey {
+            case path, size
+            case walSize = "wal_size"
+            case schemaVersion = "schema_version"
+        }
+    }
+
+    package var schemaVersion = StatusReport.schemaVersion
+    package var source: Source
+    package var generatedAt: Timestamp
+    package var attention: [Attention]
+    @Nullable package var daemon: Daemon? = nil
+    package var server: Server
+    package var copy: Copy
+    @Nullable package var outbox: Outbox? = nil
+    @Nullable package var pull: PullProgress? = nil
+    @Nullable package var lastError: RecurringErrorReport? = nil
+    package var file: File
+
+    enum CodingKeys: String, CodingKey {
+        case source, attention, daemon, server, copy, outbox, pull, file
+        case schemaVersion = "schema_version"
+        case generatedAt = "generated_at"
+        case lastError = "last_error"
+    }
+
+    /// 0, or 4 where `attention` has a reason.
+    package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
+}
+
+/// The pull under way: in the status and on each progress line of `sync` with `wait`.
+package struct PullProgress: Sendable, Equatable, Codable {
+    /// `backfill`, `head`, `sweep`, `pass`, `check`.
+    package var kind: String
+    package var startedAt: Timestamp
+    package var pages = 0
+    /// Read from the server so far, known ones included.
+    package var items = 0
+    @Nullable package var expectedItems: Int? = nil
+    /// Where on the timeline the pull stands.
+    @Nullable package var position: Timestamp? = nil
+    /// Items per second since the pull began.
+    package var rate: Double = 0
+
+    enum CodingKeys: String, CodingKey {
+        case kind, pages, items, position, rate
+        case startedAt = "started_at"
+        case expectedItems = "expected_items"
+    }
+
+    package init(kind: PullRecord.Kind, startedAt: Timestamp) {
+        self.kind = kind.rawValue
+        self.startedAt = startedAt
+    }
+}
