@@ -37,6 +37,13 @@ let package = Package(
         .target(
             name: "Control", dependencies: ["Reports", "Console", "Store", "PRSNLCore", "CLinux"],
             swiftSettings: strict),
+        .target(
+            name: "Doctor",
+            dependencies: [
+                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "Console", "CLinux",
+            ],
+            swiftSettings: strict),
         .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
@@ -49,7 +56,7 @@ let package = Package(
             name: "prsnlctl",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
-                "Console", "CLinux",
+                "Console", "Doctor", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -99,7 +106,7 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport",
-                "CLinux",
+                "Doctor", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,3 +1,4 @@
+package import PRSNLCore
 package import Reports
 
 /// One line from the control socket: a JSON object with a `type` and a member of that name.
@@ -112,5 +113,13 @@ extension ControlReply: Codable {
         case .account(let report): try put(.account, report)
         case .error(let error): try put(.error, error)
         }
+    }
+}
+
+extension ControlReply {
+    /// The error for an answer that does not fit the question.
+    package func unexpected() -> UserFacingError {
+        if case .error(let report) = self { return report.userFacing }
+        return UserFacingError(.controlProtocol, "The daemon answered something else than it was asked.")
     }
 }

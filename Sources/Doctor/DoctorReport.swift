@@ -131,7 +131,7 @@ extension DoctorReport.Finding {
 }
 
 extension DoctorReport.Finding {
-    package func fitted(to unit: ServiceUnit) -> Self {
+    func fitted(to unit: ServiceUnit) -> Self {
         var finding = self
         finding.advice = advice.map(unit.fit(sentence:))
         finding.nextCommand = nextCommand.flatMap(unit.fit)

@@ -33,31 +33,28 @@ struct DoctorScene: Sendable {
     /// A daemon that takes longer is one that hangs.
     private static let patience: Duration = .seconds(5)
 
-    init(
-        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration,
-        _ problems: [ConfigurationProblem], _ context: CommandContext
-    ) {
-        self.loaded = loaded
-        self.problems = problems
-        socket = context.paths.controlSocket
+    init(_ question: DoctorQuestion) {
+        loaded = question.loaded
+        problems = question.problems
+        socket = question.paths.controlSocket
         now = TimeSource.system.now()
         // Before anybody opens the database, the daemon for its answer above all: that makes `-wal` and `-shm` anew.
-        let before = Self.look(context.paths.database)
-        let answer = Self.ask(context)
+        let before = Self.look(question.paths.database)
+        let answer = Self.ask(question)
         daemon = answer.daemon
-        var unit = context.unit
+        var unit = question.unit
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
         // The daemon knows best on which file it works; where root is led, is for root's own configuration to say.
         let told = answer.status?.file.path
-        let path = geteuid() == 0 ? context.paths.database : told ?? context.paths.database
+        let path = geteuid() == 0 ? question.paths.database : told ?? question.paths.database
         database = path
-        otherDatabase = told.flatMap { CommandContext.isSameFile($0, path) ? nil : $0 }
+        otherDatabase = told.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
         // First, so that what is looked at is what it has left.
-        repair = arguments.has("--repair") ? Self.repair(path) : nil
+        repair = question.isToRepair ? Self.repair(path, question.asRoot) : nil
         credentials = answer.credentials
         let isRunning = if case .stopped = daemon { false } else { true }
-        let isSameFile = CommandContext.isSameFile(path, context.paths.database)
+        let isSameFile = RealPath.isSameFile(path, question.paths.database)
         // What lacks was taken from under the daemon, whatever is there by now.
         let wasTaken = isRunning && before?.lacksReaderFiles == true
         var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
@@ -100,9 +97,9 @@ struct DoctorScene: Sendable {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
     }
 
-    private static func repair(_ database: String) -> DoctorReport.Finding {
+    private static func repair(_ database: String, _ asRoot: String) -> DoctorReport.Finding {
         do throws(UserFacingError) {
-            return .repaired(try ReaderFilesRepair.run(database))
+            return .repaired(try ReaderFilesRepair.run(database, asRoot: asRoot))
         } catch {
             return .failed(.file, "repair", error)
         }
@@ -112,15 +109,15 @@ struct DoctorScene: Sendable {
         daemon: DoctorService.Daemon, status: StatusReport?, credentials: CredentialsReport?
     )
 
-    private static func ask(_ context: CommandContext) -> Answer {
+    private static func ask(_ question: DoctorQuestion) -> Answer {
         do throws(UserFacingError) {
-            var client = try ControlClient(path: context.paths.controlSocket, timeout: patience)
+            var client = try ControlClient(path: question.paths.controlSocket, timeout: patience)
             try client.send(.status)
             let reply = try client.receive(timeout: patience)
             guard case .status(let report) = reply, let facts = report.daemon else {
                 return (.silent(reply.unexpected()), nil, nil)
             }
-            if context.isFileGiven, !CommandContext.isSameFile(report.file.path, context.paths.database) {
+            if question.isFileGiven, !RealPath.isSameFile(report.file.path, question.paths.database) {
                 let other = UserFacingError(
                     .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
                 return (.stopped(other), nil, nil)

@@ -1,5 +1,4 @@
 import CLinux
-import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -10,7 +9,7 @@ enum ReaderFilesRepair {
     /// What was done, in words.
     ///
     /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and somebody works on the database.
-    static func run(_ database: String) throws(UserFacingError) -> [String] {
+    static func run(_ database: String, asRoot: String) throws(UserFacingError) -> [String] {
         let place = try GuardedPath(database)
         guard let file = try place.open(place.name) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
@@ -21,7 +20,7 @@ enum ReaderFilesRepair {
         for suffix in [""] + DoctorFiles.suffixes {
             if let file = try place.open(place.name + suffix) {
                 defer { close(file.descriptor) }
-                if let change = try giveBack(file, suffix, place) { done.append(change) }
+                if let change = try giveBack(file, suffix, place, asRoot) { done.append(change) }
             } else if suffix != ".lock" {
                 missing.append(suffix)
             }
@@ -37,7 +36,7 @@ enum ReaderFilesRepair {
     ///
     /// - Returns: what was changed; `nil` where all is well.
     private static func giveBack(
-        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath
+        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath, _ asRoot: String
     ) throws(UserFacingError) -> String? {
         let status = file.status
         let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640
@@ -57,7 +56,7 @@ enum ReaderFilesRepair {
         else {
             throw UserFacingError(
                 .notOwner, "\(place.path)\(suffix) cannot be given back: \(String(cString: strerror(errno))).",
-                recoverySuggestion: "Repair as root.", nextCommand: CommandContext.sudo())
+                recoverySuggestion: "Repair as root.", nextCommand: asRoot)
         }
         return "gave \(name) back to \(UserDatabase.user(place.owner)):\(UserDatabase.group(place.group))"
     }

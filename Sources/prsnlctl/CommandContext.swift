@@ -213,7 +213,7 @@ struct CommandContext {
         try client.send(.status)
         let reply = try client.receive()
         guard case .status(let report) = reply else { throw reply.unexpected() }
-        guard Self.isSameFile(report.file.path, paths.database) else {
+        guard RealPath.isSameFile(report.file.path, paths.database) else {
             throw UserFacingError(
                 .daemonNotRunning, "The daemon works on \(report.file.path), and none on \(paths.database).")
         }
@@ -247,7 +247,7 @@ struct CommandContext {
                 try client.send(.status)
                 let reply = try client.receive()
                 guard case .status(let report) = reply else { throw reply.unexpected() }
-                guard Self.isSameFile(report.file.path, paths.database) else { return nil }
+                guard RealPath.isSameFile(report.file.path, paths.database) else { return nil }
             }
             wasAsked = true
             try client.send(request)
@@ -307,29 +307,5 @@ struct CommandContext {
     /// This very command, as root.
     static func sudo() -> String {
         ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
-    }
-
-    /// Whether both paths lead to one file.
-    static func isSameFile(_ left: String, _ right: String) -> Bool {
-        var first = stat()
-        var second = stat()
-        guard stat(left, &first) == 0, stat(right, &second) == 0 else { return left == right }
-        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
-    }
-}
-
-extension ErrorReport {
-    /// The daemon's error as ours. A code of a newer daemon becomes `control_protocol`, its words stay.
-    var userFacing: UserFacingError {
-        UserFacingError(
-            knownCode ?? .controlProtocol, message, consequence: consequence, recoverySuggestion: recoverySuggestion,
-            nextCommand: nextCommand)
-    }
-}
-
-extension ControlReply {
-    func unexpected() -> UserFacingError {
-        if case .error(let report) = self { return report.userFacing }
-        return UserFacingError(.controlProtocol, "The daemon answered something else than it was asked.")
     }
 }

@@ -1,89 +1,22 @@
 import Configuration
 import Console
 import Control
-import Glibc
+import Doctor
 import PRSNLCore
 
-/// `prsnlctl doctor`: everything that can be looked at, whatever else is broken. Each check has a thread and a deadline of
-/// its own.
+/// `prsnlctl doctor`: everything that can be looked at, whatever else is broken.
 enum DoctorCommand {
-    /// Long enough for a disk that sleeps.
-    private static let usual: Duration = .seconds(10)
-    /// A file of that many bytes is read in a second or so.
-    private static let noticeSize: Int64 = 512 << 20
-
     static func run(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) -> ExitCode
     {
         let file = try CommandContext.configurationFile(arguments)
-        var (loaded, problems) = LoadedConfiguration.examine(
+        let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
-        // What only this user may not read, the daemon may.
-        if let path = loaded.configuration.caFile, !GatherCredentials.isHidden(path),
-            let problem = loaded.caFileProblem
-        {
-            problems.append(problem)
-        }
         let context = CommandContext(arguments, environment, loaded, file: file)
-        let scene = DoctorScene(arguments, environment, loaded, problems, context)
-        let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, context)
-        let report = DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
+        let question = DoctorQuestion(
+            loaded: loaded, problems: problems, paths: context.paths, isFileGiven: context.isFileGiven,
+            unit: context.unit, isToRepair: arguments.has("--repair"), asRoot: CommandContext.sudo())
+        let report = Examination.run(question, say: context.say)
         try context.write(report)
         return report.exitCode
-    }
-
-    private static func configuration(_ scene: DoctorScene) -> DoctorConfiguration {
-        var facts = DoctorConfiguration()
-        facts.file = scene.loaded.file
-        facts.hiddenFile = scene.loaded.file == nil ? scene.loaded.hiddenFile : nil
-        facts.problems = scene.problems.map(\.description)
-        facts.warnings = scene.loaded.hiddenFile == nil ? scene.loaded.warnings : []
-        facts.serverURL = scene.loaded.configuration.serverURL?.text
-        return facts
-    }
-
-    /// Side by side, so that all of it takes as long as the slowest.
-    private static func check(_ scene: DoctorScene, _ context: CommandContext) -> [DoctorReport.Finding] {
-        let files =
-            (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
-            + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)
-        let checks = [
-            Check(.credentials, "key_file") { GatherCredentials.run(scene).findings },
-            Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.way(scene).findings },
-            Check(.server, "account", within: GatherServer.limit + usual) { GatherServer.copy(scene).findings },
-            Check(.file, "schema") { GatherFiles.database(scene).findings },
-            Check(.file, "integrity", within: GatherFiles.integrityLimit + usual) {
-                GatherFiles.integrity(scene)?.findings ?? []
-            },
-            Check(.machine, "disk") { GatherMachine.run(scene).findings },
-            Check(.service, "unit", within: .seconds(30)) { GatherService.run(scene).findings },
-        ]
-        if let size = scene.status?.file.size, size > noticeSize {
-            context.say("reading all of \(scene.database) may take up to \(GatherFiles.integrityLimit)")
-        }
-        return files + checks.flatMap { $0.findings() }
-    }
-
-    /// One check under way.
-    private struct Check {
-        private let group: DoctorReport.Group
-        private let name: String
-        private let limit: Duration
-        private let end: ContinuousClock.Instant
-        private let work: BoundedCheck<[DoctorReport.Finding]>
-
-        init(
-            _ group: DoctorReport.Group, _ name: String, within limit: Duration = usual,
-            _ body: @escaping @Sendable () -> [DoctorReport.Finding]
-        ) {
-            self.group = group
-            self.name = name
-            self.limit = limit
-            end = .now + limit
-            work = BoundedCheck(body)
-        }
-
-        func findings() -> [DoctorReport.Finding] {
-            work.value(by: end) ?? [.notChecked(group, name, "it did not end within \(limit)")]
-        }
     }
 }

@@ -1,6 +1,7 @@
 import Configuration
 import Console
 import Control
+import Doctor
 import Glibc
 import PRSNLCore
 import Reports
@@ -15,7 +16,7 @@ enum Prsnlctl {
         MemoryBound.set()
         let environment = ProcessEnvironment.current()
         let code = run(environment).rawValue
-        if checksUnderWay.load(ordering: .acquiring) > 0 { _exit(code) }
+        if Examination.isUnderWay { _exit(code) }
         exit(code)
     }
 

@@ -1,4 +1,5 @@
 import Control
+import Doctor
 import PRSNLCore
 
 extension Samples {

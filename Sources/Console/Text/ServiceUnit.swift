@@ -19,6 +19,12 @@ package struct ServiceUnit: Sendable, Equatable {
         self.options = options
     }
 
+    /// The unit that systemd may hand a credential to; `nil` where the command is about a file of its own choosing.
+    package var nameForCredentials: String? {
+        guard case .system(let name) = kind, !options.contains("--database") else { return nil }
+        return name
+    }
+
     /// `work` for `prsnld@work`.
     private var instance: String? {
         guard case .system(let name) = kind, name.hasPrefix("prsnld@") else { return nil }

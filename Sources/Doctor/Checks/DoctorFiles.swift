@@ -1,4 +1,5 @@
 import Console
+import Control
 
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
 package struct DoctorFiles: DoctorFacts, Equatable {

@@ -40,7 +40,7 @@ enum GatherCredentials {
         // What systemd hands to it, or would at the next start (LoadCredential= in systemd.exec(5)).
         let handed = "/run/credentials/\(name).service/\(DefaultPaths.credentialName)"
         let look = FileLook.status(handed)
-        let key = look.status == nil ? CredentialStore.key(for: scene.unit) : nil
+        let key = look.status == nil ? scene.unit.nameForCredentials.flatMap(CredentialStore.key(ofUnit:)) : nil
         if let key, key.isEncrypted {
             file.path = key.path
             file.state = .sound(form: "an API key, encrypted,", expires: nil)
@@ -56,7 +56,7 @@ enum GatherCredentials {
     }
 
     private static func state(_ path: String, _ credentials: String?) -> DoctorCredentials.State {
-        if isHidden(path) { return .hidden }
+        if FileLook.isHidden(path) { return .hidden }
         if let owner = FileLook.foreignLink(path) { return .broken(linked(path, owner)) }
         do throws(UserFacingError) {
             let text = try KeyFile.read(path: path, credentialsDirectory: credentials)
@@ -88,7 +88,7 @@ enum GatherCredentials {
             return file
         }
         file.owner = UserDatabase.user(status.st_uid)
-        if isHidden(stored.path) {
+        if FileLook.isHidden(stored.path) {
             file.state = .hidden
             return file
         }
@@ -105,10 +105,5 @@ enum GatherCredentials {
             file.state = .broken(error)
         }
         return file
-    }
-
-    /// Whether it is this user who may not look, rather than the file that is broken.
-    static func isHidden(_ path: String) -> Bool {
-        geteuid() != 0 && access(path, R_OK) != 0 && errno == EACCES
     }
 }

@@ -1,4 +1,3 @@
-import Control
 import Glibc
 
 /// What stat(2) says of a path.
@@ -16,6 +15,11 @@ enum FileLook {
             return nil
         }
         return status.st_uid
+    }
+
+    /// Whether it is this user who may not look, rather than the file that is broken.
+    static func isHidden(_ path: String) -> Bool {
+        geteuid() != 0 && access(path, R_OK) != 0 && errno == EACCES
     }
 
     static func entry(_ path: String) -> DoctorFiles.Entry {

@@ -1,5 +1,4 @@
 import Console
-import Control
 import Glibc
 import PRSNLCore
 

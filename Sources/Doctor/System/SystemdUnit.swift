@@ -1,6 +1,5 @@
 import Configuration
 import Console
-import Control
 import Glibc
 import PRSNLCore
 

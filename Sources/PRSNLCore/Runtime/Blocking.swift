@@ -1,8 +1,7 @@
-import PRSNLCore
 import Synchronization
 
 /// Runs a task and waits for its end. Only for the main thread, which nothing else needs here.
-func blocking<Value: Sendable>(
+package func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
     _ = try tasks.get()
@@ -22,7 +21,7 @@ func blocking<Value: Sendable>(
 private let tasks = Result { () throws(UserFacingError) in try TaskLoop.install() }
 
 /// For what waits in tasks.
-func taskTime() throws(UserFacingError) -> TimeSource { try tasks.get().time }
+package func taskTime() throws(UserFacingError) -> TimeSource { try tasks.get().time }
 
 /// A value that another thread waits for.
 private final class Outcome<Value: Sendable>: Sendable {

@@ -27,6 +27,14 @@ package enum RealPath {
         return path
     }
 
+    /// Whether both paths lead to one file.
+    package static func isSameFile(_ left: String, _ right: String) -> Bool {
+        var first = stat()
+        var second = stat()
+        guard stat(left, &first) == 0, stat(right, &second) == 0 else { return left == right }
+        return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+
     private static func split(_ path: String) -> (folder: String, name: String) {
         guard let slash = path.lastIndex(of: "/") else { return (".", path) }
         return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))

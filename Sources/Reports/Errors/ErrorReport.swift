@@ -42,6 +42,13 @@ package struct ErrorReport: Sendable, Equatable, Codable, Error {
 
     /// What the code stands for; `nil` for a code of a newer daemon.
     package var knownCode: ErrorCode? { ErrorCode(rawValue: code) }
+
+    /// The daemon's error as ours. A code of a newer daemon becomes `control_protocol`, its words stay.
+    package var userFacing: UserFacingError {
+        UserFacingError(
+            knownCode ?? .controlProtocol, message, consequence: consequence, recoverySuggestion: recoverySuggestion,
+            nextCommand: nextCommand)
+    }
 }
 
 /// What a command prints with `--json` when it fails.

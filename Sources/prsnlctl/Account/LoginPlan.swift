@@ -25,7 +25,7 @@ struct LoginPlan {
                 "api_key_file names \(path)\(Self.place(loaded, "api_key_file")): the daemon would use that and no login.",
                 consequence: "Nobody was logged in.")
         }
-        if let key = CredentialStore.key(for: context.unit) {
+        if let key = context.unit.nameForCredentials.flatMap(CredentialStore.key(ofUnit:)) {
             throw UserFacingError(
                 .credentialsConflict,
                 "There is an API key in \(key.path), which systemd hands to the daemon at its start: it would use that and "

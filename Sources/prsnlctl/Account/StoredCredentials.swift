@@ -17,7 +17,7 @@ struct StoredCredentials {
             report = Self.ofKeyFile(path)
             return
         }
-        if let key = CredentialStore.key(for: context.unit) {
+        if let key = context.unit.nameForCredentials.flatMap(CredentialStore.key(ofUnit:)) {
             report =
                 key.isEncrypted
                 ? CredentialsReport(kind: .apiKey, path: key.path)

@@ -14,7 +14,7 @@ enum StatusCommand {
     private static func report(_ context: CommandContext) throws(UserFacingError) -> StatusReport {
         switch try context.ask(.status) {
         case .status(let report)
-        where !context.isFileGiven || CommandContext.isSameFile(report.file.path, context.paths.database):
+        where !context.isFileGiven || RealPath.isSameFile(report.file.path, context.paths.database):
             guard report.schemaVersion <= StatusReport.schemaVersion else {
                 throw UserFacingError(.controlProtocol, "The daemon is newer than this prsnlctl.")
             }

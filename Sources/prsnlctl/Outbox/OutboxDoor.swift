@@ -145,7 +145,7 @@ struct OutboxDoor: ~Copyable {
         guard context.isFileGiven else { return true }
         let reply = try ask(.status, timeout: .seconds(10))
         guard case .status(let report) = reply else { throw reply.unexpected() }
-        if !CommandContext.isSameFile(report.file.path, context.paths.database) { client = nil }
+        if !RealPath.isSameFile(report.file.path, context.paths.database) { client = nil }
         return client != nil
     }
 
