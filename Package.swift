@@ -117,13 +117,13 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(

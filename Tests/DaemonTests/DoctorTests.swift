@@ -2,6 +2,7 @@ import CLinux
 import Console
 import Control
 import DevServer
+import Doctor
 import Glibc
 import PRSNLCore
 import TestSupport

@@ -1,6 +1,7 @@
 import Console
 import Control
 import DevServer
+import Doctor
 import Glibc
 import PRSNLCore
 import Reports

@@ -1,5 +1,6 @@
 import Console
 import Control
+import Doctor
 import Glibc
 import PRSNLCore
 import Reports
