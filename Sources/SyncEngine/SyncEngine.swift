@@ -86,14 +86,14 @@ package final class SyncEngine: Sendable {
                         shared.hasReturned = true
                         shared.holdsUntil = time.uptime() + Self.longestHold
                     }
-                    replayer.noteReturn()
+                    replayer.tell(.returned)
                 } else if !new.state.isClosed {
-                    replayer.wake(byHand: false)
+                    replayer.tell(.writes)
                 }
                 wakeup.signal()
             }
             followers.clockStepped = { [wakeup, weak replayer] in
-                replayer?.wake(byHand: false)
+                replayer?.tell(.writes)
                 wakeup.signal()
             }
         }
@@ -132,7 +132,7 @@ package final class SyncEngine: Sendable {
     /// Tells the replayer that there is something to send; by a person, that what waits is to be tried now.
     package func writesAccepted(byHand: Bool = false) {
         if byHand, network.current.state.isClosed { network.probeNow() }
-        replayer.wake(byHand: byHand)
+        replayer.tell(byHand ? .urged : .writes)
         // What was given up, or replaced by what was accepted, is not waited for any longer.
         replayer.changes.announce()
     }
@@ -345,7 +345,7 @@ package final class SyncEngine: Sendable {
                 .perform(work, &memory, &changes, request: request, manners: manners)
             try await settle(&memory, changes: changes)
             noteAnswer()
-            if hadFailed { replayer.noteRecovery() }
+            if hadFailed { replayer.tell(.recovered) }
             result.problem = await memory.shortcoming(store)
             let coverage = await store.coverage
             result.isComplete = result.problem == nil && coverage.isComplete
@@ -370,7 +370,7 @@ package final class SyncEngine: Sendable {
     private func noteAnswer() {
         let was = network.current.state
         network.noteAnswer(at: time.now())
-        if was != .online { replayer.wake(byHand: was != .unknown) }
+        if was != .online { replayer.tell(was != .unknown ? .urged : .writes) }
     }
 
     // MARK: Afterwards
@@ -381,7 +381,7 @@ package final class SyncEngine: Sendable {
         if !changes.isEmpty {
             try await memory.saveNewAsOf(store)
             // Edits may have waited for what the pull has shown.
-            replayer.wake(byHand: false)
+            replayer.tell(.writes)
         }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.

@@ -290,4 +290,11 @@ import Testing
         #expect(rules.current.reason?.code == .timedOut)
         #expect(rules.current.since == now.advanced(by: .seconds(1)))
     }
+
+    @Test func probesAreCapped() {
+        for failures in 1...200 {
+            #expect(Backoff.probes.wait(failures: failures, draw: 1) <= .seconds(60))
+            #expect(Backoff.probes.wait(failures: failures, draw: 0) >= .milliseconds(800))
+        }
+    }
 }

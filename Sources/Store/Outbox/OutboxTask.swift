@@ -40,7 +40,7 @@ package struct SendEvidence: Sendable, Equatable {
 
 /// What a request brought, and what it makes of its entry.
 package struct Settlement: Sendable {
-    package enum Outcome: Sendable {
+    package enum Outcome: Sendable, Equatable {
         case delivered(Delivery)
         /// Certainly not applied: to be sent at that time. `isFailure`: the backoff grows.
         case queued(at: Timestamp, isFailure: Bool)
@@ -51,7 +51,7 @@ package struct Settlement: Sendable {
     }
 
     /// What the server has now.
-    package struct Delivery: Sendable {
+    package struct Delivery: Sendable, Equatable {
         /// Of a creation. `nil` where the server has the item and does not say which it is.
         package var serverID: String?
         /// The whole item, where the answer had it.

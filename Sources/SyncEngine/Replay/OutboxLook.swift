@@ -14,18 +14,8 @@ struct OutboxLook: Sendable {
     let proven: Credentials?
     /// What was read since the last proof, and with what.
     private let witness = CredentialsWitness()
-
-    /// What a look concluded about a write whose outcome was not known.
-    enum Conclusion: Sendable {
-        case applied(Settlement.Delivery, remark: String?)
-        case notApplied
-        case lookAgain(after: Duration, undecidedSince: UndecidedSince)
-        case undecidable
-        /// The server has the URL and does not say under which id.
-        case thereUnderNoID
-        case gone
-        case conflict(theirs: ItemEdit)
-    }
+    /// What was sent, and with what.
+    let sent = CredentialsWitness()
 
     /// Between the first look and the second: most answers are lost after the item was inserted, or a moment before.
     private static let secondLook: Duration = .seconds(30)
@@ -36,10 +26,10 @@ struct OutboxLook: Sendable {
 
     /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
-    func conclude(_ task: OutboxTask, interval: Duration) async throws(PullFailure) -> Conclusion {
+    func conclude(_ task: OutboxTask, interval: Duration) async throws(PullFailure) -> WriteFinding {
         switch task.entry.payload {
         case .create(let item):
-            if item.url != nil, dialect == .cursor { return try await lookForURL(item, task, interval: interval) }
+            if item.url != nil, dialect == .cursor { return try await lookForURL(task, interval: interval) }
             return try await search(item, task, interval: interval)
         case .edit(let edit): return try await compare(edit, task)
         case .delete: return try await lookForDeleted(task)
@@ -47,7 +37,7 @@ struct OutboxLook: Sendable {
     }
 
     /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
-    private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> Conclusion {
+    private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> WriteFinding {
         let item: ItemDetail?
         do throws(PullFailure) {
             item = try await ask { () async throws(APIError) in
@@ -55,37 +45,37 @@ struct OutboxLook: Sendable {
             }
         } catch {
             // The answer to the deletion itself will tell.
-            if !error.concernsEverything, error.verdict != .cancelled { return .notApplied }
+            if !error.concernsEverything, error.verdict != .cancelled { return .notApplied() }
             throw error
         }
         try await prove()
-        return item == nil ? .applied(Settlement.Delivery(), remark: nil) : .notApplied
+        return item == nil ? .applied(Settlement.Delivery()) : .notApplied()
     }
 
     /// What a look means that has not found a creation: one is not enough, because servers insert late and hide new items
     /// while they work on them.
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such look.
-    private func undecided(_ task: OutboxTask, interval: Duration, sure: Conclusion) -> Conclusion {
+    private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteFinding) -> WriteFinding {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
         let now = UndecidedSince(
             server: time.now().advanced(by: client.serverClockOffset ?? .zero), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
-            return .lookAgain(after: min(Self.secondLook, interval), undecidedSince: now)
+            return .notFoundYet(lookAfter: min(Self.secondLook, interval), undecidedSince: now)
         }
         let left = interval - passed
         // The server tells its time in whole seconds.
-        return left > .zero ? .lookAgain(after: max(left, .seconds(1)), undecidedSince: since) : sure
+        return left > .zero ? .notFoundYet(lookAfter: max(left, .seconds(1)), undecidedSince: since) : sure
     }
 
     // MARK: Edits
 
-    func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(PullFailure) -> Conclusion {
+    func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(PullFailure) -> WriteFinding {
         let item = try await ask { () async throws(APIError) in
             try await client.item(task.entry.itemID, witness: witness)
         }
         try await prove()
-        guard let item else { return .gone }
+        guard let item else { return .itemGone }
         let theirs = ItemEdit(item)
         let base = task.byHand == .overwrite ? nil : task.entry.base
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
@@ -102,7 +92,7 @@ struct OutboxLook: Sendable {
                     throw PullFailure(store: error)
                 }
             }
-            return .notApplied
+            return .notApplied()
         case .conflict(let theirs): return .conflict(theirs: theirs)
         }
     }
@@ -110,20 +100,20 @@ struct OutboxLook: Sendable {
     // MARK: URLs, dialect C
 
     private func lookForURL(
-        _ item: NewItem, _ task: OutboxTask, interval: Duration
-    ) async throws(PullFailure) -> Conclusion {
+        _ task: OutboxTask, interval: Duration
+    ) async throws(PullFailure) -> WriteFinding {
         // After "already exists", the one question is under which id.
         let exists = task.entry.errorCode == ErrorCode.conflict.rawValue
-        switch try await whereIs(item, task.entry, exists: exists) {
+        switch try await whereIs(task.entry, exists: exists) {
         case .was(let delivery): return .applied(delivery, remark: OutboxEntry.wasThere)
         case .ours(let delivery): return .applied(delivery, remark: "found on the server")
         case .nowhere where exists:
-            guard item.saysMoreThanItsURL else {
+            guard task.entry.saysMoreThanItsURL else {
                 return .applied(Settlement.Delivery(), remark: OutboxEntry.wasThere)
             }
             // The server may hide it while it works on it.
             return undecided(task, interval: interval, sure: .thereUnderNoID)
-        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .notApplied)
+        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .notApplied())
         case .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
     }
@@ -142,10 +132,9 @@ struct OutboxLook: Sendable {
     }
 
     /// - Parameter exists: the server has refused the URL because it has it.
-    func whereIs(
-        _ item: NewItem, _ entry: OutboxEntry, exists: Bool
-    ) async throws(PullFailure) -> Whereabouts {
-        let found = try await find(item, entry, exists: exists)
+    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws(PullFailure) -> Whereabouts {
+        guard case .create(let item) = entry.payload, let url = item.url else { return .nowhere }
+        let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
         // Its order is that of the commands: deleted first, then captured again.
         let deletion = try await fromStore { () async throws(UserFacingError) in
@@ -155,9 +144,8 @@ struct OutboxLook: Sendable {
     }
 
     private func find(
-        _ item: NewItem, _ entry: OutboxEntry, exists: Bool
+        _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
     ) async throws(PullFailure) -> Whereabouts {
-        guard let url = item.url else { return .nowhere }
         let (existing, isAnswered) = try await existing(url)
         let sentAt = try await fromStore { () async throws(UserFacingError) in
             try await store.doubtfulSend(of: entry.id)
@@ -252,7 +240,7 @@ struct OutboxLook: Sendable {
 
     private func search(
         _ item: NewItem, _ task: OutboxTask, interval: Duration
-    ) async throws(PullFailure) -> Conclusion {
+    ) async throws(PullFailure) -> WriteFinding {
         guard let evidence = task.evidence else { return .undecidable }
         let search = CreationSearch(item: item, evidence: evidence, dialect: dialect)
         let found = try await newest(search)
@@ -266,7 +254,7 @@ struct OutboxLook: Sendable {
         try await prove()
         switch search.finding(candidates) {
         case .found(let id): return .applied(Settlement.Delivery(serverID: id), remark: "found on the server")
-        case .absent: return undecided(task, interval: interval, sure: .notApplied)
+        case .absent: return undecided(task, interval: interval, sure: .notApplied())
         case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
     }
@@ -335,6 +323,11 @@ struct OutboxLook: Sendable {
 
     // MARK: Asking
 
+    /// Proves the account that the sends of this look were answered to.
+    func proveSent() async throws(PullFailure) {
+        try await identity.prove([sent], counting: RequestCounter())
+    }
+
     private func prove() async throws(PullFailure) {
         defer { witness.forget() }
         try await identity.prove([witness], counting: RequestCounter())
@@ -373,9 +366,4 @@ extension TimelineItem {
 extension OutboxEntry {
     /// The remark of a creation whose item the server had before.
     static let wasThere = "was already there"
-}
-
-extension NewItem {
-    /// Whether something would be lost if only the URL were on the server.
-    var saysMoreThanItsURL: Bool { title != nil || !tags.isEmpty || note != nil }
 }

@@ -27,21 +27,29 @@ final class Replayer: Sendable {
     /// The items that were made here, as far as this process has sent them.
     let made = Mutex(RecentIDs())
     private let wakeup = Wakeup()
-    private let isUrged = Flag()
-    private let hasReturned = Flag()
-    private let hasRecovered = Flag()
-    private let counting: Mutex<Counting>
+    private let heard = Mutex<Set<News>>([])
+    private let reachable: Mutex<ReachableTime>
     /// Why the file does not take what becomes of writes, while it does not.
     private let refusedByDisk = Mutex<UserFacingError?>(nil)
     var problem: UserFacingError? { refusedByDisk.withLock { $0 } }
-    /// Until when (uptime) the server has asked not to send, with what it counts as its pace.
-    private let asked = Mutex<(creations: Duration, others: Duration)>((.zero, .zero))
-    /// Until when (uptime) entries are left alone that were refused.
-    private let refused = Mutex<[Int64: Duration]>([:])
-    /// When those have their turn again.
-    var refusedUntil: [Int64: Timestamp] {
-        let (now, uptime) = (time.now(), time.uptime())
-        return refused.withLock { $0.filter { $0.value > uptime } }.mapValues { now.advanced(by: $0 - uptime) }
+    /// How the server takes writes, as of the last piece of work.
+    private let gate = Mutex(SendGate())
+
+    /// What others tell the loop.
+    enum News: Sendable {
+        /// There is something to send.
+        case writes
+        /// A person wants the waiting writes to be tried now.
+        case urged
+        /// The server can be reached again.
+        case returned
+        /// The server answers again what it has failed at.
+        case recovered
+    }
+
+    func tell(_ news: News) {
+        heard.withLock { _ = $0.insert(news) }
+        wakeup.signal()
     }
 
     init(
@@ -59,34 +67,18 @@ final class Replayer: Sendable {
         self.settings = settings
         self.wantsHead = wantsHead
         self.isThrough = isThrough
-        counting = Mutex(Counting(until: time.uptime(), wakesAt: time.uptime()))
+        reachable = Mutex(ReachableTime(from: time.uptime()))
     }
 
     /// What the loop knows besides the file.
     struct Memory {
-        var pace = Pace()
-        /// Requests in a row that were not answered.
-        var unanswered = 0
-        /// Writes in a row that went back because the login had changed since its proof.
-        var overtaken = 0
-        /// Writes in a row that the server failed at, by kind: a release that fails at every edit takes new items all the same.
-        var failures: [OutboxEntry.Kind: Int] = [:]
-        /// Until when (uptime) a kind is left alone for that.
-        var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
-        /// 429s in a row, without a write that was taken.
-        var slowDowns = 0
-        /// Entries that were refused, while others may go.
-        var refusals = Refusals()
+        var machine = OutboxMachine()
         /// When a person was last listened to (uptime).
         var urgedAt: Duration?
-        /// What was shown to the server then.
+        /// The credentials that the client had then.
         var urgedWith = Credentials.none
         /// An entry is `sending` in the file and nothing is under way.
         var hasStray = false
-        /// Nothing is sent before this (uptime), unless a person asks.
-        var pausedUntil: Duration = .zero
-        /// Nothing is sent before this, whoever asks: the server has said so.
-        var closedUntil: Duration = .zero
         /// The credentials that were last proven to be the pinned account's, and when.
         var proof: (credentials: Credentials, at: Duration)?
         /// When something was delivered that no pull has shown yet.
@@ -95,20 +87,6 @@ final class Replayer: Sendable {
         var bootTime: Timestamp
         /// So many sends are still spread a little, after the server came back.
         var spread = 0
-    }
-
-    /// The time during which the server could be reached, as far as it was counted (uptime).
-    private struct Counting {
-        var until: Duration
-        /// When the loop meant to wake up: what passes long after that was spent asleep, with the whole machine.
-        var wakesAt: Duration
-        /// Counted and not yet in the file.
-        var passed: Duration = .zero
-
-        mutating func advance(to uptime: Duration, asOf state: Connectivity.State) {
-            if state == .online { passed += min(uptime - until, max(wakesAt - until, .zero) + .seconds(60)) }
-            until = uptime
-        }
     }
 
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
@@ -121,27 +99,6 @@ final class Replayer: Sendable {
     /// Everybody's clients come back together with a server: the first sends are spread, by this much each at most.
     private static let spreadSends = 16
     private static let longestSpread: Duration = .milliseconds(50)
-    private static let afterOffline: Duration = .milliseconds(50)
-    /// Failures that may be the entry's own before the whole queue is slowed down.
-    static let tolerated = 2
-
-    /// There is something to send; or, by a person, what waits is to be tried now.
-    func wake(byHand: Bool) {
-        if byHand { isUrged.set() }
-        wakeup.signal()
-    }
-
-    /// The server is back: what waited for that goes now.
-    func noteReturn() {
-        hasReturned.set()
-        wakeup.signal()
-    }
-
-    /// The server answers again after it has failed: what it failed at goes now.
-    func noteRecovery() {
-        hasRecovered.set()
-        wakeup.signal()
-    }
 
     // MARK: Running
 
@@ -156,20 +113,7 @@ final class Replayer: Sendable {
         while !Task.isCancelled {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
-            if isUrged.isSet {
-                isUrged.clear()
-                listen(&memory)
-            }
-            if hasReturned.isSet {
-                hasReturned.clear()
-                memory.pausedUntil = .zero
-                memory.slowedUntil = [:]
-                memory.spread = Self.spreadSends
-            }
-            if hasRecovered.isSet {
-                hasRecovered.clear()
-                await hasten(&memory)
-            }
+            await listen(&memory)
             await followClock(&memory)
             guard let wait = await step(&memory) else { continue }
             isThrough()
@@ -178,7 +122,7 @@ final class Replayer: Sendable {
                 wantsHead()
             }
             if wait > Self.longPause { await store.releaseMemory() }
-            counting.withLock { $0.wakesAt = time.uptime() + wait }
+            reachable.withLock { $0.wakesAt = time.uptime() + wait }
             heartbeat.rest(atMost: wait)
             await wakeup.wait(atMost: wait, time: time)
         }
@@ -197,13 +141,36 @@ final class Replayer: Sendable {
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
-    private func hasten(_ memory: inout Memory) async {
-        memory.slowedUntil = [:]
+    /// Takes in what others have told.
+    private func listen(_ memory: inout Memory) async {
+        let news = heard.withLock { heard in
+            defer { heard = [] }
+            return heard
+        }
+        if news.contains(.urged) { obey(&memory) }
+        if news.contains(.returned) {
+            memory.machine.gate.noteReturn()
+            memory.spread = Self.spreadSends
+        }
+        guard news.contains(.recovered) else { return }
+        memory.machine.gate.noteRecovery()
         do {
             try await store.hastenFailed(now: time.now())
         } catch {
-            log(.warning, .store, "what the server failed at could not be made due: \(error.message)")
+            log(.warning, .store, "failed writes could not be made due: \(error.message)")
         }
+    }
+
+    /// A person wants it tried now. A wish that is repeated within seconds is not heard.
+    private func obey(_ memory: inout Memory) {
+        let uptime = time.uptime()
+        let credentials = client.credentials
+        // Other credentials are another question: a login after a logout does not wait for the answer to the logout.
+        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith { return }
+        memory.urgedAt = uptime
+        memory.urgedWith = credentials
+        memory.machine.gate.forgetPauses()
+        memory.proof = nil
     }
 
     /// What was to wait waits as long as before, whatever the clock says now.
@@ -233,38 +200,24 @@ final class Replayer: Sendable {
         return max(step, .zero - step) >= .seconds(1) ? step : .zero
     }
 
-    /// A person wants it tried now. Who wants that again and again is heard now and then.
-    private func listen(_ memory: inout Memory) {
-        let uptime = time.uptime()
-        let credentials = client.credentials
-        // Other credentials are another question: a login that follows a logout is not to wait for what that was answered.
-        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith { return }
-        memory.urgedAt = uptime
-        memory.urgedWith = credentials
-        memory.pausedUntil = .zero
-        memory.slowedUntil = [:]
-        memory.refusals = Refusals()
-        memory.proof = nil
-    }
-
     /// One piece of work.
     ///
     /// - Returns: How long there is nothing to do; `nil` to go on at once.
     private func step(_ memory: inout Memory) async -> Duration? {
         let uptime = time.uptime()
         await countReachable()
-        asked.withLock { $0 = (memory.pace.nextAt(), memory.closedUntil) }
-        refused.withLock { $0 = memory.refusals.ends }
-        let closed = max(memory.pausedUntil, memory.closedUntil)
+        let machine = memory.machine
+        gate.withLock { $0 = machine.gate }
+        let closed = machine.gate.opensAt
         do {
             if memory.hasStray {
                 try await store.doubtWhatIsSending()
                 memory.hasStray = false
             }
-            let kinds = sendable(memory)
             guard closed <= uptime,
                 let task = try await store.dueEntry(
-                    now: time.now(), sending: kinds, excluding: memory.refusals.leftAlone(at: uptime))
+                    now: time.now(), sending: machine.gate.sendable(at: uptime),
+                    excluding: machine.gate.refusals.leftAlone(at: uptime))
             else {
                 if closed <= uptime { refusedByDisk.withLock { $0 = nil } }
                 return try await idle(memory, closedUntil: closed)
@@ -282,7 +235,7 @@ final class Replayer: Sendable {
         } catch {
             let failure = PullFailure(error)
             if failure.endpoint == "database" { await noteRefusal(by: failure.error) }
-            pause(after: failure, &memory)
+            for note in memory.machine.pause(after: failure, moment) { take(note, &memory) }
             return nil
         }
     }
@@ -308,48 +261,37 @@ final class Replayer: Sendable {
             if clockStep(memory) != .zero { return .zero }
             try await store.distrustDueTimes(now: now)
         }
-        for opens in Array(memory.slowedUntil.values) + Array(memory.refusals.ends.values) + [memory.pace.nextAt()]
-        where opens > uptime {
-            wait = min(wait, opens - uptime)
-        }
+        if let opens = memory.machine.gate.nextOpening(after: uptime) { wait = min(wait, opens - uptime) }
         return min(wait, longest)
     }
 
     /// What `status` and `queue` say of the server's wait.
     var serverWait: EngineState.ServerWait? {
-        let (now, uptime) = (time.now(), time.uptime())
-        let asked = asked.withLock { $0 }
-        func end(_ until: Duration) -> Timestamp? { until > uptime ? now.advanced(by: until - uptime) : nil }
-        guard let creations = end(max(asked.creations, asked.others)) else { return nil }
-        return EngineState.ServerWait(creationsUntil: creations, othersUntil: end(asked.others))
+        let gate = gate.withLock { $0 }
+        guard let creations = timestamp(max(gate.pace.nextAt(), gate.closedUntil)) else { return nil }
+        return EngineState.ServerWait(creationsUntil: creations, othersUntil: timestamp(gate.closedUntil))
     }
 
-    /// Which entries may be sent now; creations at the server's pace.
-    func sendable(_ memory: Memory) -> Set<OutboxEntry.Kind> {
-        let uptime = time.uptime()
-        let isPaced = memory.pace.nextAt() > uptime
-        return Set(
-            OutboxEntry.Kind.allCases.filter { kind in
-                !(isPaced && kind.isCreation) && memory.slowedUntil[kind] ?? .zero <= uptime
-            })
+    /// When refused entries have their turn again.
+    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusals.ends }.compactMapValues(timestamp) }
+
+    /// `nil` where that is over.
+    private func timestamp(_ uptime: Duration) -> Timestamp? {
+        let left = uptime - time.uptime()
+        return left > .zero ? time.now().advanced(by: left) : nil
     }
 
     /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
     /// they are not older than they are.
     func countReachable() async {
         countReachable(asOf: network.current.state)
-        let passed = counting.withLock { counting -> Duration in
-            guard counting.passed >= .seconds(1) else { return .zero }
-            defer { counting.passed = .zero }
-            return counting.passed
-        }
-        if passed > .zero { await store.noteReachable(passed) }
+        if let passed = reachable.withLock({ $0.take() }) { await store.noteReachable(passed) }
     }
 
     /// Adds what has passed in that state, which ends now or goes on.
     func countReachable(asOf state: Connectivity.State) {
         let uptime = time.uptime()
-        counting.withLock { $0.advance(to: uptime, asOf: state) }
+        reachable.withLock { $0.advance(to: uptime, asOf: state) }
     }
 
     // MARK: Being let in
@@ -372,46 +314,24 @@ final class Replayer: Sendable {
         let proven = try await identity.prove(counting: requests)
         memory.proof = (proven ?? credentials, time.uptime())
         // Where there is no account to be proven, nothing was asked.
-        if requests.count > 0 { noteAnswer(&memory) }
+        if requests.count > 0 { take(memory.machine.gate.noteAnswer(), &memory) }
         return dialect
     }
 
-    func noteAnswer(_ memory: inout Memory) {
-        memory.unanswered = 0
-        network.noteAnswer(at: time.now())
+    /// What the next decision depends on besides the state.
+    var moment: OutboxMachine.Moment {
+        OutboxMachine.Moment(
+            now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: settings().resendUnknown)
     }
 
-    /// Leaves the server alone for a while.
-    func pause(after failure: PullFailure, _ memory: inout Memory) {
-        // What was read with the login before is asked for again with the one that has replaced it, at once.
-        guard failure.verdict != .cancelled, !failure.isOfRenewal else { return }
-        if failure.error.code == .offline {
-            // The network's return starts everything again, and may have come already.
-            memory.pausedUntil = max(memory.pausedUntil, time.uptime() + Self.afterOffline)
-            return
+    func take(_ note: OutboxMachine.Note, _ memory: inout Memory) {
+        switch note {
+        case .answered: network.noteAnswer(at: time.now())
+        case .failed(let failure):
+            network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
+        case .unproven: memory.proof = nil
+        case .log(let line): log(.info, .http, line)
         }
-        memory.unanswered += 1
-        let now = time.now()
-        let uptime = time.uptime()
-        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
-        let wait: Duration
-        switch failure.verdict {
-        case .retry(after: let asked?):
-            memory.closedUntil = max(memory.closedUntil, uptime + asked)
-            wait = asked
-        case .retry(after: nil), .cancelled:
-            wait = Backoff.probes.wait(failures: memory.unanswered, draw: random.unit())
-        case .needsPerson where !failure.concernsEverything && failure.endpoint != "database":
-            // A proxy's 404 while the server is being updated, perhaps.
-            wait = Backoff.probes.wait(failures: memory.unanswered, draw: random.unit())
-        case .needsPerson:
-            wait = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: random.unit())
-        }
-        memory.pausedUntil = max(memory.pausedUntil, uptime + wait)
-        log(
-            .info, .http,
-            "the outbox waits \(wait.wholeMilliseconds) ms: \(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
-        )
     }
 
     /// Writes settlements. What the server has answered must not be forgotten because a disk is full: until it is
@@ -424,8 +344,9 @@ final class Replayer: Sendable {
         while true {
             do {
                 let next = try await store.settle(
-                    settlements, now: time.now(), thenSending: sendable(memory), unprepared: unprepared,
-                    excluding: memory.refusals.leftAlone(at: time.uptime()), most: batch(memory))
+                    settlements, now: time.now(), thenSending: memory.machine.gate.sendable(at: time.uptime()),
+                    unprepared: unprepared, excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()),
+                    most: batch(memory))
                 refusedByDisk.withLock { $0 = nil }
                 changes.announce()
                 for parked in settlements where parked.outcome.isParked { sayParked(parked) }
@@ -438,7 +359,7 @@ final class Replayer: Sendable {
                 )
                 if error.code == .storeBug {
                     memory.hasStray = true
-                    memory.pausedUntil = time.uptime() + .seconds(60)
+                    memory.machine.gate.pause(for: .seconds(60), at: time.uptime())
                     return []
                 }
                 // Stopping: it stays `sending` in the file, and the next start looks it up.
@@ -465,25 +386,4 @@ extension Settlement.Outcome {
     fileprivate var isParked: Bool {
         if case .parked = self { true } else { false }
     }
-}
-
-/// Lets others wait until the outbox has moved.
-final class OutboxChanges: Sendable {
-    private let waiters = Mutex<[UInt64: Wakeup]>([:])
-    private let last = Atomic<UInt64>(0)
-
-    func announce() {
-        let all = waiters.withLock { Array($0.values) }
-        for waiter in all { waiter.signal() }
-    }
-
-    /// A place to wait at; moves from now on are not missed.
-    func join() -> (id: UInt64, wakeup: Wakeup) {
-        let id = last.wrappingAdd(1, ordering: .relaxed).newValue
-        let wakeup = Wakeup()
-        waiters.withLock { $0[id] = wakeup }
-        return (id, wakeup)
-    }
-
-    func leave(_ id: UInt64) { waiters.withLock { $0[id] = nil } }
 }

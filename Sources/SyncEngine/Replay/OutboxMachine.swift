@@ -1,0 +1,364 @@
+import NetMonitor
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Decides what becomes of each write, and when the next one may go: state and event in, actions out.
+///
+/// It has no I/O. The file holds the state of each entry (docs/outbox.md), the machine only how the server behaves at the
+/// moment. `Replayer` carries the actions out.
+struct OutboxMachine: Sendable {
+    var gate = SendGate()
+
+    /// What happened to one entry.
+    enum Event {
+        /// The server took the write, and its answer shows it.
+        case taken(Settlement.Delivery)
+        /// The request failed.
+        case failed(APIError)
+        /// A look before a send, or after one, has found this. The account that it was shown to is proven.
+        case looked(WriteFinding)
+        /// Such a look failed.
+        case lookFailed(PullFailure)
+        /// Which item of the server has the URL that was refused with this error.
+        case located(OutboxLook.Whereabouts, APIError)
+        /// That could not be asked.
+        case locationFailed(PullFailure)
+        /// The account that this final answer was given to is proven.
+        case proven(APIError)
+        /// That could not be proven.
+        case proofFailed(PullFailure)
+    }
+
+    enum Action {
+        /// Write this into the file before anything else is done.
+        case settle(Resolution)
+        /// Ask which item of the server has the URL. The server did not say so itself where `mayBeForeign`.
+        case locate(APIError, mayBeForeign: Bool)
+        /// Prove that the answer was given to the pinned account.
+        case prove(APIError)
+        case note(Note)
+    }
+
+    /// What concerns no single entry.
+    enum Note {
+        /// The server has answered, so it can be reached.
+        case answered
+        /// The server has not answered, or not as it should.
+        case failed(PullFailure)
+        /// The account has to be proven again before the next send.
+        case unproven
+        /// A line for the log.
+        case log(String)
+    }
+
+    /// The state that an entry goes to, and why.
+    struct Resolution: Sendable {
+        var outcome: Settlement.Outcome
+        /// The name in `outbox_attempt`.
+        var verdict: String
+        var error: UserFacingError?
+        var remark: String?
+    }
+
+    /// What a decision depends on besides the state.
+    struct Moment: Sendable {
+        var now: Timestamp
+        var uptime: Duration
+        /// From 0 to 1, at random.
+        var draw: Double
+        /// A write whose outcome cannot be found out is sent again (`resend_unknown`).
+        var resendsUnknown = false
+    }
+
+    mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> [Action] {
+        switch event {
+        case .taken(let delivery): return conclude(.applied(delivery), task, moment)
+        case .failed(let error):
+            return conclude(WriteFinding(error, kind: task.entry.kind), because: error, task, moment)
+        case .looked(let finding): return conclude(finding, task, moment)
+        case .lookFailed(let failure): return lookFailed(failure, task, moment)
+        case .located(let whereabouts, let error): return [located(whereabouts, error, task, moment)]
+        case .locationFailed(let failure):
+            let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
+            return pauseIfOfTheWay(failure, moment) + [
+                settle(
+                    .unknown(lookAt: moment.now.advanced(by: wait), undecidedSince: nil, failedLooks: 1),
+                    WriteFinding.alreadyThere.name, .existsSomewhere)
+            ]
+        case .proven(let error): return [proven(error, task)]
+        case .proofFailed(let failure):
+            // It is certain that nothing was applied, but not yet what follows from that.
+            let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: moment.draw)
+            return pauseIfOfTheWay(failure, moment) + [retry(after: wait, failure.error, moment)]
+        }
+    }
+
+    // MARK: Findings
+
+    /// The table of docs/outbox.md.
+    ///
+    /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a look.
+    private mutating func conclude(
+        _ finding: WriteFinding, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
+    ) -> [Action] {
+        let facing = error?.userFacing
+        let failure = error.map(PullFailure.init)
+        switch finding {
+        case .applied(let delivery, let remark):
+            if let error { return answered(.prove(error)) }
+            // What a look before the first send has found was not taken from us.
+            if task.entry.state != .queued { gate.noteTaken(task.entry.kind) }
+            return answered(settle(.delivered(delivery), finding.name, remark: remark))
+        case .notApplied(let asked):
+            guard let failure else { return answered(resend(task, moment)) }
+            let slower = slowDown(task.entry.kind, after: failure, moment)
+            return slower + [retryOrPark(task, failure.error, after: asked, moment)]
+        case .maybeApplied:
+            let slower = failure.map { slowDown(task.entry.kind, after: $0, moment) } ?? []
+            return slower + [
+                settle(.unknown(lookAt: moment.now, undecidedSince: nil, failedLooks: 0), finding.name, facing)
+            ]
+        case .stopped(let isReplacedLogin):
+            return (isReplacedLogin ? replacedLogin(moment) : []) + [unsent(finding, nil, moment)]
+        case .unreachable, .needsLogin:
+            return (failure.map { pause($0, moment) } ?? []) + [unsent(finding, facing, moment)]
+        case .refused:
+            if gate.isRefusedAgain(task.entry.id) { return [park(facing, remark: Self.refusedAlone)] }
+            return (failure.map { leaveAlone(task.entry.id, $0, moment) } ?? []) + [unsent(finding, facing, moment)]
+        case .slowDown(let wait):
+            gate.keepPace(of: task.entry.kind, after: wait, moment)
+            return answered(unsent(finding, facing, moment))
+        case .alreadyThere: return answered(error.map { .locate($0, mayBeForeign: false) } ?? park(.thereUnderNoID))
+        case .notFoundYet(let wait, let since):
+            guard task.entry.reachableAge < WriteBackoff.ageLimit else { return answered(park(.undecidable)) }
+            let lookAt = moment.now.advanced(by: wait)
+            return answered(
+                settle(
+                    .unknown(lookAt: lookAt, undecidedSince: since, failedLooks: 0), finding.name, task.lastError,
+                    remark: "not found on the server yet; it may still be working on it"))
+        case .undecidable: return answered(moment.resendsUnknown ? resend(task, moment) : park(.undecidable))
+        case .thereUnderNoID: return answered(park(.thereUnderNoID))
+        case .itemGone: return answered(error.map { .prove($0) } ?? park(.itemGone))
+        case .conflict(let theirs): return answered(park(.editConflict, theirs: theirs))
+        case .rejected:
+            // A gateway's page says nothing of the URL, which may be on the server by now.
+            if let error, task.entry.kind == .capture, !error.isPRSNLError {
+                return answered(.locate(error, mayBeForeign: true))
+            }
+            return answered(park(facing))
+        }
+    }
+
+    private mutating func answered(_ action: Action) -> [Action] {
+        [.note(gate.noteAnswer()), action]
+    }
+
+    /// The server has this URL, or something in front of it refuses the URL.
+    private mutating func located(
+        _ whereabouts: OutboxLook.Whereabouts, _ error: APIError, _ task: OutboxTask, _ moment: Moment
+    ) -> Action {
+        let isRefusal = if case .rejected = WriteFinding(error, kind: task.entry.kind) { true } else { false }
+        switch whereabouts {
+        case .toBeDeleted(let deletion):
+            let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: moment.draw)
+            return retry(after: wait, .behind(deletion), moment)
+        case .was(let delivery):
+            if !isRefusal { gate.noteTaken(task.entry.kind) }
+            return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
+        case _ where isRefusal: return park(error.userFacing)
+        case .ours(let delivery):
+            gate.noteTaken(task.entry.kind)
+            return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
+        case .nowhere where !task.entry.saysMoreThanItsURL:
+            return settle(.delivered(Settlement.Delivery()), "delivered", remark: OutboxEntry.wasThere)
+        // It is not sent again: only the question is still open.
+        case .nowhere, .ambiguous:
+            return settle(
+                .unknown(lookAt: moment.now, undecidedSince: nil, failedLooks: 0), WriteFinding.alreadyThere.name,
+                .existsSomewhere)
+        }
+    }
+
+    private func proven(_ error: APIError, _ task: OutboxTask) -> Action {
+        if case .applied(let delivery, let remark) = WriteFinding(error, kind: task.entry.kind) {
+            return settle(.delivered(delivery), "delivered", remark: remark)
+        }
+        return park(.itemGone)
+    }
+
+    /// A look that failed counts against the entry, so that each look waits longer and others have their turn.
+    private mutating func lookFailed(_ failure: PullFailure, _ task: OutboxTask, _ moment: Moment) -> [Action] {
+        guard failure.verdict != .cancelled else { return [] }
+        if failure.isOfRenewal { return [.note(.unproven)] + replacedLogin(moment) }
+        // Something may refuse this one question. The next entry shows whether it is the login.
+        if failure.isRefusal { return leaveAlone(task.entry.id, failure, moment) }
+        let pausing = failure.isOfTheWay || failure.endpoint == "database" ? pause(failure, moment) : []
+        guard failure.isOfTheEntry else { return pausing }
+        gate.slowDown(task.entry.kind, moment)
+        let isUnknown = task.entry.state == .unknown
+        if let age = task.tooOld { return pausing + [park(isUnknown ? .undecidable : age, verdict: "look")] }
+        let failures = 1 + (isUnknown ? task.failedLooks : task.failures)
+        let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
+        let at = moment.now.advanced(by: wait)
+        if isUnknown {
+            // After "already exists", the error says what is asked for.
+            let error = task.isOfExistingURL ? task.lastError ?? failure.error : failure.error
+            return pausing + [
+                settle(
+                    .unknown(lookAt: at, undecidedSince: task.undecidedSince, failedLooks: failures), "look", error)
+            ]
+        }
+        if task.byHand != nil { return pausing + [park(failure.error, verdict: "look")] }
+        return pausing + [settle(.queued(at: at, isFailure: true), "look", failure.error)]
+    }
+
+    // MARK: The next attempt
+
+    /// The server does not have it. It is sent again at once where only its answer was lost, later where the server failed.
+    private func resend(_ task: OutboxTask, _ moment: Moment) -> Action {
+        guard let error = task.lastError else { return retry(after: .zero, nil, moment) }
+        if error.code != .serverError, task.failures == 0, task.byHand == nil { return retry(after: .zero, error, moment) }
+        return retryOrPark(task, error, after: nil, moment)
+    }
+
+    private func retryOrPark(
+        _ task: OutboxTask, _ error: UserFacingError, after asked: Duration?, _ moment: Moment
+    ) -> Action {
+        guard let wait = WriteBackoff.wait(of: task, after: error, asked: asked, moment) else {
+            return park(task.tooOld ?? error)
+        }
+        return retry(after: wait, error, moment)
+    }
+
+    private func retry(after wait: Duration, _ error: UserFacingError?, _ moment: Moment) -> Action {
+        settle(.queued(at: moment.now.advanced(by: wait), isFailure: true), "retry", error)
+    }
+
+    /// Nothing was sent, or nothing was taken: this costs the entry no attempt.
+    private func unsent(_ finding: WriteFinding, _ error: UserFacingError?, _ moment: Moment) -> Action {
+        settle(.queued(at: moment.now, isFailure: false), finding.name, error)
+    }
+
+    private func park(
+        _ error: UserFacingError?, theirs: ItemEdit? = nil, verdict: String = WriteFinding.rejected.name,
+        remark: String? = nil
+    ) -> Action {
+        settle(.parked(theirs: theirs), verdict, error, remark: remark)
+    }
+
+    private func settle(
+        _ outcome: Settlement.Outcome, _ verdict: String, _ error: UserFacingError? = nil, remark: String? = nil
+    ) -> Action {
+        .settle(Resolution(outcome: outcome, verdict: verdict, error: error, remark: remark))
+    }
+
+    // MARK: The server
+
+    /// Leaves the server alone for a while.
+    mutating func pause(after failure: PullFailure, _ moment: Moment) -> [Note] {
+        guard let wait = gate.pause(after: failure, moment) else { return [] }
+        return [.failed(failure), .log("the outbox waits \(wait.wholeMilliseconds) ms: \(failure.inWords)")]
+    }
+
+    private mutating func pause(_ failure: PullFailure, _ moment: Moment) -> [Action] {
+        pause(after: failure, moment).map(Action.note)
+    }
+
+    private mutating func pauseIfOfTheWay(_ failure: PullFailure, _ moment: Moment) -> [Action] {
+        failure.isOfTheWay ? pause(failure, moment) : []
+    }
+
+    private mutating func slowDown(
+        _ kind: OutboxEntry.Kind, after failure: PullFailure, _ moment: Moment
+    ) -> [Action] {
+        if failure.concernsEverything { return pause(failure, moment) }
+        gate.slowDown(kind, moment)
+        return [.note(.failed(failure))]
+    }
+
+    private mutating func leaveAlone(_ entry: Int64, _ failure: PullFailure, _ moment: Moment) -> [Action] {
+        gate.leaveAlone(entry, moment)
+        return [.note(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))]
+    }
+
+    /// The login was replaced between its proof and the write.
+    private mutating func replacedLogin(_ moment: Moment) -> [Action] {
+        guard gate.noteReplacedLogin() else { return [] }
+        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
+        return pause(PullFailure(error, verdict: .needsPerson, endpoint: "the outbox"), moment)
+    }
+
+    private static let refusedAlone = "refused, while the server takes other writes"
+}
+
+extension OutboxTask {
+    /// Why it was sent in vain; `nil` where it was not, or where the daemon ended before it knew.
+    var lastError: UserFacingError? {
+        guard let code = entry.errorCode.flatMap(ErrorCode.init) else { return nil }
+        return UserFacingError(code, entry.errorMessage ?? code.rawValue)
+    }
+
+    /// The server has answered that it has the URL, and could not be asked under which id.
+    var isOfExistingURL: Bool { entry.errorCode == ErrorCode.conflict.rawValue }
+
+    /// Why it is given up, where the server could be reached for long enough.
+    var tooOld: UserFacingError? {
+        guard entry.follows == nil, entry.reachableAge >= WriteBackoff.ageLimit else { return nil }
+        return UserFacingError(
+            .writeTooOld, "The write could not be delivered in 30 days during which the server could be reached.",
+            consequence: "It is parked.")
+    }
+}
+
+extension PullFailure {
+    /// The way to the server, or what lets us in, has failed: another question would fail in the same way.
+    var isOfTheWay: Bool { retryAfter == nil && concernsEverything }
+
+    /// The question itself may be what failed: it waits longer each time.
+    var isOfTheEntry: Bool {
+        guard endpoint != "database", isOfTheWay else { return endpoint != "database" }
+        return !isOfAccount && (error.code == .portal || error.code == .timedOut)
+    }
+
+    /// One question was refused. A login that was refused shows at the account's endpoint too.
+    var isRefusal: Bool {
+        (error.code == .unauthorized || error.code == .forbidden) && !isOfAccount
+    }
+
+    /// What the server asks to wait.
+    var retryAfter: Duration? { if case .retry(let wait) = verdict { wait } else { nil } }
+
+    fileprivate var inWords: String { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
+}
+
+extension OutboxEntry {
+    /// Whether something would be lost if only the URL were on the server.
+    var saysMoreThanItsURL: Bool {
+        guard case .create(let item) = payload else { return false }
+        return item.title != nil || !item.tags.isEmpty || item.note != nil
+    }
+}
+
+extension UserFacingError {
+    static let itemGone = UserFacingError(
+        .itemGone, "The item is no longer on the server.", consequence: "The edit is parked.")
+    static let editConflict = UserFacingError(
+        .editConflict, "The item was changed elsewhere after the edit was made here.",
+        consequence: "The server's values were not overwritten.")
+    static let thereUnderNoID = UserFacingError(
+        .conflict, "The server has this URL already and does not say under which id.",
+        consequence: "Title, tags and remark are kept here; try again when the item was pulled.")
+    static let existsSomewhere = UserFacingError(
+        .conflict, "The server has this URL already; under which id is not known yet.",
+        consequence: "The write is not sent again; title and tags follow when the item is found.")
+    static let undecidable = UserFacingError(
+        .outcomeUndecidable, "Could not determine whether the server applied this write.",
+        consequence: "It is parked so that it is not sent twice.")
+
+    static func behind(_ deletion: Int64) -> UserFacingError {
+        UserFacingError(
+            .conflict, "The server still has the item of this URL, which #\(deletion) is to delete.",
+            consequence: "The write is sent after that.")
+    }
+}

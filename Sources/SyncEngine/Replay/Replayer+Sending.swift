@@ -1,0 +1,282 @@
+import NetMonitor
+import PRSNLClient
+import PRSNLCore
+import Store
+
+// One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
+extension Replayer {
+    func handle(_ task: OutboxTask, _ dialect: Dialect, _ memory: inout Memory) async {
+        let look = OutboxLook(
+            store: store, client: client, identity: identity, time: time, dialect: dialect,
+            proven: memory.proof?.credentials)
+        let attempt = OutboxAttempt(.look, startedAt: time.now())
+        do {
+            if task.entry.state == .unknown {
+                let finding = try await look.conclude(task, interval: settings().lookupInterval)
+                await settle(.looked(finding), task, attempt, look, &memory)
+            } else {
+                try await prepare(task, attempt, look, &memory)
+            }
+        } catch {
+            let failure = PullFailure(error)
+            var attempt = attempt
+            attempt.errorCode = failure.error.code.rawValue
+            await settle(.lookFailed(failure), task, attempt, look, &memory)
+        }
+    }
+
+    /// Asks what must be known before the first byte, and sends it where that does not settle it.
+    private func prepare(
+        _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout Memory
+    ) async throws {
+        switch task.entry.payload {
+        case .delete: try await send(task, nil, look, &memory)
+        case .create(let item):
+            // The cursor dialect can be asked for a URL afterwards.
+            let needsNone = item.url != nil && look.dialect == .cursor
+            try await send(task, needsNone ? nil : try await look.evidence(), look, &memory)
+        case .edit(let edit):
+            let finding = try await look.compare(edit, task)
+            if case .notApplied = finding { return try await send(task, nil, look, &memory) }
+            await settle(.looked(finding), task, attempt, look, &memory)
+        }
+    }
+
+    // MARK: Deciding
+
+    private func settle(
+        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
+        _ memory: inout Memory
+    ) async {
+        guard let settlement = await decide(event, task, attempt, look, &memory) else { return }
+        _ = await record([settlement], &memory)
+    }
+
+    /// Tells the machine what happened to an entry, and carries out what it decides.
+    ///
+    /// - Returns: What has to be written into the file; `nil` where the entry stays as it is.
+    private func decide(
+        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
+        _ memory: inout Memory
+    ) async -> Settlement? {
+        var settlement: Settlement?
+        var next: OutboxMachine.Event? = event
+        while let event = next {
+            next = nil
+            for action in memory.machine.handle(event, of: task, moment) {
+                switch action {
+                case .note(let note): take(note, &memory)
+                case .settle(let resolution): settlement = Settlement(resolution, of: task, attempt, at: time.now())
+                case .locate(let error, let mayBeForeign):
+                    next = await locate(task.entry, error, exists: !mayBeForeign, look)
+                case .prove(let error): next = await prove(error, look)
+                }
+            }
+        }
+        if task.entry.state != .queued, case .delivered? = settlement?.outcome, memory.unseenSince == nil {
+            memory.unseenSince = time.uptime()
+        }
+        return settlement
+    }
+
+    private func locate(
+        _ entry: OutboxEntry, _ error: APIError, exists: Bool, _ look: OutboxLook
+    ) async -> OutboxMachine.Event {
+        do throws(PullFailure) {
+            return .located(try await look.whereIs(entry, exists: exists), error)
+        } catch {
+            return .locationFailed(error)
+        }
+    }
+
+    private func prove(_ error: APIError, _ look: OutboxLook) async -> OutboxMachine.Event {
+        do throws(PullFailure) {
+            try await look.proveSent()
+            return .proven(error)
+        } catch {
+            return .proofFailed(error)
+        }
+    }
+
+    // MARK: Sending
+
+    private func send(
+        _ task: OutboxTask, _ evidence: SendEvidence?, _ look: OutboxLook, _ memory: inout Memory
+    ) async throws {
+        do {
+            guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
+        } catch {
+            throw PullFailure(store: error)
+        }
+        var begun = task
+        begun.entry.state = .sending
+        begun.entry.attempts += 1
+        begun.evidence = evidence
+        await sendInTurn(from: begun, look, &memory)
+    }
+
+    /// Sends an entry that is `sending` in the file, and those after it that need nothing asked before.
+    ///
+    /// One request is under way at a time. While a few are sent one after another, what the ones before them brought is
+    /// written, and the ones after them begun, in one transaction: nothing waits for its fsync.
+    private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async {
+        var batch = [first]
+        var answered: [Settlement] = []
+        while !batch.isEmpty {
+            let tasks = batch
+            memory.machine.gate.noteSending(tasks.map(\.entry.kind), at: time.uptime())
+            async let answers = answers(to: tasks, look)
+            batch = await takeUp(after: answered, look.dialect, &memory)
+            answered = []
+            let arrived = await answers
+            let unsent = tasks.dropFirst(arrived.count)
+            for answer in arrived {
+                if case .failed = answer.event {
+                    memory.machine.gate.noteUnsent(unsent.map(\.entry.kind))
+                    // What was delivered is written before anything more is asked.
+                    if !answered.isEmpty { _ = await record(answered, &memory) }
+                    let failed = await decide(answer.event, answer.task, answer.attempt, look, &memory)
+                    _ = await record((failed.map { [$0] } ?? []) + (unsent + batch).map(returned), &memory)
+                    return
+                }
+                let taken = await decide(answer.event, answer.task, answer.attempt, look, &memory)
+                if let taken { answered.append(taken) }
+            }
+            if Task.isCancelled || !unsent.isEmpty {
+                _ = await record(answered + (unsent + batch).map(returned), &memory)
+                return
+            }
+            if batch.isEmpty {
+                batch = await record(answered, thenSending: takenUp(look.dialect, memory), &memory)
+                answered = []
+            }
+        }
+    }
+
+    /// So many are `sending` in the file at most, besides those under way: what a kill leaves to be looked up.
+    private static let batchSize = 4
+
+    /// Writes what the last entries brought, and begins the next ones.
+    private func takeUp(
+        after answered: [Settlement], _ dialect: Dialect, _ memory: inout Memory
+    ) async -> [OutboxTask] {
+        let unprepared = takenUp(dialect, memory)
+        if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
+        do {
+            return try await store.beginNext(
+                now: time.now(), of: memory.machine.gate.sendable(at: time.uptime()), unprepared: unprepared,
+                excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()), most: batch(memory))
+        } catch {
+            // Its turn comes again; what must not be lost is not in it.
+            log(.warning, .store, "the next entry could not be begun: \(error.message)")
+            return []
+        }
+    }
+
+    func batch(_ memory: Memory) -> Int {
+        min(Self.batchSize, max(1, memory.machine.gate.pace.room(at: time.uptime())))
+    }
+
+    private func returned(_ task: OutboxTask) -> Settlement {
+        let resolution = OutboxMachine.Resolution(
+            outcome: .queued(at: time.now(), isFailure: false), verdict: OutboxAttempt.returned)
+        return Settlement(resolution, of: task, OutboxAttempt(.send, startedAt: time.now()), at: nil)
+    }
+
+    /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
+    /// before, so that an entry costs one fsync and not two.
+    private func takenUp(_ dialect: Dialect, _ memory: Memory) -> Set<OutboxEntry.Kind> {
+        guard !Task.isCancelled, let proof = memory.proof, proof.credentials == client.credentials,
+            time.uptime() - proof.at < Self.proofLife
+        else { return [] }
+        let sendable = memory.machine.gate.sendable(at: time.uptime())
+        return sendable.intersection(dialect == .cursor ? [.capture, .delete] : [.delete])
+    }
+
+    /// What became of one request.
+    private struct Answer: Sendable {
+        var task: OutboxTask
+        var attempt: OutboxAttempt
+        var event: OutboxMachine.Event
+    }
+
+    /// Sends one after another, up to the first that fails.
+    private func answers(to tasks: [OutboxTask], _ look: OutboxLook) async -> [Answer] {
+        var answers: [Answer] = []
+        for task in tasks where answers.isEmpty || !Task.isCancelled {
+            var attempt = OutboxAttempt(.send, startedAt: time.now())
+            do throws(APIError) {
+                let (delivery, requestID) = try await request(task, look)
+                attempt.endedAt = time.now()
+                attempt.requestID = requestID
+                answers.append(Answer(task: task, attempt: attempt, event: .taken(delivery)))
+            } catch {
+                attempt.endedAt = time.now()
+                attempt.errorCode = error.code.rawValue
+                attempt.status = error.status
+                attempt.requestID = error.requestID
+                answers.append(Answer(task: task, attempt: attempt, event: .failed(error)))
+                break
+            }
+        }
+        return answers
+    }
+
+    private func request(
+        _ task: OutboxTask, _ look: OutboxLook
+    ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
+        let (dialect, proven, witness) = (look.dialect, look.proven, look.sent)
+        let entry = task.entry
+        var delivery = Settlement.Delivery()
+        switch entry.payload {
+        case .create(let item):
+            let created = try await client.create(
+                item, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            // An answer that was given to another request says nothing of this one.
+            let wasThere = task.evidence?.knownIDs.contains { ByteText($0) == ByteText(created.id) } ?? false
+            if wasThere || made.withLock({ $0.contains(created.id) }) {
+                throw untrue("it names an item that was there before", entry, created.requestID)
+            }
+            made.withLock { $0.insert(created.id) }
+            delivery.serverID = created.id
+            delivery.item = created.item
+            return (delivery, created.requestID)
+        case .edit(let edit):
+            let item = try await client.update(
+                entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            if EditComparison.isIgnored(edit, base: entry.base, theirs: ItemEdit(item)) {
+                // As a failure of the server's, which every edit meets perhaps: tried now and then, and parked after a day.
+                throw APIError(
+                    kind: .serverError(message: "it answers that the edit was done, and shows the item as it was"),
+                    endpoint: "the edit of an item", status: 200, requestID: "none", mayHaveReachedServer: true)
+            }
+            delivery.fields = ItemEdit(item).fields(of: edit)
+            delivery.updatedAt = item.updatedAt
+        case .delete:
+            try await client.delete(
+                entry.itemID, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+        }
+        return (delivery, nil)
+    }
+
+    /// A 2xx that cannot be the answer to this write: the server is asked what it has.
+    private func untrue(_ what: String, _ entry: OutboxEntry, _ requestID: String?) -> APIError {
+        APIError(
+            kind: .decodingError(.unexpectedShape(what)), endpoint: "the write of a \(entry.kind.rawValue)",
+            status: 200, requestID: requestID ?? "none", mayHaveReachedServer: true)
+    }
+}
+
+extension Settlement {
+    fileprivate init(
+        _ resolution: OutboxMachine.Resolution, of task: OutboxTask, _ attempt: OutboxAttempt, at end: Timestamp?
+    ) {
+        var attempt = attempt
+        attempt.verdict = resolution.verdict
+        attempt.errorCode = attempt.errorCode ?? resolution.error?.code.rawValue
+        attempt.endedAt = attempt.endedAt ?? end
+        self.init(
+            entry: task.entry.id, from: task.entry.state, outcome: resolution.outcome, attempt: attempt,
+            error: resolution.error, remark: resolution.remark)
+    }
+}

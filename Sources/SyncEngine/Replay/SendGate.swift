@@ -1,0 +1,165 @@
+import NetMonitor
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// How the server takes writes at the moment, and from that which entries may be sent now. A value: it is told what
+/// happened, and times are uptimes.
+struct SendGate: Sendable {
+    private(set) var pace = Pace()
+    /// Entries that were refused, while others may go.
+    private(set) var refusals = Refusals()
+    /// No entry is sent before this, unless a person asks.
+    private(set) var pausedUntil: Duration = .zero
+    /// No entry is sent before this, even when a person asks: the server has said so.
+    private(set) var closedUntil: Duration = .zero
+    /// Writes in a row that the server failed at, by kind: a release that fails at every edit still takes new items.
+    private var failures: [OutboxEntry.Kind: Int] = [:]
+    /// Until when a kind is left alone after such failures.
+    private var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
+    /// 429s in a row, without a write that was taken.
+    private var slowDowns = 0
+    /// Requests in a row that were not answered.
+    private var unanswered = 0
+    /// Writes in a row that were not sent because the login had changed since its proof.
+    private var replacedLogins = 0
+
+    /// Failures that may be the entry's own before the whole queue is slowed down.
+    static let tolerated = 2
+    private static let afterOffline: Duration = .milliseconds(50)
+
+    // MARK: What may be sent
+
+    /// The kinds of entries that may be sent now. Creations go at the server's pace.
+    func sendable(at uptime: Duration) -> Set<OutboxEntry.Kind> {
+        let isPaced = pace.nextAt() > uptime
+        return Set(
+            OutboxEntry.Kind.allCases.filter { kind in
+                !(isPaced && kind.isCreation) && slowedUntil[kind] ?? .zero <= uptime
+            })
+    }
+
+    /// Until then no entry of any kind is sent.
+    var opensAt: Duration { max(pausedUntil, closedUntil) }
+
+    /// The next time that more entries may be sent than now; `nil` where no entry is held back.
+    func nextOpening(after uptime: Duration) -> Duration? {
+        (Array(slowedUntil.values) + Array(refusals.ends.values) + [pace.nextAt()]).filter { $0 > uptime }.min()
+    }
+
+    // MARK: What happened
+
+    mutating func noteSending(_ kinds: some Sequence<OutboxEntry.Kind>, at uptime: Duration) {
+        for kind in kinds where kind.isCreation { pace.noteSent(at: uptime) }
+    }
+
+    /// These were counted as sent, and then were not.
+    mutating func noteUnsent(_ kinds: some Sequence<OutboxEntry.Kind>) {
+        pace.noteUnsent(kinds.count { $0.isCreation })
+    }
+
+    mutating func noteAnswer() -> OutboxMachine.Note {
+        unanswered = 0
+        return .answered
+    }
+
+    /// The server has taken a write of this kind.
+    mutating func noteTaken(_ kind: OutboxEntry.Kind) {
+        failures[kind] = nil
+        slowedUntil[kind] = nil
+        refusals.noteTaken()
+        slowDowns = 0
+        replacedLogins = 0
+    }
+
+    /// A person wants it tried now. The server's own wait holds all the same.
+    mutating func forgetPauses() {
+        noteReturn()
+        refusals = Refusals()
+    }
+
+    /// The server can be reached again.
+    mutating func noteReturn() {
+        pausedUntil = .zero
+        slowedUntil = [:]
+    }
+
+    /// The server answers again what it failed at.
+    mutating func noteRecovery() { slowedUntil = [:] }
+
+    /// Leaves the server alone for a while.
+    ///
+    /// - Returns: How long, and `nil` where the failure is no reason to wait.
+    mutating func pause(after failure: PullFailure, _ moment: OutboxMachine.Moment) -> Duration? {
+        // What was read with the previous login is asked for again with the new one, at once.
+        guard failure.verdict != .cancelled, !failure.isOfRenewal else { return nil }
+        if failure.error.code == .offline {
+            // The network's return starts everything again, and may have come already.
+            pausedUntil = max(pausedUntil, moment.uptime + Self.afterOffline)
+            return nil
+        }
+        unanswered += 1
+        let wait: Duration
+        switch failure.verdict {
+        case .retry(after: let asked?):
+            closedUntil = max(closedUntil, moment.uptime + asked)
+            wait = asked
+        case .needsPerson where failure.concernsEverything || failure.endpoint == "database":
+            wait = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        // Another refusal may be a proxy's 404 while the server is being updated.
+        case .retry(after: nil), .needsPerson, .cancelled:
+            wait = Backoff.probes.wait(failures: unanswered, draw: moment.draw)
+        }
+        pausedUntil = max(pausedUntil, moment.uptime + wait)
+        return wait
+    }
+
+    mutating func pause(for wait: Duration, at uptime: Duration) { pausedUntil = uptime + wait }
+
+    /// The server failed at a write. One failure may be the entry's own. Several in a row are the server's, and it is asked
+    /// less and less often.
+    mutating func slowDown(_ kind: OutboxEntry.Kind, _ moment: OutboxMachine.Moment) {
+        let count = failures[kind, default: 0] + 1
+        failures[kind] = count
+        guard count > Self.tolerated else { return }
+        slowedUntil[kind] = moment.uptime + Backoff.probes.wait(failures: count - Self.tolerated, draw: moment.draw)
+    }
+
+    /// The server has answered 429. A server that takes nothing at all is asked less and less often, whatever it says.
+    mutating func keepPace(of kind: OutboxEntry.Kind, after wait: Duration, _ moment: OutboxMachine.Moment) {
+        slowDowns += 1
+        let longer =
+            slowDowns > Self.tolerated
+            ? WriteBackoff.afterFailure(failures: slowDowns - Self.tolerated, after: wait, draw: moment.draw) : wait
+        if kind.isCreation {
+            pace.noteRefused(at: moment.uptime, retryAfter: wait)
+            pace.hold(until: moment.uptime + longer)
+        } else {
+            closedUntil = moment.uptime + longer
+        }
+    }
+
+    /// One entry was refused. It waits, while others show whether it is the only one.
+    mutating func leaveAlone(_ entry: Int64, _ moment: OutboxMachine.Moment) {
+        let alone = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        let inARow = refusals.note(entry, until: moment.uptime + alone)
+        let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: moment.draw)
+        pausedUntil = max(pausedUntil, moment.uptime + wait)
+    }
+
+    /// Whether the entry was refused before while the server takes others. This time it is given up.
+    mutating func isRefusedAgain(_ entry: Int64) -> Bool {
+        guard refusals.isRefusedAlone(entry) else { return false }
+        refusals.forget(entry)
+        return true
+    }
+
+    /// The login was replaced between its proof and a write. Once is a renewal. More in a row are a server that refuses
+    /// writes with every login that it proves to know.
+    ///
+    /// - Returns: Whether there were too many.
+    mutating func noteReplacedLogin() -> Bool {
+        replacedLogins += 1
+        return replacedLogins > Self.tolerated
+    }
+}

@@ -1,0 +1,70 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+import Testing
+
+@testable import SyncEngine
+
+@Suite struct CreationSearchTests {
+    private func candidate(_ id: String, title: String?, content: String? = nil, status: String = "completed")
+        -> CreationSearch.Candidate
+    {
+        var item = TimelineItem(id: id, createdAt: Timestamp(microseconds: 5_000_000))
+        item.title = title
+        item.status = status
+        return CreationSearch.Candidate(item: item, content: content)
+    }
+
+    @Test func aCreationIsFoundByItsTextAndNotByItsName() {
+        let evidence = SendEvidence(knownIDs: ["old"])
+        let search = CreationSearch(item: NewItem(title: "Groceries", note: " Bread and \u{1C}"), evidence: evidence)
+        func finding(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Finding { search.finding(candidates) }
+        #expect(finding() == .absent)
+        #expect(finding(candidate("a", title: "Other", content: "Bread and")) == .found(id: "a"))
+        #expect(finding(candidate("a", title: "Other", content: "Other")) == .absent)
+        #expect(finding(candidate("a", title: "Bread and", status: "failed")) == .found(id: "a"))
+        #expect(finding(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
+        #expect(finding(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
+        #expect(finding(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
+        // Retitled by somebody else before its text could be read.
+        #expect(finding(candidate("a", title: "Theirs", status: "pending")) == .unsettled)
+        #expect(finding(candidate("a", title: "Theirs", status: "failed")) == .ambiguous)
+        #expect(
+            finding(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
+                == .ambiguous)
+        #expect(!search.isCandidate(candidate("old", title: nil).item))
+        // What the server works on is waited for only where it could be it.
+        #expect(search.isCandidate(candidate("a", title: "Untitled", status: "pending").item))
+        #expect(search.isCandidate(candidate("a", title: "Groceries", status: "pending").item))
+        #expect(!search.isCandidate(candidate("a", title: "Something else", status: "pending").item))
+    }
+
+    @Test func aTextIsTheSameHoweverTheServerSpacesIt() {
+        let search = CreationSearch(
+            item: NewItem(note: "Bread,  butter\n\nand\tmilk\n"), evidence: SendEvidence(knownIDs: []))
+        #expect(
+            search.finding([candidate("a", title: "Bread, butter", content: "Bread, butter and milk")])
+                == .found(id: "a"))
+        #expect(ServerText.isSame("<b>Bold</b> &  plain", "Bold & plain"))
+        #expect(!ServerText.isSame("a < b", "a"))
+    }
+
+    /// Another client may have captured the same URL in the same moment.
+    @Test func ofSeveralItemsWithOurURLTheOneWithOurTitleAndTagsIsOurs() {
+        let url = "https://example.org/a"
+        let search = CreationSearch(
+            item: NewItem(url: url, title: "Ours", tags: ["b", "a"]), evidence: SendEvidence(knownIDs: []))
+        func there(_ id: String, _ title: String, _ tags: String) -> CreationSearch.Candidate {
+            var candidate = candidate(id, title: title)
+            candidate.item.url = url
+            candidate.item.tags = tags
+            return candidate
+        }
+        let theirs = there("a", "Theirs", "[]")
+        #expect(search.finding([theirs]) == .found(id: "a"))
+        #expect(search.finding([theirs, there("b", "Ours", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.finding([theirs, there("b", "The page's title", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.finding([theirs, there("b", "Another", "[]")]) == .ambiguous)
+        #expect(search.finding([there("a", "Ours", #"["a","b"]"#), there("b", "Ours", #"["a","b"]"#)]) == .ambiguous)
+    }
+}
