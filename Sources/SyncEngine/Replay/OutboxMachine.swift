@@ -218,7 +218,9 @@ struct OutboxMachine: Sendable {
     /// The server does not have it. It is sent again at once where only its answer was lost, later where the server failed.
     private func resend(_ task: OutboxTask, _ moment: Moment) -> Action {
         guard let error = task.lastError else { return retry(after: .zero, nil, moment) }
-        if error.code != .serverError, task.failures == 0, task.byHand == nil { return retry(after: .zero, error, moment) }
+        if error.code != .serverError, task.failures == 0, task.byHand == nil {
+            return retry(after: .zero, error, moment)
+        }
         return retryOrPark(task, error, after: nil, moment)
     }
 
