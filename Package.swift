@@ -32,10 +32,9 @@ let package = Package(
         .target(
             name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
-            name: "Reports", dependencies: ["Console", "Store", "NetMonitor", "PRSNLCore"], swiftSettings: strict),
-        .target(
-            name: "Control", dependencies: ["Reports", "Console", "Store", "PRSNLCore", "CLinux"],
+            name: "Reports", dependencies: ["Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
             swiftSettings: strict),
         .target(
             name: "Doctor",
@@ -52,8 +51,9 @@ let package = Package(
                 "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
-        .executableTarget(
-            name: "prsnlctl",
+        .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
+        .target(
+            name: "Commands",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "Doctor", "CLinux",
@@ -66,7 +66,7 @@ let package = Package(
 
         // Manual pages, completions and the example configuration, written from the tables of the programs.
         .executableTarget(
-            name: "prsnl-pages", dependencies: ["Control", "Console", "Configuration", "Store", "PRSNLCore"],
+            name: "prsnl-pages", dependencies: ["Commands", "Console", "Configuration", "Store", "PRSNLCore"],
             swiftSettings: strict),
 
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
@@ -105,7 +105,8 @@ let package = Package(
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport",
+                "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
+                "TestSupport",
                 "Doctor", "CLinux",
             ],
             swiftSettings: strict),
@@ -128,7 +129,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PackageTests",
-            dependencies: ["Configuration", "Control", "Console", "Store", "PRSNLCore", "TestSupport"],
+            dependencies: ["Commands", "Configuration", "Console", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])
 

@@ -30,11 +30,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
         /// A command that can be typed as it is.
         @Nullable package var nextCommand: String? = nil
 
-        enum CodingKeys: String, CodingKey {
-            case group, check, level, found, advice
-            case nextCommand = "next_command"
-        }
-
         package init(
             _ group: Group, _ check: String, _ level: Level, _ found: String, advice: String? = nil,
             nextCommand: String? = nil
@@ -54,12 +49,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
     package var result: Level
     /// Grouped, in the order of the text.
     package var findings: [Finding]
-
-    enum CodingKeys: String, CodingKey {
-        case result, findings
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-    }
 
     package init(_ findings: [Finding], now: Timestamp) {
         generatedAt = now

@@ -112,10 +112,9 @@ struct DoctorScene: Sendable {
     private static func ask(_ question: DoctorQuestion) -> Answer {
         do throws(UserFacingError) {
             var client = try ControlClient(path: question.paths.controlSocket, timeout: patience)
-            try client.send(.status)
-            let reply = try client.receive(timeout: patience)
-            guard case .status(let report) = reply, let facts = report.daemon else {
-                return (.silent(reply.unexpected()), nil, nil)
+            let report = try client.ask(StatusRequest(), timeout: patience).answer()
+            guard let facts = report.daemon else {
+                return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil)
             }
             if question.isFileGiven, !RealPath.isSameFile(report.file.path, question.paths.database) {
                 let other = UserFacingError(
@@ -136,9 +135,8 @@ struct DoctorScene: Sendable {
     /// Without a question to the server. A daemon of an earlier version does not know this one.
     private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
         do throws(UserFacingError) {
-            try client.send(.account(acceptNew: false, dryRun: true))
-            guard case .account(let report) = try client.receive(timeout: patience) else { return nil }
-            return report.credentials
+            return try client.ask(AccountRequest(acceptNew: false, dryRun: true), timeout: patience).answer()
+                .credentials
         } catch {
             return nil
         }

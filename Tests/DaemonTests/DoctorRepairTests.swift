@@ -135,11 +135,13 @@ struct DoctorRepairTests {
         for suffix in ["-wal", "-shm"] { try TestFile.remove(others.database + suffix) }
         let summary = try StoreReader(path: fixture.database).summary()
         let chosen = others.database
-        let daemon = try ControlServer(path: fixture.socket) { request, conversation in
+        var requests = RequestTable()
+        requests.on(StatusRequest.self) { _, conversation in
             let facts = DaemonFacts(pid: getpid(), since: TimeSource.system.now())
             let status = StatusReport(summary: summary, path: chosen, daemon: facts, now: facts.since)
-            conversation.send(request == .status ? .status(status) : .error(ErrorReport(Self.no)))
+            conversation.send(status)
         }
+        let daemon = try ControlServer(path: fixture.socket, requests: requests)
         defer { daemon.stop() }
         let report = try await fixture.doctor("--repair")
         #expect(
@@ -147,8 +149,6 @@ struct DoctorRepairTests {
         #expect(!report.findings.contains { $0.found.contains("anew") }, "\(report.findings)")
         #expect(!TestFile.exists(chosen + "-wal") && !TestFile.exists(chosen + "-shm"))
     }
-
-    private static let no = UserFacingError(.controlProtocol, "No.")
 
     /// Its folder is a link to a folder that is not its own, where root's files have the same names.
     @Test(arguments: ["the folder", "the database"])

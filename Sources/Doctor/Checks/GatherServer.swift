@@ -19,9 +19,8 @@ enum GatherServer {
         guard case .answers = scene.daemon else { return facts }
         do throws(UserFacingError) {
             var client = try ControlClient(path: scene.socket)
-            try client.send(.whoami)
             // A daemon of an earlier version does not know the question.
-            if case .whoami(let report) = try client.receive(timeout: limit) { facts.whoami = report }
+            if case .success(let report) = try client.ask(WhoamiRequest(), timeout: limit) { facts.whoami = report }
         } catch {
             facts.whoamiReason = error.message
         }
@@ -36,9 +35,7 @@ enum GatherServer {
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
                 var client = try ControlClient(path: scene.socket)
-                try client.send(.ping)
-                let reply = try client.receive(timeout: limit)
-                guard case .ping(let report) = reply else { throw reply.unexpected() }
+                let report = try client.ask(PingRequest(), timeout: limit).answer()
                 facts.isByDaemon = true
                 facts.ping = report
                 facts.clockOffset = report.clockOffset
