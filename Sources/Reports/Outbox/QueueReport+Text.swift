@@ -173,10 +173,6 @@ extension EntryReport: Report {
         return fields.joined().map { $0 + "\n" }.joined()
     }
 
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
-    }
-
     private func stateText(_ style: TextStyle) -> [String] {
         var words = [style.safe(entry.state)]
         if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity, wait)) { words.append(next) }

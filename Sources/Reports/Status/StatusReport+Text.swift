@@ -32,10 +32,6 @@ extension StatusReport: Report {
         return fields.joined().map { $0 + "\n" }.joined()
     }
 
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
-    }
-
     private func asOf(_ time: Timestamp?) -> String {
         time.map { "as of \(Figures.timeWithAge($0, now: generatedAt))" } ?? Figures.notKnown
     }
