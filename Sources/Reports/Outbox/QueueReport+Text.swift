@@ -52,8 +52,8 @@ extension QueueReport: Report {
 
     private var emptyText: String {
         switch filter {
-        case "open": "Nothing waits to be sent.\n"
-        case "all": "Nothing was written yet.\n"
+        case "open": "The queue is empty.\n"
+        case "all": "There are no writes yet.\n"
         default: "No write is \(SafeText.harmless(filter)).\n"
         }
     }
