@@ -1,7 +1,11 @@
 import Console
+import Control
+import Glibc
+import NetMonitor
+import PRSNLCore
 
 /// The disk, the kernel's interfaces, and who asks.
-package struct DoctorMachine: DoctorFacts, Equatable {
+package struct MachineCheck: Check, Equatable {
     /// Of the file system that the database is on.
     package struct Disk: Sendable, Equatable {
         /// Bytes that the daemon may use, and all.
@@ -82,7 +86,7 @@ package struct DoctorMachine: DoctorFacts, Equatable {
                 .machine, "netlink",
                 "not permitted\(netlinkReason.map { " (\($0))" } ?? ""): the network is looked at once a minute",
                 "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")
-        case nil: .notChecked(.machine, "netlink", netlinkReason ?? "nobody said")
+        case nil: .notChecked(.machine, "netlink", netlinkReason ?? "not known")
         }
     }
 
@@ -117,5 +121,71 @@ package struct DoctorMachine: DoctorFacts, Equatable {
                 .machine, "caller", "\(user) is in the group \(group), but was not when this session began",
                 "Log in again.")
         }
+    }
+}
+
+// MARK: Looking
+
+extension MachineCheck {
+    init(_ scene: DoctorScene) {
+        let folder = Folder.containing(scene.database)
+        lookAtDisk(folder)
+        lookAtNetlink(scene)
+        let owner = FileLook.status(folder).status
+        wantsICMP = scene.loaded.configuration.probe == .icmp
+        if wantsICMP, let group = owner?.st_gid { isICMPPermitted = Self.isICMPPermitted(group) }
+        caller = owner.map(Self.caller)
+    }
+
+    private mutating func lookAtDisk(_ folder: String) {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else {
+            if errno != ENOENT { diskReason = "\(folder): \(String(cString: strerror(errno)))" }
+            return
+        }
+        let unit = Int64(status.f_frsize)
+        disk = Disk(
+            free: Int64(clamping: status.f_bavail) * unit, total: Int64(clamping: status.f_blocks) * unit,
+            freeInodes: Int64(clamping: status.f_favail), inodes: Int64(clamping: status.f_files))
+    }
+
+    /// What the daemon found in its sandbox, else what holds for this process.
+    private mutating func lookAtNetlink(_ scene: DoctorScene) {
+        if let network = scene.status?.daemon?.network {
+            isNetlinkPermitted = network.listening == "none" ? nil : network.listening == "netlink"
+            netlinkReason = network.listeningReason
+            return
+        }
+        do throws(UserFacingError) {
+            let source = try NetworkSource.kernel()
+            defer { source.stop() }
+            isNetlinkPermitted = source.how == .none ? nil : source.how == .netlink
+            netlinkReason = source.how.reason
+        } catch {
+            netlinkReason = error.message
+        }
+    }
+
+    /// icmp(7): the kernel lets the groups of a range send echoes, by default none.
+    private static func isICMPPermitted(_ group: gid_t) -> Bool? {
+        guard let text = SmallText.read("/proc/sys/net/ipv4/ping_group_range") else { return nil }
+        let ends = text.split(whereSeparator: \.isWhitespace).compactMap { UInt32($0) }
+        guard ends.count == 2 else { return nil }
+        return ends[0] <= group && group <= ends[1]
+    }
+
+    private static func caller(_ folder: stat) -> Caller {
+        let user = geteuid()
+        if user == 0 { return .root }
+        if user == folder.st_uid { return .owner }
+        let group = UserDatabase.group(folder.st_gid)
+        let name = UserDatabase.user(user)
+        var groups = [gid_t](repeating: 0, count: 65_536)
+        let count = getgroups(Int32(groups.count), &groups)
+        if getegid() == folder.st_gid || groups.prefix(Int(max(0, count))).contains(folder.st_gid) {
+            return .member(group)
+        }
+        return UserDatabase.group(folder.st_gid, lists: name)
+            ? .newMember(name, group: group) : .stranger(name, group: group)
     }
 }

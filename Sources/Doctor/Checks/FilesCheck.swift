@@ -2,12 +2,12 @@ import Console
 import Control
 
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
-package struct DoctorFiles: DoctorFacts, Equatable {
+package struct FilesCheck: Check, Equatable {
     package enum Entry: Sendable, Equatable {
         case missing
         /// This user may not look.
         case hidden
-        /// A link that somebody else than root has made: where it leads is not root's to ask, nor to mend.
+        /// A link that another user than root has made. Root neither follows nor repairs it.
         case linked(owner: String)
         /// - Parameters:
         ///   - mode: the permission bits.
@@ -22,7 +22,7 @@ package struct DoctorFiles: DoctorFacts, Equatable {
     package var beside: [String: Entry] = [:]
     package var isDaemonRunning = false
 
-    /// What mends the files beside the database.
+    /// Repairs the files beside the database.
     private static let repairCommand = "sudo prsnlctl doctor --repair"
 
     package static let suffixes = ["-wal", "-shm", ".lock"]
@@ -118,7 +118,7 @@ package struct DoctorFiles: DoctorFacts, Equatable {
         return findings
     }
 
-    /// What SQLite keeps beside the database has to be the database's owner's, and readable for whom that is readable.
+    /// What SQLite keeps beside the database has to belong to the database's owner, and be readable for the same group.
     private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
         beside.sorted { $0.key < $1.key }.compactMap { suffix, entry in
             if case .linked(let owner) = entry { return Self.link(path + suffix, owner) }
@@ -161,4 +161,16 @@ package struct DoctorFiles: DoctorFacts, Equatable {
     }
 
     private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
+}
+
+// MARK: Looking
+
+extension FilesCheck {
+    static func look(_ database: String) -> FilesCheck {
+        var files = FilesCheck(path: database)
+        files.folder = FileLook.entry(Folder.containing(database))
+        files.database = FileLook.entry(database)
+        for suffix in suffixes { files.beside[suffix] = FileLook.entry(database + suffix) }
+        return files
+    }
 }

@@ -1,15 +1,16 @@
 import Console
+import Control
 import PRSNLCore
 package import Reports
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the status.
-package struct DoctorCopy: DoctorFacts, Equatable {
+package struct CopyCheck: Check, Equatable {
     /// `nil` where neither the daemon nor the file could be asked.
     package var status: StatusReport?
     /// Why not.
     package var reason = "there is no copy yet"
 
-    /// Whom the server takes the daemon for, where it could be asked.
+    /// Which account the server sees, where it could be asked.
     package var whoami: WhoamiReport?
     /// Why it could not.
     package var whoamiReason = "only a daemon that reaches the server finds out"
@@ -32,7 +33,7 @@ package struct DoctorCopy: DoctorFacts, Equatable {
     }
 
     private func account(_ status: StatusReport) -> DoctorReport.Finding {
-        // What only a person can mend, and what is about another line below.
+        // What needs a person, unless another line below is about it.
         if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
         {
             // Nothing of the server's.
@@ -60,7 +61,7 @@ package struct DoctorCopy: DoctorFacts, Equatable {
         if whoami.sameAccount == false {
             let other = whoami.copyAccount.flatMap { $0.name ?? $0.id } ?? "another account"
             return .failed(
-                .server, "account", "the credentials are \(name ?? "somebody else")'s, and the copy is \(other)'s",
+                .server, "account", "the credentials are \(name ?? "another account")'s, and the copy is \(other)'s",
                 "Nothing is pulled and nothing is sent. Log in as the copy's account, or set the copy aside:",
                 next: "prsnlctl account --accept-new")
         }
@@ -169,6 +170,26 @@ extension ErrorCode {
         switch self {
         case .databaseReplaced, .databaseReadOnly, .databaseDamaged, .databaseUnreadable, .diskFull, .diskError: true
         default: false
+        }
+    }
+}
+
+// MARK: Looking
+
+extension CopyCheck {
+    /// The status, and which account the server sees just now, where the daemon can ask.
+    init(_ scene: DoctorScene) {
+        status = scene.status
+        reason = scene.statusReason
+        guard case .answers = scene.daemon else { return }
+        do throws(UserFacingError) {
+            var client = try ControlClient(path: scene.socket)
+            // A daemon of an earlier version does not know the question.
+            if case .success(let report) = try client.ask(WhoamiRequest(), timeout: ServerCheck.limit) {
+                whoami = report
+            }
+        } catch {
+            whoamiReason = error.message
         }
     }
 }

@@ -2,7 +2,7 @@ import Console
 package import PRSNLCore
 
 /// The daemon as a service: whether it answers, what systemd says of it, and what its log holds.
-package struct DoctorService: DoctorFacts, Equatable {
+package struct ServiceCheck: Check, Equatable {
     package enum Daemon: Sendable, Equatable {
         case answers(pid: Int32, version: String, since: Timestamp)
         case stopped(UserFacingError)
@@ -43,7 +43,7 @@ package struct DoctorService: DoctorFacts, Equatable {
     package var daemon: Daemon
     package var version = ProductVersion.current
     package var socketPath: String
-    package var socket = DoctorFiles.Entry.missing
+    package var socket = FilesCheck.Entry.missing
     package var unit: Unit
     package var journal: Journal
     /// When the unit last became active; `nil` where it never did, or where that is not known.
@@ -96,7 +96,8 @@ package struct DoctorService: DoctorFacts, Equatable {
             return [
                 .failed(
                     .service, "daemon", "\(error.message) It hangs, or the machine is too busy for it.",
-                    "Ask again; if it stays so, restart it, and please report this with the log.", next: restart)
+                    "Try again. If this persists, restart the daemon, and please report it with the log.", next: restart
+                )
             ]
         }
     }
@@ -106,7 +107,8 @@ package struct DoctorService: DoctorFacts, Equatable {
         let text = "\(socketPath), \(owner):\(group), mode 0\(String(mode, radix: 8))"
         guard mode & 0o007 != 0 else { return .ok(.service, "socket", text) }
         return .failed(
-            .service, "socket", "everybody may use \(text)", "Restart the daemon, which makes it anew for its group.",
+            .service, "socket", "everybody may use \(text)",
+            "Restart the daemon: it creates the socket again, for its group only.",
             next: "sudo systemctl restart prsnld")
     }
 
@@ -226,5 +228,18 @@ package struct DoctorService: DoctorFacts, Equatable {
                 now.duration(since: last.at) > .seconds(3_600) ? "None in the last hour." : nil,
                 next: "journalctl \(unitName) -p err --since -1d")
         }
+    }
+}
+
+// MARK: Looking
+
+extension ServiceCheck {
+    init(_ scene: DoctorScene) {
+        let unit = SystemdUnit.look(scene)
+        self.init(
+            daemon: scene.daemon, socketPath: scene.socket, unit: unit, journal: JournalErrors.read(unit),
+            now: scene.now)
+        lastStart = SystemdUnit.lastStart(unit, now: scene.now)
+        socket = FileLook.entry(scene.socket)
     }
 }

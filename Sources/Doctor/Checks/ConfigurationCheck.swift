@@ -1,7 +1,8 @@
+import Configuration
 import PRSNLCore
 
 /// The configuration as prsnlctl reads it.
-package struct DoctorConfiguration: DoctorFacts, Equatable {
+package struct ConfigurationCheck: Check, Equatable {
     /// `nil` where there is none.
     package var file: String?
     /// A file that is there, and that this user may not read.
@@ -35,5 +36,20 @@ package struct DoctorConfiguration: DoctorFacts, Equatable {
                     next: "sudo prsnlctl login --server https://prsnl.example.org"))
         }
         return findings
+    }
+}
+
+extension ConfigurationCheck {
+    init(_ scene: DoctorScene) {
+        let loaded = scene.loaded
+        file = loaded.file
+        hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
+        problems = scene.problems.map(\.description)
+        // What only this user may not read, the daemon may.
+        if let path = loaded.configuration.caFile, !FileLook.isHidden(path), let problem = loaded.caFileProblem {
+            problems.append(problem.description)
+        }
+        warnings = loaded.hiddenFile == nil ? loaded.warnings : []
+        serverURL = loaded.configuration.serverURL?.text
     }
 }
