@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Control
 import DevServer
 import Doctor
