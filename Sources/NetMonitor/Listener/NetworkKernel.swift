@@ -1,3 +1,5 @@
+import CLinux
+
 /// What the listener asks of the kernel; tests let it fail.
 struct NetworkKernel: Sendable {
     /// A socket that hears of events.
@@ -16,8 +18,10 @@ struct NetworkKernel: Sendable {
     static func real(receiveBuffer: Int32? = nil) -> NetworkKernel {
         NetworkKernel(
             listen: { () throws(NetlinkSocket.Failure) in
-                // RTMGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR, _IPV6_ROUTE
-                try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, receiveBuffer: receiveBuffer)
+                let links = RTMGRP_LINK
+                let addresses = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR
+                let routes = RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE
+                return try NetlinkSocket(groups: UInt32(links | addresses | routes), receiveBuffer: receiveBuffer)
             },
             snapshot: { () throws(NetlinkSocket.Failure) in try NetworkSnapshot.read() },
             clocks: { ClockReading.now() })

@@ -32,13 +32,13 @@ final class NetlinkSocket {
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
-        // The kernel answers at once. Should it not, a thread that waits for ever could not be stopped.
+        // The kernel answers at once. Should it not, a thread that waits without end could not be stopped.
         var patience = timeval(tv_sec: 2, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_nl()
         address.nl_family = sa_family_t(AF_NETLINK)
         address.nl_groups = groups
-        // Connected to port 0, the kernel's: nobody else's messages arrive.
+        // Connected to port 0, the kernel's: no other process's messages arrive.
         guard Self.call(bind, descriptor, address) == 0, Self.call(connect, descriptor, Self.kernel) == 0 else {
             let code = errno
             close(descriptor)
@@ -95,7 +95,7 @@ final class NetlinkSocket {
     /// - Parameter body: The request's struct and attributes.
     /// - Returns: False where the kernel says that the list is not of one moment.
     func dump(_ type: UInt16, _ body: [UInt8], take: (NetlinkMessage) -> Void) throws(Failure) -> Bool {
-        try send(type, flags: 0x301, body)  // NLM_F_REQUEST | NLM_F_DUMP
+        try send(type, flags: UInt16(NLM_F_REQUEST) | UInt16(NLM_F_ROOT) | UInt16(NLM_F_MATCH), body)  // NLM_F_DUMP
         var isConsistent = true
         while true {
             for message in try receive() where message.sequence == sequence {
@@ -112,7 +112,7 @@ final class NetlinkSocket {
 
     /// Asks for one thing.
     func ask(_ type: UInt16, _ body: [UInt8]) throws(Failure) -> NetlinkMessage {
-        try send(type, flags: 0x1, body)  // NLM_F_REQUEST
+        try send(type, flags: UInt16(NLM_F_REQUEST), body)
         while true {
             for message in try receive() where message.sequence == sequence {
                 try check(message)

@@ -4,9 +4,9 @@ import Glibc
 // Building a snapshot from the messages of a dump. Constants are those of linux/rtnetlink.h and linux/if*.h.
 extension NetworkSnapshot {
     enum MessageType {
-        static let newLink: UInt16 = 16
-        static let newAddress: UInt16 = 20
-        static let newRoute: UInt16 = 24
+        static let newLink = UInt16(RTM_NEWLINK)
+        static let newAddress = UInt16(RTM_NEWADDR)
+        static let newRoute = UInt16(RTM_NEWROUTE)
     }
 
     /// Takes up one message of a dump; those of other kinds, and half ones, say nothing.
@@ -52,7 +52,7 @@ extension NetworkSnapshot {
             Address(
                 link: Int32(bitPattern: index), text: text, prefixLength: payload[start + 1],
                 isIPv6: payload[start] == UInt8(AF_INET6),
-                // RT_SCOPE_LINK; not everybody who sets an address of RFC 3927 says so.
+                // RT_SCOPE_LINK; not every program that sets an address of RFC 3927 says so.
                 isLinkLocal: payload[start + 3] == 253 || text.hasPrefix("169.254.")))
     }
 
@@ -118,5 +118,43 @@ extension NetworkSnapshot.Route {
         if let via = attributes[18], let family = via.uint16(at: via.startIndex), family == UInt16(AF_INET6) {
             gateway = NetworkSnapshot.address(via.dropFirst(2), family: UInt8(AF_INET6))
         }
+    }
+}
+
+// Asking the kernel for the state.
+extension NetworkSnapshot {
+    /// The state now, in this thread's network.
+    static func read() throws(NetlinkSocket.Failure) -> NetworkSnapshot {
+        // A socket per look: one whose dump has failed half-way would answer EBUSY, and none is held while idle.
+        let socket = try NetlinkSocket()
+        // Since Linux 4.20 the kernel can leave out what is not asked for: the routes of other tables than the main one.
+        var one: Int32 = 1
+        let isStrict =
+            setsockopt(
+                socket.descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size)) == 0
+        var snapshot = NetworkSnapshot()
+        // Counters are most of a link's message.
+        let withoutCounters = NetlinkMessage.attribute(
+            UInt16(IFLA_EXT_MASK), NetlinkMessage.native(UInt32(RTEXT_FILTER_SKIP_STATS)))
+        try snapshot.take(socket, UInt16(RTM_GETLINK), [UInt8](repeating: 0, count: 16) + withoutCounters)
+        try snapshot.take(socket, UInt16(RTM_GETADDR), [UInt8](repeating: 0, count: 8))
+        var route = [UInt8](repeating: 0, count: 12)
+        if isStrict { route[4] = UInt8(RT_TABLE_MAIN.rawValue) }
+        try snapshot.take(socket, UInt16(RTM_GETROUTE), route)
+        return snapshot
+    }
+
+    /// One list, which is asked for again where a change has come between its pieces.
+    private mutating func take(
+        _ socket: NetlinkSocket, _ type: UInt16, _ body: [UInt8]
+    ) throws(NetlinkSocket.Failure) {
+        for _ in 0..<4 {
+            var attempt = self
+            if try socket.dump(type, body, take: { attempt.take($0) }) {
+                self = attempt
+                return
+            }
+        }
+        throw .interrupted
     }
 }

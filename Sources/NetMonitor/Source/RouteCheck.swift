@@ -131,8 +131,8 @@ package struct RouteCheck: Sendable {
 
     // MARK: Any network
 
-    /// Whether addresses that are nobody's in particular can be reached: one that is reserved (240/4, RFC 1112) and one of
-    /// documentation (3fff::/20, RFC 9637). Nobody has a route for them alone, and nothing is sent to them. Unlike the list
+    /// Whether addresses that belong to no network can be reached: one that is reserved (240/4, RFC 1112) and one of
+    /// documentation (3fff::/20, RFC 9637). No machine has a route for them alone, and nothing is sent to them. Unlike the list
     /// of default routes, this goes by all tables and rules, as a VPN sets them, and by halves of a default route.
     private var hasDefaultRoute: Bool {
         ["240.0.0.1", "3fff::1"].compactMap(IPAddress.init).contains {

@@ -46,7 +46,7 @@ final class ListenerLoop {
     // MARK: Waiting
 
     private func wait() -> (clock: Bool, hints: Bool) {
-        // While a hint waits for its look, more of them are not listened to: a flood wakes nobody.
+        // While a hint waits for its look, more of them are not listened to: a flood does not wake the thread.
         let listening = schedule.isHinted ? -1 : hints?.descriptor ?? -1
         var descriptors = [board.wake, alarm.descriptor, listening].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
@@ -55,7 +55,7 @@ final class ListenerLoop {
         guard poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1) > 0 else { return (false, false) }
         if descriptors[0].revents != 0 {
             var count: UInt64 = 0
-            _ = read(board.wake, &count, 8)  // EAGAIN: somebody else's wish was counted already
+            _ = read(board.wake, &count, 8)  // EAGAIN: another wish was counted already
         }
         return (descriptors[1].revents != 0, descriptors[2].revents != 0)
     }
@@ -84,7 +84,7 @@ final class ListenerLoop {
         } catch {
             isComplete = false
             if !schedule.hasFailed { log(.warning, .net, "the network's state could not be read (\(error))") }
-            // Something has changed all the same, and the way to the server may be asked for.
+            // Something has changed nevertheless, and the way to the server can still be asked for.
             board.publish(nil, hasLostEvents: true)
         }
         let cost = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID) - start
@@ -97,36 +97,5 @@ final class ListenerLoop {
             // Links that went away and came back during the sleep have left hints; those on the way have not yet.
             if case .woke = change { schedule.hint() }
         }
-    }
-}
-
-/// A descriptor that becomes readable when the wall clock is set or the machine wakes up (TFD_TIMER_CANCEL_ON_SET of
-/// timerfd_create(2)). Costs no wake-up until then.
-final class ClockAlarm {
-    /// -1, which poll(2) skips, where the kernel has none left; then the clock is not watched.
-    let descriptor: Int32
-
-    static func timer() -> Int32 { timerfd_create(CLOCK_REALTIME, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)) }
-
-    /// - Parameter descriptor: Closed with the alarm. Where it is no timer, somebody else makes it readable.
-    init(_ descriptor: Int32 = ClockAlarm.timer()) {
-        self.descriptor = descriptor
-        arm()
-    }
-
-    deinit { if descriptor >= 0 { close(descriptor) } }
-
-    func reset() {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, 8)  // ECANCELED, which is the news
-        arm()
-    }
-
-    private func arm() {
-        guard descriptor >= 0 else { return }
-        // The year 2255: the kernel counts nanoseconds in 63 bits.
-        var time = itimerspec(it_interval: timespec(), it_value: timespec(tv_sec: 9_000_000_000, tv_nsec: 0))
-        // Says ECANCELED where the clock was set since it was armed before; it is armed nevertheless.
-        timerfd_settime(descriptor, Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET), &time, nil)
     }
 }

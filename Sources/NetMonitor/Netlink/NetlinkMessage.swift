@@ -1,3 +1,5 @@
+import CLinux
+
 /// One message of a netlink datagram (netlink(7)), read with every bound checked: what the kernel sends is trusted no
 /// more than a stranger's bytes, because a bug here would be read from a socket all day.
 struct NetlinkMessage: Equatable, Sendable {
@@ -17,12 +19,12 @@ struct NetlinkMessage: Equatable, Sendable {
     static let headerSize = 16
 
     // linux/netlink.h
-    static let error: UInt16 = 2
-    static let done: UInt16 = 3
+    static let error = UInt16(NLMSG_ERROR)
+    static let done = UInt16(NLMSG_DONE)
     /// Data was lost.
-    static let overrun: UInt16 = 4
+    static let overrun = UInt16(NLMSG_OVERRUN)
     /// The dump was interrupted by a change: it may be inconsistent.
-    static let interruptedFlag: UInt16 = 0x10
+    static let interruptedFlag = UInt16(NLM_F_DUMP_INTR)
 
     /// The messages of one datagram. What stands before a broken one is lost with it: the state is dumped again anyway.
     static func parse(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> [NetlinkMessage] {
