@@ -1,9 +1,10 @@
 import Console
 import Control
-import Doctor
 import PRSNLCore
 import Reports
 import Testing
+
+@testable import Doctor
 
 /// What follows from what was gathered: each check at each of its levels.
 @Suite struct DoctorJudgementTests {

@@ -1,8 +1,9 @@
 import Console
 import Control
-import Doctor
 import PRSNLCore
 import Testing
+
+@testable import Doctor
 
 /// The doctor's judgement of files, of the machine and of the service.
 @Suite struct DoctorMachineTests {

@@ -1,6 +1,7 @@
 import Control
-import Doctor
 import PRSNLCore
+
+@testable import Doctor
 
 extension Samples {
     /// A finding of each level.

@@ -2,19 +2,17 @@ import Configuration
 import PRSNLCore
 
 /// The configuration as prsnlctl reads it.
-package struct ConfigurationCheck: Check, Equatable {
+struct ConfigurationCheck: Check, Equatable {
     /// `nil` where there is none.
-    package var file: String?
+    var file: String?
     /// A file that is there, and that this user may not read.
-    package var hiddenFile: String?
+    var hiddenFile: String?
     /// What the daemon would not start with, a line each.
-    package var problems: [String] = []
-    package var warnings: [String] = []
-    package var serverURL: String?
+    var problems: [String] = []
+    var warnings: [String] = []
+    var serverURL: String?
 
-    package init() {}
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         var findings: [DoctorReport.Finding] = problems.map {
             .failed(
                 .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",

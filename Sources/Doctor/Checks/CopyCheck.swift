@@ -1,26 +1,24 @@
 import Console
 import Control
 import PRSNLCore
-package import Reports
+import Reports
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the status.
-package struct CopyCheck: Check, Equatable {
+struct CopyCheck: Check, Equatable {
     /// `nil` where neither the daemon nor the file could be asked.
-    package var status: StatusReport?
+    var status: StatusReport?
     /// Why not.
-    package var reason = "there is no copy yet"
+    var reason = "there is no copy yet"
 
     /// Which account the server sees, where it could be asked.
-    package var whoami: WhoamiReport?
+    var whoami: WhoamiReport?
     /// Why it could not.
-    package var whoamiReason = "only a daemon that reaches the server finds out"
+    var whoamiReason = "only a daemon that reaches the server finds out"
 
     /// A write that waits for longer while the server answers is worth a look.
     static let longWait: Duration = .seconds(3_600)
 
-    package init() {}
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         guard let status else { return [.notChecked(.copy, "copy", reason)] }
         return [account(status), dialect(status), completeness(status)] + replaced(status) + deletions(status)
             + writes(status)

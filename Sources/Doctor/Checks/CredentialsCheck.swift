@@ -3,12 +3,12 @@ import Console
 import Control
 import Glibc
 import PRSNLClient
-package import PRSNLCore
+import PRSNLCore
 import Store
 
 /// The files that hold secrets. Nothing here ever holds one of them.
-package struct CredentialsCheck: Check, Equatable {
-    package enum State: Sendable, Equatable {
+struct CredentialsCheck: Check, Equatable {
+    enum State: Sendable, Equatable {
         /// None is configured, or there is no file.
         case none
         /// This user may not look: as it should be for anybody but the daemon's user and root.
@@ -20,30 +20,24 @@ package struct CredentialsCheck: Check, Equatable {
         case sound(form: String, expires: Timestamp?)
     }
 
-    package struct File: Sendable, Equatable {
-        package var path: String?
-        package var state = State.none
+    struct File: Sendable, Equatable {
+        var path: String?
+        var state = State.none
         /// Whose it is, by name; `nil` where that is not known.
-        package var owner: String?
+        var owner: String?
         /// Handed over by systemd, which makes it readable for the daemon itself.
-        package var isFromSystemd = false
-
-        package init() {}
+        var isFromSystemd = false
     }
 
-    package var key = File()
-    package var login = File()
+    var key = File()
+    var login = File()
     /// Who has to read them; `nil` where that is not known.
-    package var daemonUser: String?
-    package var now: Timestamp
+    var daemonUser: String?
+    var now: Timestamp
     /// How long before its end a login is reported.
     static let notice: Duration = .seconds(86_400)
 
-    package init(now: Timestamp) {
-        self.now = now
-    }
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         let keyAdvice = "A token that was put there by hand is not renewed: \(Self.removal(of: key)), and log in."
         var findings = [judge(key, "key_file", keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
             \.self)

@@ -1,29 +1,25 @@
 import Console
 import Glibc
-package import PRSNLCore
+import PRSNLCore
 import Store
 
 /// What is in the database file, beyond its timeline.
-package struct DatabaseCheck: Check, Equatable {
+struct DatabaseCheck: Check, Equatable {
     /// Why it cannot be opened or read.
-    package var error: UserFacingError?
-    package var schemaVersion = 0
+    var error: UserFacingError?
+    var schemaVersion = 0
     /// Bytes.
-    package var size: Int64 = 0
-    package var freeSize: Int64 = 0
-    package var logSize: Int64 = 0
+    var size: Int64 = 0
+    var freeSize: Int64 = 0
+    var logSize: Int64 = 0
     /// Processes that read the file at the moment, the daemon not among them: `sqlite3 (4242)`.
-    package var readers: [String] = []
-    package var path: String
+    var readers: [String] = []
+    var path: String
 
     /// As in Store: far above what a checkpoint needs.
     static let logLimit: Int64 = 64 << 20
 
-    package init(path: String) {
-        self.path = path
-    }
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         if let error {
             switch error.code {
             case .noDatabase: return []  // said already

@@ -2,8 +2,8 @@ import Console
 import Control
 
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
-package struct FilesCheck: Check, Equatable {
-    package enum Entry: Sendable, Equatable {
+struct FilesCheck: Check, Equatable {
+    enum Entry: Sendable, Equatable {
         case missing
         /// This user may not look.
         case hidden
@@ -15,24 +15,20 @@ package struct FilesCheck: Check, Equatable {
         case there(mode: UInt32, owner: String, group: String, isFile: Bool)
     }
 
-    package var path: String
-    package var folder = Entry.missing
-    package var database = Entry.missing
+    var path: String
+    var folder = Entry.missing
+    var database = Entry.missing
     /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
-    package var beside: [String: Entry] = [:]
-    package var isDaemonRunning = false
+    var beside: [String: Entry] = [:]
+    var isDaemonRunning = false
 
     /// Repairs the files beside the database.
     private static let repairCommand = "sudo prsnlctl doctor --repair"
 
-    package static let suffixes = ["-wal", "-shm", ".lock"]
-
-    package init(path: String) {
-        self.path = path
-    }
+    static let suffixes = ["-wal", "-shm", ".lock"]
 
     /// The database is there, and SQLite's files beside it are not.
-    package var lacksReaderFiles: Bool {
+    var lacksReaderFiles: Bool {
         if case .there = database { !missing.isEmpty } else { false }
     }
 
@@ -40,7 +36,7 @@ package struct FilesCheck: Check, Equatable {
 
     private var folderPath: String { Folder.containing(path) }
 
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         switch (folder, database) {
         case (.missing, _), (_, .missing):
             guard !isDaemonRunning else {

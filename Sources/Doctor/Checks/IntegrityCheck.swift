@@ -1,11 +1,11 @@
 import Console
 import Glibc
-package import PRSNLCore
+import PRSNLCore
 import Store
 
 /// Whether the file is damaged, as SQLite's `quick_check` says, which reads all of it.
-package struct IntegrityCheck: Check, Equatable {
-    package enum Outcome: Sendable, Equatable {
+struct IntegrityCheck: Check, Equatable {
+    enum Outcome: Sendable, Equatable {
         case sound
         case damaged([String])
         /// It was given up after so long.
@@ -13,22 +13,16 @@ package struct IntegrityCheck: Check, Equatable {
         case unreadable(UserFacingError)
     }
 
-    package var path: String
+    var path: String
     /// Bytes.
-    package var size: Int64
-    package var outcome: Outcome
-
-    package init(path: String, size: Int64, outcome: Outcome) {
-        self.path = path
-        self.size = size
-        self.outcome = outcome
-    }
+    var size: Int64
+    var outcome: Outcome
 
     static let advice =
         "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
         + "away and start again."
 
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         switch outcome {
         case .sound: return [.ok(.file, "integrity", "the whole file was read, and nothing is damaged")]
         case .damaged(let lines):

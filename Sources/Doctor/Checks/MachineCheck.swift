@@ -5,26 +5,19 @@ import NetMonitor
 import PRSNLCore
 
 /// The disk, the kernel's interfaces, and who asks.
-package struct MachineCheck: Check, Equatable {
+struct MachineCheck: Check, Equatable {
     /// Of the file system that the database is on.
-    package struct Disk: Sendable, Equatable {
+    struct Disk: Sendable, Equatable {
         /// Bytes that the daemon may use, and all.
-        package var free: Int64
-        package var total: Int64
+        var free: Int64
+        var total: Int64
         /// Zero inodes in all: a file system that does not count them.
-        package var freeInodes: Int64
-        package var inodes: Int64
-
-        package init(free: Int64, total: Int64, freeInodes: Int64, inodes: Int64) {
-            self.free = free
-            self.total = total
-            self.freeInodes = freeInodes
-            self.inodes = inodes
-        }
+        var freeInodes: Int64
+        var inodes: Int64
     }
 
     /// Who runs prsnlctl, as against the file.
-    package enum Caller: Sendable, Equatable {
+    enum Caller: Sendable, Equatable {
         case root, owner
         /// Of the group, by name.
         case member(String)
@@ -35,25 +28,23 @@ package struct MachineCheck: Check, Equatable {
     }
 
     /// `nil` where it could not be asked.
-    package var disk: Disk?
-    package var diskReason = "the folder of the copy is not there"
+    var disk: Disk?
+    var diskReason = "the folder of the copy is not there"
     /// How the kernel tells about the network; `nil` where that is not known.
-    package var isNetlinkPermitted: Bool?
-    package var netlinkReason: String?
+    var isNetlinkPermitted: Bool?
+    var netlinkReason: String?
     /// Whether `probe = icmp` is configured.
-    package var wantsICMP = false
+    var wantsICMP = false
     /// Whether the daemon's group may send echoes; `nil` where that is not known.
-    package var isICMPPermitted: Bool?
-    package var caller: Caller?
+    var isICMPPermitted: Bool?
+    var caller: Caller?
 
     static let noticeBytes: Int64 = 200 << 20
     static let limitBytes: Int64 = 20 << 20
     /// Of all, in hundredths.
     static let noticePercent: Int64 = 5
 
-    package init() {}
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         space + [netlink] + [icmp, who].compactMap(\.self)
     }
 

@@ -4,26 +4,24 @@ import Console
 import Control
 import PRSNLClient
 import PRSNLCore
-package import Reports
+import Reports
 
 /// The way to the server, step by step, and its clock.
-package struct ServerCheck: Check, Equatable {
+struct ServerCheck: Check, Equatable {
     /// `nil` where the server could not be asked.
-    package var ping: PingReport?
+    var ping: PingReport?
     /// Why not.
-    package var reason = "there is no server to ask"
+    var reason = "there is no server to ask"
     /// Whether the daemon asked; else prsnlctl did.
-    package var isByDaemon = false
-    package var isTLS = true
+    var isByDaemon = false
+    var isTLS = true
     /// The proxy that stands in for the server in all but the answer.
-    package var hasProxy = false
+    var hasProxy = false
     /// The answer has whole seconds and was under way.
     static let clockNotice = 5.0
     static let clockLimit = 300.0
 
-    package init() {}
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         guard let ping else { return [.notChecked(.server, "way", reason)] }
         return way(ping) + [clock(ping)]
     }

@@ -1,9 +1,9 @@
 import Console
-package import PRSNLCore
+import PRSNLCore
 
 /// The daemon as a service: whether it answers, what systemd says of it, and what its log holds.
-package struct ServiceCheck: Check, Equatable {
-    package enum Daemon: Sendable, Equatable {
+struct ServiceCheck: Check, Equatable {
+    enum Daemon: Sendable, Equatable {
         case answers(pid: Int32, version: String, since: Timestamp)
         case stopped(UserFacingError)
         /// It is there, and does not answer this user.
@@ -13,7 +13,7 @@ package struct ServiceCheck: Check, Equatable {
     }
 
     /// What `systemctl show` says (systemd.service(5), org.freedesktop.systemd1(5)).
-    package enum Unit: Sendable, Equatable {
+    enum Unit: Sendable, Equatable {
         /// In words.
         case notKnown(String)
         /// - Parameter properties: as they are printed, by name.
@@ -21,44 +21,30 @@ package struct ServiceCheck: Check, Equatable {
     }
 
     /// What the journal has of the last day at the level of errors.
-    package enum Journal: Sendable, Equatable {
+    enum Journal: Sendable, Equatable {
         case notKnown(String)
         /// - Parameter messages: the oldest first.
         case read([Message])
     }
 
-    package struct Message: Sendable, Equatable {
-        package var at: Timestamp
-        package var text: String
+    struct Message: Sendable, Equatable {
+        var at: Timestamp
+        var text: String
         /// It is systemd's word about the unit, and not the unit's own.
-        package var isSystemd: Bool
-
-        package init(at: Timestamp, text: String, isSystemd: Bool = false) {
-            self.at = at
-            self.text = text
-            self.isSystemd = isSystemd
-        }
+        var isSystemd = false
     }
 
-    package var daemon: Daemon
-    package var version = ProductVersion.current
-    package var socketPath: String
-    package var socket = FilesCheck.Entry.missing
-    package var unit: Unit
-    package var journal: Journal
+    var daemon: Daemon
+    var version = ProductVersion.current
+    var socketPath: String
+    var socket = FilesCheck.Entry.missing
+    var unit: Unit
+    var journal: Journal
     /// When the unit last became active; `nil` where it never did, or where that is not known.
-    package var lastStart: Timestamp?
-    package var now: Timestamp
+    var lastStart: Timestamp?
+    var now: Timestamp
 
-    package init(daemon: Daemon, socketPath: String, unit: Unit, journal: Journal, now: Timestamp) {
-        self.daemon = daemon
-        self.socketPath = socketPath
-        self.unit = unit
-        self.journal = journal
-        self.now = now
-    }
-
-    package var findings: [DoctorReport.Finding] {
+    var findings: [DoctorReport.Finding] {
         process + [controlSocket].compactMap(\.self) + unitFindings + [watchdog, log].compactMap(\.self)
     }
 
