@@ -19,7 +19,8 @@ let package = Package(
         // System libraries: a module map and the shims for what Swift cannot import. Each has one importer.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CLinux"),
+        // Linux for Swift. What glibc declares for _GNU_SOURCE only, Swift's Glibc module does not have.
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
@@ -86,8 +87,9 @@ let package = Package(
             name: "prsnl-watch-network", dependencies: ["NetMonitor", "PRSNLCore"],
             path: "Tests/Benchmarks/WatchNetwork", swiftSettings: strict),
         .target(
-            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -106,8 +108,7 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
-                "TestSupport",
-                "Doctor", "CLinux",
+                "TestSupport", "Doctor", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -118,7 +119,8 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport",
+                "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -24,7 +24,7 @@ enum FileOwner {
     }
 
     /// The same for what stands beside a database that need not be there yet. The folder is made where it is missing.
-    /// Whoever may not is told to be root, who may also write the configuration.
+    /// A user who may not is told to be root, who may also write the configuration.
     ///
     /// - Throws: `not_owner`.
     static func become(
@@ -92,7 +92,7 @@ enum FileOwner {
     }
 
     private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
-        // Whoever may not even see who owns it lets root find out.
+        // A user who cannot see the owner is told to use root.
         let user = owner.map { ["-u", name($0)] } ?? []
         let command = ShellText.command("sudo", user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
         return UserFacingError(

@@ -67,12 +67,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
     }
 }
 
-/// What was gathered for some checks, and what follows from it. Judging is apart from gathering, so that tests reach
-/// every level without a broken machine.
-package protocol DoctorFacts: Sendable {
-    var findings: [DoctorReport.Finding] { get }
-}
-
 extension DoctorReport.Finding {
     static func ok(_ group: DoctorReport.Group, _ check: String, _ found: String) -> Self {
         Self(group, check, .ok, found)

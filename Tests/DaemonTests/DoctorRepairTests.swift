@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Control
 import DevServer
 import Doctor
@@ -146,7 +147,7 @@ struct DoctorRepairTests {
         let report = try await fixture.doctor("--repair")
         #expect(
             report.findings.contains { $0.level == .warning && $0.found.contains("the daemon says that it works on") })
-        #expect(!report.findings.contains { $0.found.contains("anew") }, "\(report.findings)")
+        #expect(!report.findings.contains { $0.found.contains("created") }, "\(report.findings)")
         #expect(!TestFile.exists(chosen + "-wal") && !TestFile.exists(chosen + "-shm"))
     }
 
