@@ -118,12 +118,12 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
             (.networkError(.cancelled), .cancelled), (.networkError(.redirectRefused(to: "x")), .needsPerson),
             (.unauthorized, .needsPerson), (.forbidden, .needsPerson), (.notFound(resource: "Item"), .needsPerson),
             (.invalidInput(message: "x"), .needsPerson),
-        ] as [(APIError.Kind, PullFailure.Verdict)])
-    func eachErrorHasItsVerdict(_ kind: APIError.Kind, verdict: PullFailure.Verdict) {
+        ] as [(APIError.Kind, SyncFailure.Verdict)])
+    func eachErrorHasItsVerdict(_ kind: APIError.Kind, verdict: SyncFailure.Verdict) {
         let error = APIError(
             kind: kind, endpoint: "GET /api/timeline", requestID: "fake", mayHaveReachedServer: true)
-        #expect(PullFailure(error).verdict == verdict)
-        #expect(PullFailure(error).error.code == error.userFacing.code)
+        #expect(SyncFailure(error).verdict == verdict)
+        #expect(SyncFailure(error).error.code == error.userFacing.code)
     }
 
     @Test func theServersWordsAreInNoLogLine() async throws {

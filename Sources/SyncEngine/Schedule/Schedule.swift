@@ -137,7 +137,7 @@ struct Schedule: Sendable, Equatable {
 }
 
 extension Schedule.Setback {
-    mutating func fail(at now: Timestamp, _ verdict: PullFailure.Verdict, draw: Double) {
+    mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double) {
         failures += 1
         notBefore = now.advanced(by: verdict.wait(failures: failures, draw: draw))
     }

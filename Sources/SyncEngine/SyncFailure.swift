@@ -1,8 +1,20 @@
 import PRSNLClient
 import PRSNLCore
 
-/// Why a pull stopped, and when trying again makes sense.
-struct PullFailure: Error, Sendable {
+/// Why a pull, a proof or a send stopped: what failed, and when trying again makes sense.
+struct SyncFailure: Error, Sendable {
+    /// What failed.
+    enum Origin: Sendable, Equatable {
+        /// A request: "GET /api/timeline".
+        case server(endpoint: String)
+        /// The renewal of the login that a request waited for. The request was not sent.
+        case renewal(endpoint: String)
+        /// The session: its login was renewed or replaced. What is asked for again in another one is proven.
+        case session
+        /// The file.
+        case database
+    }
+
     enum Verdict: Sendable, Equatable {
         /// It may go away by itself; wait at least this long where the server said so.
         case retry(after: Duration?)
@@ -14,49 +26,61 @@ struct PullFailure: Error, Sendable {
 
     var error: UserFacingError
     var verdict: Verdict
-    /// "GET /api/timeline", or "database".
-    var endpoint: String
+    var origin: Origin
     /// What happened, without the server's own words: these may hold a title.
     var logText: String
     /// A proxy in front of the server says that it does not answer.
     var isGateway = false
-    /// The login has become another one since something was read: asked for once more, that is proven.
-    var isOfRenewal = false
     /// What was committed before it.
     var changes = Puller.Changes()
 
-    init(_ error: UserFacingError, verdict: Verdict, endpoint: String = "GET /api/timeline") {
+    init(_ error: UserFacingError, verdict: Verdict, origin: Origin = .server(endpoint: "GET /api/timeline")) {
         self.error = error
         self.verdict = verdict
-        self.endpoint = endpoint
+        self.origin = origin
         logText = error.description
     }
 
     init(_ error: APIError) {
-        self.init(error.userFacing, verdict: Self.verdict(of: error), endpoint: error.endpoint)
+        if error.kind == .sessionEnded {
+            self = .sessionEnded
+            return
+        }
+        let origin: Origin =
+            error.origin == .renewal ? .renewal(endpoint: error.endpoint) : .server(endpoint: error.endpoint)
+        self.init(error.userFacing, verdict: Self.verdict(of: error), origin: origin)
         isGateway = error.isGateway
         if let status = error.status, !(200..<300).contains(status) {
             logText = "HTTP status \(status). \(error.userFacing.recoverySuggestion)"
         }
     }
 
-    /// From the store: a full disk is emptied, a lock released; the rest needs somebody.
+    /// From the store. A full disk may be emptied and a lock released; all else needs a person.
     init(store error: UserFacingError) {
         switch error.code {
-        case .diskFull, .diskError, .databaseBusy: self.init(error, verdict: .retry(after: nil), endpoint: "database")
-        default: self.init(error, verdict: .needsPerson, endpoint: "database")
+        case .diskFull, .diskError, .databaseBusy: self.init(error, verdict: .retry(after: nil), origin: .database)
+        default: self.init(error, verdict: .needsPerson, origin: .database)
         }
     }
 
     init(_ error: any Error) {
         switch error {
-        case let failure as PullFailure: self = failure
+        case let failure as SyncFailure: self = failure
         case let failure as APIError: self.init(failure)
         case let failure as UserFacingError: self.init(store: failure)
         case is CancellationError: self = .cancelled
         default:
             self.init(
                 UserFacingError(.storeBug, "The pull failed.", cause: "\(error)"), verdict: .retry(after: nil))
+        }
+    }
+
+    /// For logs and for the list of errors: "GET /api/timeline", or "database".
+    var endpoint: String {
+        switch origin {
+        case .server(let endpoint), .renewal(let endpoint): endpoint
+        case .session: "GET /api/timeline"
+        case .database: "database"
         }
     }
 
@@ -76,28 +100,24 @@ struct PullFailure: Error, Sendable {
     /// The account itself was asked for.
     var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
 
-    static let renewed: PullFailure = {
-        var failure = PullFailure(
-            UserFacingError(
-                .timelineUnsettled, "The login was renewed or replaced while the server was read.",
-                consequence: "What was read with the one before was not written; it is asked for again."),
-            verdict: .retry(after: nil))
-        failure.isOfRenewal = true
-        return failure
-    }()
+    static let sessionEnded = SyncFailure(
+        UserFacingError(
+            .timelineUnsettled, "The login was renewed or replaced while the server was read.",
+            consequence: "What was read with the one before was not written; it is asked for again."),
+        verdict: .retry(after: nil), origin: .session)
 
-    static let cancelled = PullFailure(
+    static let cancelled = SyncFailure(
         UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),
         verdict: .cancelled)
 
     private static func verdict(of error: APIError) -> Verdict {
         // A renewal that failed says nothing about what was asked: the next one may succeed.
-        if error.isOfRenewal, case .notFound = error.kind { return .retry(after: nil) }
-        if error.isOfRenewal, case .invalidInput = error.kind { return .retry(after: nil) }
+        if error.origin == .renewal, case .notFound = error.kind { return .retry(after: nil) }
+        if error.origin == .renewal, case .invalidInput = error.kind { return .retry(after: nil) }
         return switch error.kind {
         case .rateLimitExceeded(let wait): .retry(after: wait)
         case .serviceUnavailable(_, let wait): .retry(after: wait)
-        case .serverError, .conflict, .unknown, .decodingError: .retry(after: nil)
+        case .serverError, .conflict, .unknown, .decodingError, .sessionEnded: .retry(after: nil)
         case .networkError(.cancelled): .cancelled
         case .networkError(.redirectRefused): .needsPerson
         case .networkError: .retry(after: nil)
@@ -111,7 +131,7 @@ extension Backoff {
     static let pulls = Backoff(base: .seconds(4), cap: .seconds(3_600), jitter: 0...1)
 }
 
-extension PullFailure.Verdict {
+extension SyncFailure.Verdict {
     /// Even a lucky draw leaves the server this long.
     private static let floor: Duration = .seconds(1)
     /// A server that says when to come again is believed so often in a row. After that, its wait is the least one.
@@ -138,6 +158,6 @@ extension PullFailure.Verdict {
     }
 }
 
-extension PullFailure: UserFacing {
+extension SyncFailure: UserFacing {
     var userFacing: UserFacingError { error }
 }
