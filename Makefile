@@ -121,7 +121,7 @@ test: setup-build setup-test
 
 # The tests that need no root, as a user without any, who may open 1,024 files: those that start much of the product.
 # OutboxModelTests and LostAnswerTests take long and start nothing that others do not.
-USER_TESTS := PRSNLCoreTests|StoreTests|ControlTests|NetMonitorTests|PRSNLClientTests|SyncEngineTests|DescriptorTests
+USER_TESTS := PRSNLCoreTests|StoreTests|ControlTests|ConfigurationTests|NetMonitorTests|PRSNLClientTests|SyncEngineTests|DescriptorTests
 USER_TESTS := $(USER_TESTS)|LoginCommandTests|LoginFateTests|SecretsTests|FileModeTests|OncePullTests|CommandLineTests
 USER_SKIP := OutboxModelTests|LostAnswerTests
 USER_LOG := .build/test-user.log

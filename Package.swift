@@ -91,6 +91,9 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationTests", dependencies: ["Configuration", "PRSNLCore", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PRSNLClientTests", dependencies: ["PRSNLClient", "PRSNLCore", "DevServer", "TestSupport", "CLinux"],
