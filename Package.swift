@@ -92,7 +92,7 @@ let package = Package(
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "ConfigurationTests", dependencies: ["Configuration", "PRSNLCore", "TestSupport"],
+            name: "ConfigurationTests", dependencies: ["Configuration", "Control", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
