@@ -1,4 +1,6 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: MIT
+// SPDX-FileCopyrightText: 2026 The prsnld authors
 import PackageDescription
 
 // Every module is compiled the same way: Swift 6 language mode (from the tools version), imports that are
@@ -150,6 +152,11 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
+}
+
+// `make build` sets this: it builds the programs, and nothing of Tests/.
+if Context.environment["PRSNL_PROGRAMS_ONLY"] != nil {
+    package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
 }
 
 // `make test TARGETS=StoreTests` builds and runs these test targets alone.
