@@ -16,7 +16,7 @@ import Testing
 
     @Test func threeCommandsLeadToTheFirstData() async throws {
         // The first one: the package is installed.
-        try await ServiceScene.onInstalledMachine { machine in
+        try await ServiceScene.onInstalledMachine(usesApt: true) { machine in
             let scene = try ServiceScene(machine)
             defer { scene.server.stop() }
             let said = try await machine.must(login(scene), input: DevAccount.owner.password + "\n")
