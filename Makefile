@@ -137,7 +137,7 @@ storm: setup-tour binaries
 	@$(if $(LONG_SEARCH),$(MAKE) --no-print-directory long-search)
 
 # The tests that try random cases, with all of their cases: `make test` tries a few of them.
-LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|OutboxLoadTests|\.KillTests/
+LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|/itemsThatArriveWhile
 .PHONY: long-search
 long-search: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
