@@ -13,7 +13,7 @@ package actor Store {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let log: LogHandler
-    private(set) var statements: Statements?
+    private(set) var statements: ItemStatements?
     private(set) var connection: Connection?
     private var lock: DatabaseLock?
     private let identity: FileIdentity
@@ -45,7 +45,7 @@ package actor Store {
     var savedReachable: Double
     var unsavedReachable: Double = 0
     /// Writes that are delivered while pages are under way, and creations that a page may bring.
-    var meanwhile: WritesMeanwhile
+    var inFlight: InFlightWrites
     /// Errors that could not be written when they were met. Few: codes are a closed set.
     var unrecorded: [CopySummary.RecurringError] = []
     /// Whether a page may bring an item that was created here.
@@ -101,11 +101,11 @@ package actor Store {
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
             awaitsCheck = wasStoppedUncleanly
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
-            statements = try Statements(opened)
+            statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
             binding = try Self.readBinding(opened)
-            try Self.doubtWhatWasBeingSent(opened)
-            meanwhile = try WritesMeanwhile(opened)
+            try Self.markInterruptedSendsUnknown(opened)
+            inFlight = try InFlightWrites(opened)
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
             logIdentity = try FileIdentity(path: path + "-wal")
             indexIdentity = try FileIdentity(path: path + "-shm")
@@ -126,12 +126,12 @@ package actor Store {
     }
 
     /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
-    private static func doubtWhatWasBeingSent(_ connection: Connection) throws(SQLiteFailure) {
+    private static func markInterruptedSendsUnknown(_ connection: Connection) throws(SQLiteFailure) {
         try connection.synchronize(durably: true)
-        try connection.transaction { () throws(SQLiteFailure) in try doubtSending(connection) }
+        try connection.transaction { () throws(SQLiteFailure) in try markSendingUnknown(connection) }
     }
 
-    static func doubtSending(_ connection: Connection) throws(SQLiteFailure) {
+    static func markSendingUnknown(_ connection: Connection) throws(SQLiteFailure) {
         let doubted = try connection.prepare(
             """
             UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
@@ -150,7 +150,7 @@ package actor Store {
             try connection.execute("PRAGMA journal_mode = DELETE")
             try connection.execute("PRAGMA auto_vacuum = NONE")
         }
-        try migrate(connection)
+        try Schema.current.apply(to: connection)
         if try connection.text("PRAGMA journal_mode = WAL") != "wal" {
             throw UserFacingError(
                 .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
@@ -163,17 +163,6 @@ package actor Store {
         try connection.execute("PRAGMA journal_size_limit = 20971520")
         try connection.execute("PRAGMA wal_autocheckpoint = 4096")
         return connection
-    }
-
-    private static func migrate(_ connection: Connection) throws(SQLiteFailure) {
-        let version = Int(try connection.integer("PRAGMA user_version"))
-        for number in version..<max(version, Schema.version) {
-            try connection.transaction { () throws(SQLiteFailure) in
-                try connection.execute(Schema.migrations[number])
-                try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-                try connection.execute("PRAGMA user_version = \(number + 1)")
-            }
-        }
     }
 
     /// Empties the WAL as far as readers allow, closes the file and releases the lock.

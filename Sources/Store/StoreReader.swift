@@ -156,17 +156,12 @@ extension CopySummary {
     fileprivate init(_ connection: Connection, path: String) throws(SQLiteFailure) {
         self.init()
         schemaVersion = Int(try connection.integer("PRAGMA user_version"))
-        // After an upgrade the file is an earlier version's until the daemon has started once.
-        let outbox =
-            schemaVersion >= 2
-            ? """
-            waiting, unknown, parked,
-                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
-            """ : "0, 0, 0, NULL"
         let row = try connection.prepare(
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
-                \(outbox), \(schemaVersion >= 4 ? "account_subject" : "NULL"), \(schemaVersion >= 5 ? "bound_at" : "NULL")
+                waiting, unknown, parked,
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
+                account_subject, bound_at
             FROM copy
             """)
         if try row.step() {
@@ -195,7 +190,7 @@ extension CopySummary {
         rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
-        if schemaVersion >= 6 { failing = try Self.failing(connection) }
+        failing = try Self.failing(connection)
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))
         databaseSize = Int64(FileIdentity.size(path: path))
@@ -205,7 +200,7 @@ extension CopySummary {
         let row = try connection.prepare(
             """
             SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
-            FROM outbox INDEXED BY outbox_failing WHERE \(Store.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            FROM outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
             """)
         guard try row.step() else { return nil }
         return Failing(

@@ -36,7 +36,7 @@ extension Store {
             CrashPoint.beforeAccept.reach()
             return (results, writer.awaited)
         }
-        meanwhile.expectProcessing(of: awaited)
+        inFlight.expectProcessing(of: awaited)
         CrashPoint.afterAccept.reach()
         // The path is looked at once more: what went into a file that is gone by now was not accepted.
         try checkIdentity()

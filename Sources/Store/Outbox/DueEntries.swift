@@ -151,7 +151,7 @@ extension Store {
             CrashPoint.beforeSettling.reach()
             return (next, delivered, writer.awaited)
         }
-        meanwhile.expectProcessing(of: awaited)
+        inFlight.expectProcessing(of: awaited)
         CrashPoint.afterSettling.reach()
         for (settlement, write) in zip(settlements, delivered) { noteSettled(settlement, write) }
         for task in next { noteSending(task) }
@@ -348,7 +348,7 @@ extension Store {
     }
 
     /// When the entry was first sent with an unknown outcome, the attempt under way not counted.
-    package func doubtfulSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
+    package func firstUnknownSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
                 """
@@ -363,8 +363,8 @@ extension Store {
     }
 
     /// Makes `unknown` of what is `sending`; only while nothing is being sent.
-    package func doubtWhatIsSending() throws(UserFacingError) {
-        try writeOutbox { connection throws(SQLiteFailure) in try Self.doubtSending(connection) }
+    package func markSendingUnknown() throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in try Self.markSendingUnknown(connection) }
     }
 
     // MARK: Housekeeping

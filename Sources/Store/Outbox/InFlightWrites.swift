@@ -1,7 +1,7 @@
 import PRSNLCore
 
 /// What a page under way must not undo, and what it may bring that is known here under another id.
-struct WritesMeanwhile: Sendable {
+struct InFlightWrites: Sendable {
     /// Delivered writes, counted.
     private(set) var deliveries = 0
     /// By item: its writes that were delivered. Only kept while a pull runs, because only then are pages under way.
@@ -127,23 +127,23 @@ extension NewItem {
 
 extension Store {
     /// How many writes have been delivered. Ask before a request whose answer is to be committed (`PageChange.asOf`).
-    package var deliveries: Int { meanwhile.deliveries }
+    package var deliveries: Int { inFlight.deliveries }
 
     /// Between these two, deliveries are remembered item by item. One pull at a time.
-    package func beginPull() { meanwhile.setPulling(true) }
+    package func beginPull() { inFlight.setPulling(true) }
     package func endPull() {
         HangPoint.store.block()
-        meanwhile.setPulling(false)
+        inFlight.setPulling(false)
     }
 
     func noteSending(_ task: OutboxTask) {
-        meanwhile.noteUnsettled(task.entry.id, task.entry.payload)
+        inFlight.noteUnsettled(task.entry.id, task.entry.payload)
     }
 
     func noteSettled(_ settlement: Settlement, _ write: DeliveredWrite?) {
         if settlement.outcome.isUnknown { return }
-        if let write { meanwhile.note(write) }
-        meanwhile.noteSettled(settlement.entry)
+        if let write { inFlight.note(write) }
+        inFlight.noteSettled(settlement.entry)
     }
 
     static func expectsCreations(_ connection: Connection) throws(SQLiteFailure) -> Bool {
@@ -155,7 +155,7 @@ extension Store {
         if expectsCreations {
             try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
         }
-        if meanwhile.expectsUnsettled, let entry = meanwhile.possibleCreation(of: item) {
+        if inFlight.expectsUnsettled, let entry = inFlight.possibleCreation(of: item) {
             try connection.cached("INSERT OR IGNORE INTO held_item (item_id, entry_id) VALUES (?, ?)")
                 .bind(item.id).bind(Int(entry)).run()
         }

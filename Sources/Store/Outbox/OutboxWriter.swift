@@ -7,7 +7,7 @@ struct OutboxWriter {
     let connection: Connection
     let now: Timestamp
     var deltas = CounterDeltas()
-    /// Items that something waits for until the server has processed them: for `WritesMeanwhile`, after the commit.
+    /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
 
     init(_ connection: Connection, now: Timestamp) {

@@ -37,7 +37,7 @@ extension Store {
             try writer.deltas.save(connection)
             return (outcome, writer.awaited)
         }
-        meanwhile.expectProcessing(of: awaited)
+        inFlight.expectProcessing(of: awaited)
         return outcome
     }
 
@@ -70,8 +70,8 @@ extension Store {
             try writer.deltas.save(connection)
             return (outcome, writer.awaited)
         }
-        meanwhile.expectProcessing(of: awaited)
-        if !dryRun { for id in outcome.dropped { meanwhile.noteSettled(id) } }
+        inFlight.expectProcessing(of: awaited)
+        if !dryRun { for id in outcome.dropped { inFlight.noteSettled(id) } }
         return outcome
     }
 

@@ -30,7 +30,7 @@ extension OutboxWriter {
     ///
     /// - Returns: What was delivered.
     mutating func settle(
-        _ settlement: Settlement, statements: Statements?, reachable: Double
+        _ settlement: Settlement, statements: ItemStatements?, reachable: Double
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
             // While it was looked up, a person has dropped it, or a newer write has taken its place.
@@ -81,7 +81,7 @@ extension OutboxWriter {
             """
             INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
             SELECT error_code, 'outbox (' || kind || ')', coalesce(error_message, ''), ?2, ?2, 1
-            FROM outbox WHERE id = ?1 AND \(Store.isFailing) AND error_code IS NOT NULL
+            FROM outbox WHERE id = ?1 AND \(Tables.isFailing) AND error_code IS NOT NULL
             ON CONFLICT (code, endpoint)
                 DO UPDATE SET message = excluded.message, last_at = ?2, count = count + 1, over = 0
             """
@@ -143,7 +143,7 @@ extension OutboxWriter {
     // MARK: Delivered
 
     private mutating func deliver(
-        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery, _ statements: Statements?,
+        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery, _ statements: ItemStatements?,
         reachable: Double
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         let entry = task.entry
@@ -235,7 +235,7 @@ extension OutboxWriter {
     }
 
     /// An item that a pull has brought already is as new as the answer to its creation, or newer.
-    private mutating func insert(_ item: TimelineItem, _ statements: Statements) throws(SQLiteFailure) {
+    private mutating func insert(_ item: TimelineItem, _ statements: ItemStatements) throws(SQLiteFailure) {
         deltas.live += try statements.insertItem.bind(item).run()
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
     }

@@ -27,10 +27,9 @@ extension Store {
 }
 
 extension StoreReader {
-    /// When the server could be used, and why not; newest first. Empty in a file of an older version.
+    /// When the server could be used, and why not; newest first.
     package func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
         try read { () throws(SQLiteFailure) in
-            guard try connection.integer("PRAGMA user_version") >= 3 else { return [] }
             let rows = try connection.prepare(
                 "SELECT at, state, error_code, reason FROM connectivity_history LIMIT ?"
             ).bind(limit)

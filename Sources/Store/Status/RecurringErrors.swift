@@ -3,12 +3,6 @@ package import PRSNLCore
 // Errors, grouped by code and endpoint. There is no limit of rows: codes are a closed set, and endpoints are the names of
 // requests, which have no ids in them.
 extension Store {
-    /// Which entries have failed again and again, or were refused and may be no more than that: what their index is for.
-    static let isFailing = """
-        ended_at IS NULL AND (failures >= 4 OR failed_looks >= 4
-            OR state = 'queued' AND error_code IN ('unauthorized', 'forbidden', 'redirect_refused'))
-        """
-
     /// Counts an error with those of the same code at the same endpoint. Where the disk does not take it, it is remembered
     /// until it does.
     package func recordError(
@@ -54,7 +48,7 @@ extension Store {
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
                 AND NOT EXISTS (
                     SELECT 1 FROM outbox INDEXED BY outbox_failing
-                    WHERE \(Self.isFailing) AND 'outbox (' || kind || ')' = endpoint)
+                    WHERE \(Tables.isFailing) AND 'outbox (' || kind || ')' = endpoint)
             """
         let standing = try read { connection throws(SQLiteFailure) in
             try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")

@@ -1,7 +1,7 @@
 import PRSNLCore
 
 /// The statements that run once per item or page, prepared once (preparing one costs more than running it).
-final class Statements {
+final class ItemStatements {
     let insertItem: Statement
     let updateItem: Statement
     let sameItem: Statement

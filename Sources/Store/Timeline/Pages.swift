@@ -64,7 +64,7 @@ extension Store {
             var isProven = false
             for page in pages {
                 for item in page.items {
-                    if meanwhile.awaits(item, now: now) { return .news }
+                    if inFlight.awaits(item, now: now) { return .news }
                     defer { statements.sameItem.reset() }
                     guard try statements.sameItem.bind(item).step() else { return .news }
                     // It could not be read for a while.
@@ -131,7 +131,7 @@ extension Store {
         coverage = next
         coverageIsNewer = false
         noteRejected(pages)
-        meanwhile.noteProcessed(processed)
+        inFlight.noteProcessed(processed)
         return (counts, record)
     }
 
@@ -139,8 +139,8 @@ extension Store {
     private func noteProcessed(
         _ page: PageChange, now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> [String] {
-        let written = meanwhile.writtenSince(page.asOf)
-        let items = page.items.filter { meanwhile.awaits($0, now: now) && written[ByteText($0.id)] == nil }.map(\.id)
+        let written = inFlight.writtenSince(page.asOf)
+        let items = page.items.filter { inFlight.awaits($0, now: now) && written[ByteText($0.id)] == nil }.map(\.id)
         guard !items.isEmpty else { return [] }
         var writer = OutboxWriter(connection, now: now)
         for item in items { try writer.settled(item, reachable: reachable) }
@@ -185,7 +185,7 @@ extension Store {
         if let statement = statements.suspectItems.binding(absenceOf: page) {
             counts.suspects += try statement.bind(now).run()
         }
-        let written = meanwhile.writtenSince(page.asOf)
+        let written = inFlight.writtenSince(page.asOf)
         for id in written.keys {
             counts.suspects -= try connection.cached(
                 "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"

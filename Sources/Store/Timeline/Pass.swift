@@ -47,7 +47,7 @@ extension Store {
         var next = Coverage()
         next.insert(Coverage.Interval(from: .earliest, to: .latest, readAt: start))
         // What was written while the pass ran may have come too late for its page.
-        try noteSeen(meanwhile.writtenSince(asOf).keys.map(\.text))
+        try noteSeen(inFlight.writtenSince(asOf).keys.map(\.text))
         try write { connection throws(SQLiteFailure) in
             record.suspects += try connection.prepare(
                 """

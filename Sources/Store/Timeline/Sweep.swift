@@ -55,7 +55,7 @@ extension Store {
                 WHERE id = ?1 AND missing_since IS NOT NULL AND deleted_at IS NULL
                 """)
             var deltas = CounterDeltas()
-            let written = meanwhile.writtenSince(asOf)
+            let written = inFlight.writtenSince(asOf)
             for id in ids where written[ByteText(id)] == nil {
                 bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
