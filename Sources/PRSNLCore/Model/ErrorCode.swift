@@ -174,7 +174,8 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
         case .databaseLocked: "Stop the other process, or give this one another database."
         case .databaseBusy: "Close the program that has the file open for writing."
         case .otherApplication: "Set database to a path of its own; this file was left as it is."
-        case .newerSchema: "Install the newer prsnld again, or set database to another path. This file was left as it is."
+        case .newerSchema:
+            "Install the newer prsnld again, or set database to another path. This file was left as it is."
         case .notADatabase: "Set database to another path, or move this file away; it was left as it is."
         case .databaseDamaged:
             "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
