@@ -1,6 +1,39 @@
-/// Tags: the main server drops those with other characters and cuts long ones, both in silence. The small server keeps them
-/// as they are.
-enum TagCheck {
+/// Tags, which are a set to servers and to people. They are compared byte by byte (`ByteText`).
+package enum Tags {
+    package static func set(_ tags: [String]) -> Set<ByteText> { Set(tags.map(ByteText.init)) }
+
+    package static func areSame(_ left: [String], _ right: [String]) -> Bool { set(left) == set(right) }
+
+    /// The one text form of a set of tags, as the columns `tags` have it: sorted by bytes and without repeats, so that the
+    /// same tags in another order are no difference.
+    package static func json(_ tags: [String]) -> String {
+        // Most items have a few tags, and a page has a hundred items: sorting costs less than hashing.
+        let sorted = tags.map(ByteText.init).sorted()
+        var kept: [String] = []
+        kept.reserveCapacity(sorted.count)
+        for (index, tag) in sorted.enumerated() where index == 0 || sorted[index - 1] != tag { kept.append(tag.text) }
+        return JSONText.array(kept)
+    }
+
+    /// `nil` for what is not a list of texts: the server's own form, of which nothing is known.
+    package static func parse(_ json: String?) -> [String]? {
+        guard let json else { return nil }
+        do {
+            return try JSONReader.read(Array(json.utf8)) { reader in
+                var tags: [String] = []
+                try reader.array { reader in tags.append(try reader.string()) }
+                return tags
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Limits
+
+    /// The main server drops tags with other characters and cuts long ones, both without saying so. The small server keeps
+    /// them as they are.
+    ///
     /// - Returns: each tag once, in the order given.
     static func checked(_ tags: [String], dialect: Dialect?) throws(UserFacingError) -> [String] {
         var kept: [String] = []

@@ -34,11 +34,12 @@ package enum CaptureLine: Sendable, Equatable {
         do {
             return .item(
                 try JSONReader.read(Array(text.utf8)) { reader in
-                    let item = try DraftMembers.newItem(&reader)
+                    let fields = try JSONFields(&reader)
                     try reader.end()
-                    return item
+                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                    return try NewItem(fields)
                 })
-        } catch let failure as DraftFailure {
+        } catch let failure as JSONFields.Failure {
             return refusal("\(failure.reason).")
         } catch let failure as JSONReader.Failure {
             return refusal("The line is not a JSON object: \(failure.description).")
@@ -51,6 +52,6 @@ package enum CaptureLine: Sendable, Equatable {
         .refused(
             UserFacingError(
                 .writeInvalid, reason, consequence: "Nothing was queued for it.",
-                recoverySuggestion: "A line is a URL, or a JSON object with url, title, tags, note, type, summarize."))
+                recoverySuggestion: "A line is a URL, or a JSON object with \(NewItem.fieldNames.joined(separator: ", "))."))
     }
 }

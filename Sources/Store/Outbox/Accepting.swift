@@ -129,7 +129,7 @@ extension OutboxWriter {
             requestKey: key)
         try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
         try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
-            .bind(item).bind(Int(entry)).bind(made.title).bind(TagList.json(made.tags)).run()
+            .bind(item).bind(Int(entry)).bind(made.title).bind(Tags.json(made.tags)).run()
         return AcceptedWrite(
             entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
             supersedes: [creation.id], behind: nil)

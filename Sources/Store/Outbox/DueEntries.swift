@@ -255,7 +255,7 @@ extension Store {
     package func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL")
-                .bind(base.json).bind(Int(id)).run()
+                .bind(base.fields.json).bind(Int(id)).run()
         }
     }
 

@@ -88,7 +88,7 @@ extension OutboxWriter {
         var wanted: [Wanted] = []
         while try rows.step() {
             guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
-                case .create(let asked)? = rows.text(2).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) })
+                case .create(let asked)? = OutboxEntry.Payload(kind: kind, json: rows.text(2))
             else { continue }
             wanted.append(Wanted(entry: rows.int64(0), title: asked.title, tags: asked.tags, summary: nil))
         }
@@ -101,7 +101,7 @@ extension OutboxWriter {
             .bind(item)
         defer { row.reset() }
         guard try row.step() else { return nil }
-        return ItemEdit(title: row.text(0), summary: row.text(1), tags: TagList.parse(row.text(2)))
+        return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
     }
 
     /// What later entries have set on the item already.
@@ -112,7 +112,7 @@ extension OutboxWriter {
         var words = ItemEdit()
         while try rows.step() {
             guard let kind = rows.text(0).flatMap(OutboxEntry.Kind.init) else { continue }
-            switch rows.text(1).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) }) {
+            switch OutboxEntry.Payload(kind: kind, json: rows.text(1)) {
             case .create(let later)?: words.title = later.title ?? words.title
             case .edit(let edit)?: words = words.overlaid(by: edit)
             case .delete?, nil: break
@@ -149,9 +149,9 @@ extension OutboxWriter {
         if let title = wanted.title, later.title == nil, !ServerText.isSame(title, expected.title) {
             edit.title = title
         }
-        let there = Set((expected.tags ?? []).map(ByteText.init))
-        if later.tags == nil, !there.isSuperset(of: wanted.tags.map(ByteText.init)) {
-            edit.tags = there.union(wanted.tags.map(ByteText.init)).map(\.text).sorted()
+        let there = Tags.set(expected.tags ?? [])
+        if later.tags == nil, !there.isSuperset(of: Tags.set(wanted.tags)) {
+            edit.tags = there.union(Tags.set(wanted.tags)).map(\.text).sorted()
         }
         if let note = wanted.summary, later.summary == nil, !ServerText.isSame(note, expected.summary) {
             edit.summary = note

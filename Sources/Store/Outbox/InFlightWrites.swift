@@ -17,7 +17,7 @@ struct InFlightWrites: Sendable {
             "SELECT id, kind, payload FROM outbox WHERE state = 'unknown' AND kind IN ('capture', 'note')")
         while try rows.step() {
             if let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
-                let payload = rows.text(2).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) })
+                let payload = OutboxEntry.Payload(kind: kind, json: rows.text(2))
             {
                 noteUnsettled(rows.int64(0), payload)
             }
@@ -107,7 +107,7 @@ struct DeliveredWrite: Sendable {
         var item = shown
         item.title = fields.title ?? shown.title
         item.summary = fields.summary ?? shown.summary
-        item.tags = fields.tags.map(TagList.json) ?? shown.tags
+        item.tags = fields.tags.map(Tags.json) ?? shown.tags
         item.updatedAt = updatedAt ?? shown.updatedAt
         return item
     }

@@ -37,6 +37,29 @@ package struct OutboxEntry: Sendable, Equatable {
         case create(NewItem)
         case edit(ItemEdit)
         case delete
+
+        /// As the column `payload` has them.
+        package var fields: JSONFields {
+            switch self {
+            case .create(let item): item.fields
+            case .edit(let edit): edit.fields
+            case .delete: JSONFields()
+            }
+        }
+
+        /// `nil` for a text that this program did not write.
+        init?(kind: Kind, json: String?) {
+            guard let fields = json.flatMap(JSONFields.init(json:)) else { return nil }
+            do throws(JSONFields.Failure) {
+                switch kind {
+                case .capture, .note: self = .create(try NewItem(fields))
+                case .edit: self = .edit(try ItemEdit(fields))
+                case .delete: self = .delete
+                }
+            } catch {
+                return nil
+            }
+        }
     }
 
     /// The number that people see: `#12`. Never used again.

@@ -48,7 +48,7 @@ struct OutboxWriter {
         while try rows.step() {
             guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
                 let state = rows.text(2).flatMap(OutboxEntry.State.init),
-                let payload = rows.text(5).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) })
+                let payload = OutboxEntry.Payload(kind: kind, json: rows.text(5))
             else { continue }
             open.append(
                 Open(
@@ -74,8 +74,8 @@ struct OutboxWriter {
             VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?)
             RETURNING id
             """
-        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
-            .bind(base?.json).bind(now).bind(dueAt)
+        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.fields.json).bind(payload.url).bind(payload.title)
+            .bind(base?.fields.json).bind(now).bind(dueAt)
             .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
         defer { row.reset() }
         guard try row.step() else { throw stale("a new entry") }
@@ -161,7 +161,7 @@ struct OutboxWriter {
             INSERT INTO local_edit (item_id, title, summary, tags, is_deleted) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (item_id) DO UPDATE SET title = ?2, summary = ?3, tags = ?4, is_deleted = ?5
             """
-        ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(TagList.json)).bind(isDeleted ? 1 : 0).run()
+        ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(Tags.json)).bind(isDeleted ? 1 : 0).run()
     }
 
     func insertLocalItem(_ id: String, entry: Int64, _ item: NewItem) throws(SQLiteFailure) {
@@ -171,7 +171,7 @@ struct OutboxWriter {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """
         ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.title).bind(item.url).bind(item.note)
-            .bind(TagList.json(item.tags)).run()
+            .bind(Tags.json(item.tags)).run()
     }
 
     func removeLocalItem(entry: Int64) throws(SQLiteFailure) {
@@ -189,7 +189,7 @@ struct OutboxWriter {
         let row = try connection.cached("SELECT title, summary, tags FROM timeline WHERE id = ?").bind(item)
         defer { row.reset() }
         guard try row.step() else { return nil }
-        return ItemEdit(title: row.text(0), summary: row.text(1), tags: TagList.parse(row.text(2)))
+        return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
     }
 }
 

@@ -33,33 +33,15 @@ extension OutboxWriter {
 }
 
 extension OutboxEntry {
-    /// Whether it can have been accepted from this draft: repeated tags were removed on the way, and an edit may have
-    /// become a part of another write.
+    /// Whether it can have been accepted from this draft. An edit may have become a part of another write.
     fileprivate func isMade(of draft: WriteDraft) -> Bool {
         switch (draft, payload) {
-        case (.create(let wanted), .create(let made)):
-            isSame(wanted.url, made.url) && isSame(wanted.title, made.title) && isSame(wanted.note, made.note)
-                && isSame(wanted.tags, made.tags) && wanted.type == made.type
-                && wanted.summarize == made.summarize
+        case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
         case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
         // An edit of what was not sent yet changes what is to be sent.
-        case (.edit(_, let wanted), .create(let made)):
-            ItemEdit(title: made.title, tags: made.tags).contains(wanted)
+        case (.edit(_, let wanted), .create(let made)): ItemEdit(title: made.title, tags: made.tags).contains(wanted)
         case (.delete, .delete): true
         default: false
         }
     }
-}
-
-extension ItemEdit {
-    fileprivate func contains(_ part: ItemEdit) -> Bool {
-        (part.title == nil || isSame(part.title, title)) && (part.summary == nil || isSame(part.summary, summary))
-            && (part.tags == nil || tags.map { isSame(part.tags ?? [], $0) } ?? false)
-    }
-}
-
-private func isSame(_ left: String?, _ right: String?) -> Bool { left.map(ByteText.init) == right.map(ByteText.init) }
-
-private func isSame(_ left: [String], _ right: [String]) -> Bool {
-    Set(left.map(ByteText.init)) == Set(right.map(ByteText.init))
 }

@@ -114,7 +114,7 @@ extension OutboxWriter {
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
-            .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.json).bind(settlement.remark)
+            .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
             .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server)
             .bind(failedLooks).bind(undecidedSince?.here).runDirect()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
@@ -257,7 +257,7 @@ extension OutboxWriter {
                 UPDATE \(table) SET \(summary) title = coalesce(?2, title), tags = coalesce(?4, tags)
                 WHERE id = ?1
                 """
-            ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(TagList.json))
+            ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(Tags.json))
                 .bind(delivery.updatedAt).run()
         }
         return fields

@@ -1,15 +1,3 @@
-/// A draft, and the key by which its sender can ask again without writing twice.
-package struct WriteRequest: Sendable, Equatable {
-    package var draft: WriteDraft
-    /// `nil` where an answer that is lost stays lost.
-    package var key: RequestKey?
-
-    package init(_ draft: WriteDraft, key: RequestKey? = nil) {
-        self.draft = draft
-        self.key = key
-    }
-}
-
 /// The name of one write, chosen by its sender. The outbox keeps it with the entry, and answers a request with a key that
 /// it knows with that entry.
 package struct RequestKey: Sendable, Hashable {
