@@ -172,7 +172,7 @@ private struct ConfigurationLoading {
         var configuration = result.configuration
         configuration.apiKeyFile =
             configuration.apiKeyFile.map(environment.absolute) ?? DefaultPaths.apiKey(environment)
-        configuration.caFile = configuration.caFile.map(environment.absolute)
+        configuration.network.caFile = configuration.network.caFile.map(environment.absolute)
         if configuration.database.isEmpty {
             if let path = DefaultPaths.database(environment) {
                 configuration.database = path
@@ -192,7 +192,9 @@ private struct ConfigurationLoading {
                 "is too long for a socket: \(length) bytes, of which \(LoadedConfiguration.longestSocketPath) are allowed",
                 result.origins["control_socket"] ?? .builtIn)
         }
-        if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback, !configuration.allowInsecureHTTP {
+        if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback,
+            !configuration.network.allowInsecureHTTP
+        {
             problems.append(
                 ConfigurationProblem(
                     code: .insecureServerURL, origin: result.origins["server_url"] ?? .builtIn, key: "server_url",

@@ -27,7 +27,8 @@ package enum Examination {
         facts.hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
         facts.problems = scene.problems.map(\.description)
         // What only this user may not read, the daemon may.
-        if let path = loaded.configuration.caFile, !FileLook.isHidden(path), let problem = loaded.caFileProblem {
+        if let path = loaded.configuration.network.caFile, !FileLook.isHidden(path), let problem = loaded.caFileProblem
+        {
             facts.problems.append(problem.description)
         }
         facts.warnings = loaded.hiddenFile == nil ? loaded.warnings : []

@@ -64,7 +64,7 @@ enum CertificateFile {
 extension LoadedConfiguration {
     /// Why the file of `ca_file` cannot be used by this user; `nil` where it can, and where there is none.
     package var caFileProblem: ConfigurationProblem? {
-        guard let path = configuration.caFile, let problem = CertificateFile.problem(path) else { return nil }
+        guard let path = configuration.network.caFile, let problem = CertificateFile.problem(path) else { return nil }
         return ConfigurationProblem(
             code: problem.code, origin: origins["ca_file"] ?? .builtIn, key: "ca_file", reason: problem.reason)
     }

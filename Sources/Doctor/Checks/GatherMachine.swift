@@ -11,7 +11,7 @@ enum GatherMachine {
         disk(folder, &facts)
         netlink(scene, &facts)
         let owner = FileLook.status(folder).status
-        facts.wantsICMP = scene.loaded.configuration.probe == .icmp
+        facts.wantsICMP = scene.loaded.configuration.sync.probe == .icmp
         if facts.wantsICMP, let group = owner?.st_gid { facts.isICMPPermitted = isICMPPermitted(group) }
         facts.caller = owner.map(caller)
         return facts

@@ -1,4 +1,3 @@
-import ClientSetup
 import Configuration
 import Console
 import Control
@@ -30,7 +29,7 @@ enum GatherServer {
     static func way(_ scene: DoctorScene) -> DoctorServer {
         var facts = DoctorServer()
         let configuration = scene.loaded.configuration
-        facts.hasProxy = !(configuration.proxy ?? "").isEmpty
+        facts.hasProxy = !(configuration.network.proxy ?? "").isEmpty
         facts.isTLS = configuration.serverURL?.scheme != .http
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
@@ -59,7 +58,8 @@ enum GatherServer {
         _ configuration: DaemonConfiguration, _ url: String, _ facts: inout DoctorServer
     ) throws(UserFacingError) {
         var settings = ClientConfiguration(
-            configuration, server: url, credentials: .none, userAgent: "prsnlctl/\(ProductVersion.current)")
+            serverURL: url, credentials: .none, network: configuration.network,
+            userAgent: "prsnlctl/\(ProductVersion.current)")
         settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
         settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
         settings.totalTimeout = min(settings.totalTimeout, .seconds(20))
