@@ -50,9 +50,10 @@ package enum CaptureLine: Sendable, Equatable {
     }
 
     private static func refusal(_ reason: String) -> CaptureLine {
-        .refused(
+        let names = NewItem.fieldNames.joined(separator: ", ")
+        return .refused(
             UserFacingError(
                 .writeInvalid, reason, consequence: "Nothing was queued for it.",
-                recoverySuggestion: "A line is a URL, or a JSON object with \(NewItem.fieldNames.joined(separator: ", "))."))
+                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }
