@@ -1,5 +1,27 @@
 package import PRSNLCore
 
+/// What became of one draft.
+package enum Acceptance: Sendable, Equatable {
+    case accepted(AcceptedWrite)
+    /// `item_unknown`, `item_ambiguous`, `conflict`, `write_invalid`: nothing was queued for it.
+    case refused(UserFacingError)
+}
+
+/// A write that is on disk.
+package struct AcceptedWrite: Sendable, Equatable {
+    package var entry: Int64
+    /// `queued`, or `superseded` where nothing has to be sent: the server never had the item.
+    package var state: OutboxEntry.State
+    package var kind: OutboxEntry.Kind
+    package var itemID: String
+    /// The very same write was waiting already (a second delete); nothing new was queued.
+    package var wasQueued: Bool
+    /// Entries that this one made superfluous.
+    package var supersedes: [Int64]
+    /// The entry of the same item that is sent first.
+    package var behind: Int64?
+}
+
 extension Store {
     /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction. One whose key the
     /// outbox knows is not accepted again: its entry is the answer, as it stands now.
@@ -9,9 +31,7 @@ extension Store {
         _ requests: [WriteRequest], now: Timestamp
     ) throws(UserFacingError) -> [Acceptance] {
         let dialect = binding.dialect
-        let reachable = reachable
-        let (results, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
-            var writer = OutboxWriter(connection, now: now)
+        let results = try moveEntries(now: now) { writer throws(SQLiteFailure) in
             var results: [Acceptance] = []
             results.reserveCapacity(requests.count)
             for request in requests {
@@ -22,8 +42,7 @@ extension Store {
                         continue
                     }
                     let draft = try request.draft.checked(dialect: dialect)
-                    results.append(
-                        .accepted(try writer.accept(draft, key: request.key, reachable: reachable)))
+                    results.append(.accepted(try writer.accept(draft, key: request.key)))
                 } catch let failure as SQLiteFailure {
                     throw failure
                 } catch let error as UserFacingError {
@@ -32,11 +51,9 @@ extension Store {
                     throw SQLiteFailure(code: SQLiteFailure.staleTransition, message: "\(error)", operation: "accept")
                 }
             }
-            try writer.deltas.save(connection)
             CrashPoint.beforeAccept.reach()
-            return (results, writer.awaited)
+            return results
         }
-        inFlight.expectProcessing(of: awaited)
         CrashPoint.afterAccept.reach()
         // The path is looked at once more: what went into a file that is gone by now was not accepted.
         try checkIdentity()
@@ -51,24 +68,24 @@ extension Store {
 
 extension OutboxWriter {
     /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written; `SQLiteFailure`.
-    mutating func accept(_ draft: WriteDraft, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
+    mutating func accept(_ draft: WriteDraft, key: RequestKey?) throws -> AcceptedWrite {
         switch draft {
-        case .create(let item): return try create(item, key: key, reachable: reachable)
+        case .create(let item): return try create(item, key: key)
         case .edit(let prefix, let edit):
             let item = try ItemPrefix(connection: connection).resolve(prefix)
-            return try self.edit(item, edit, key: key, reachable: reachable)
+            return try self.edit(item, edit, key: key)
         case .delete(let prefix):
-            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key, reachable: reachable)
+            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key)
         }
     }
 
     private mutating func create(
-        _ item: NewItem, key: RequestKey?, reachable: Double
+        _ item: NewItem, key: RequestKey?
     ) throws(SQLiteFailure) -> AcceptedWrite {
         let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
         let id = LocalID.make(at: now)
         let entry = try insert(
-            kind, item: id, localID: id, payload: .create(item), dueAt: now, reachable: reachable, requestKey: key)
+            kind, item: id, localID: id, payload: .create(item), dueAt: now, requestKey: key)
         try insertLocalItem(id, entry: entry, item)
         return AcceptedWrite(
             entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
@@ -77,7 +94,7 @@ extension OutboxWriter {
     // MARK: Edits
 
     private mutating func edit(
-        _ item: String, _ edit: ItemEdit, key: RequestKey?, reachable: Double
+        _ item: String, _ edit: ItemEdit, key: RequestKey?
     ) throws -> AcceptedWrite {
         let open = try open(item)
         if let deletion = open.first(where: { $0.kind == .delete }) {
@@ -92,7 +109,7 @@ extension OutboxWriter {
         {
             made.title = edit.title ?? made.title
             made.tags = edit.tags ?? made.tags
-            return try replace(creation, item: item, by: made, key: key, reachable: reachable)
+            return try replace(creation, item: item, by: made, key: key)
         }
         let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
         var merged = edit
@@ -112,7 +129,7 @@ extension OutboxWriter {
         }
         let before = open.last { $0.id != last?.id }?.id
         let entry = try insert(
-            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, reachable: reachable, requestKey: key)
+            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, requestKey: key)
         if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
         try refreshLocalEdit(item)
         try advance(item)
@@ -122,10 +139,10 @@ extension OutboxWriter {
     }
 
     private mutating func replace(
-        _ creation: Open, item: String, by made: NewItem, key: RequestKey?, reachable: Double
+        _ creation: Open, item: String, by made: NewItem, key: RequestKey?
     ) throws(SQLiteFailure) -> AcceptedWrite {
         let entry = try insert(
-            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now, reachable: reachable,
+            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now,
             requestKey: key)
         try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
         try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
@@ -137,7 +154,7 @@ extension OutboxWriter {
 
     // MARK: Deletions
 
-    private mutating func delete(_ item: String, key: RequestKey?, reachable: Double) throws -> AcceptedWrite {
+    private mutating func delete(_ item: String, key: RequestKey?) throws -> AcceptedWrite {
         let open = try open(item)
         if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
             return AcceptedWrite(
@@ -151,7 +168,7 @@ extension OutboxWriter {
         }
         let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
         let entry = try insert(
-            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil, reachable: reachable,
+            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil,
             requestKey: key)
         for other in superfluous {
             try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
@@ -166,5 +183,51 @@ extension OutboxWriter {
         return AcceptedWrite(
             entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item, wasQueued: false,
             supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
+    }
+}
+
+// A request that is made again, because its answer was lost.
+extension OutboxWriter {
+    /// What was accepted of an earlier request with the same key; `nil` where there was none, or where its entry has been
+    /// over for so long that it was removed.
+    ///
+    /// - Throws: `conflict` where the key belongs to another write: it would otherwise be lost in silence.
+    func accepted(_ request: WriteRequest) throws -> AcceptedWrite? {
+        guard let key = request.key else { return nil }
+        let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?")
+            .bind(key.text)
+        defer { row.reset() }
+        guard try row.step(), let entry = OutboxEntry(row: row) else { return nil }
+        guard entry.isMade(of: request.draft) else {
+            throw UserFacingError(
+                .conflict, "The key \(key.text) belongs to #\(entry.id), which is another write.",
+                consequence: "Nothing was queued.", recoverySuggestion: "Choose a new key for each write.")
+        }
+        return AcceptedWrite(
+            entry: entry.id, state: entry.state, kind: entry.kind, itemID: entry.itemID, wasQueued: false,
+            supersedes: try superseded(by: entry.id, request.draft), behind: entry.behind)
+    }
+
+    /// Without an index: of creations, of which there are many at once, nothing is asked.
+    private func superseded(by entry: Int64, _ draft: WriteDraft) throws(SQLiteFailure) -> [Int64] {
+        if case .create = draft { return [] }
+        let rows = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
+        var ids: [Int64] = []
+        while try rows.step() { ids.append(rows.int64(0)) }
+        return ids
+    }
+}
+
+extension OutboxEntry {
+    /// Whether it can have been accepted from this draft. An edit may have become a part of another write.
+    fileprivate func isMade(of draft: WriteDraft) -> Bool {
+        switch (draft, payload) {
+        case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
+        case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
+        // An edit of what was not sent yet changes what is to be sent.
+        case (.edit(_, let wanted), .create(let made)): ItemEdit(title: made.title, tags: made.tags).contains(wanted)
+        case (.delete, .delete): true
+        default: false
+        }
     }
 }

@@ -23,7 +23,7 @@ extension OutboxWriter {
     /// After a creation was delivered: compares what it asked for with what the server has, or notes that this is still to
     /// be done.
     mutating func carryOver(
-        _ entry: OutboxEntry, _ delivery: Settlement.Delivery, remark: String?, reachable: Double
+        _ entry: OutboxEntry, _ delivery: Settlement.Delivery, remark: String?
     ) throws(SQLiteFailure) {
         // The small server answers with the item as it keeps it.
         guard case .create(let asked) = entry.payload, let item = delivery.serverID, delivery.item == nil else {
@@ -33,7 +33,7 @@ extension OutboxWriter {
         if let there = delivery.there, !isUnsettled {
             let later = try deliveredWords(on: item, after: entry.id)
             let wanted = Wanted(entry: entry.id, title: asked.title, tags: asked.tags, summary: asked.note)
-            if let followUp = try follow(wanted, item: item, theirs: there, after: later, reachable: reachable) {
+            if let followUp = try follow(wanted, item: item, theirs: there, after: later) {
                 let words = [remark, followUp].compactMap(\.self).joined(separator: "; ")
                 try connection.cached("UPDATE outbox SET remark = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(words)
                     .run()
@@ -43,19 +43,19 @@ extension OutboxWriter {
         if let there = delivery.there, let note = asked.note, asked.url != nil {
             // Processing does not touch a remark that becomes the summary.
             let wanted = Wanted(entry: entry.id, title: nil, tags: [], summary: note)
-            _ = try follow(wanted, item: item, theirs: there, after: ItemEdit(), reachable: reachable)
+            _ = try follow(wanted, item: item, theirs: there, after: ItemEdit())
         }
         guard asked.title != nil || !asked.tags.isEmpty else { return }
         try connection.cached("UPDATE outbox SET is_unverified = 1 WHERE id = ?").bind(Int(entry.id)).run()
         awaited.insert(item)
-        if !isUnsettled { try settled(item, reachable: reachable) }
+        if !isUnsettled { try settled(item) }
     }
 
     /// The server has processed the item, as the copy has it now: creations of it are compared, and its edits may go.
-    mutating func settled(_ item: String, reachable: Double) throws(SQLiteFailure) {
+    mutating func settled(_ item: String) throws(SQLiteFailure) {
         if let theirs = try serverFields(item) {
             for wanted in try unverified(item) {
-                _ = try follow(wanted, item: item, theirs: theirs, after: ItemEdit(), reachable: reachable)
+                _ = try follow(wanted, item: item, theirs: theirs, after: ItemEdit())
             }
             try connection.cached("UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND is_unverified IS 1")
                 .bind(item).run()
@@ -126,7 +126,7 @@ extension OutboxWriter {
     ///
     /// - Returns: `title and tags follow as #3`; `nil` where nothing is lacking.
     private mutating func follow(
-        _ wanted: Wanted, item: String, theirs: ItemEdit, after delivered: ItemEdit, reachable: Double
+        _ wanted: Wanted, item: String, theirs: ItemEdit, after delivered: ItemEdit
     ) throws(SQLiteFailure) -> String? {
         let edits = try open(item).filter { $0.state.isWaiting }
         if edits.contains(where: { $0.kind == .delete }) { return nil }
@@ -167,7 +167,7 @@ extension OutboxWriter {
             edit = before.overlaid(by: edit)
         }
         let entry = try insert(
-            .edit, item: item, payload: .edit(edit), base: base, dueAt: nil, reachable: reachable, follows: wanted.entry
+            .edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: wanted.entry
         )
         if let earlier, earlier.word < wanted.entry {
             try move(earlier.id, from: .queued, to: .superseded, supersededBy: entry)

@@ -1,5 +1,24 @@
 package import PRSNLCore
 
+/// Which entries a list is of.
+package enum OutboxFilter: Sendable, Equatable {
+    /// `queued`, `sending`, `unknown` and `parked`: everything that is not over.
+    case open
+    case all
+    case state(OutboxEntry.State)
+}
+
+/// A part of the outbox, and how many entries the whole has.
+package struct OutboxList: Sendable, Equatable {
+    package var entries: [OutboxEntry]
+    package var total: Int
+
+    package init(entries: [OutboxEntry], total: Int) {
+        self.entries = entries
+        self.total = total
+    }
+}
+
 extension StoreReader {
     /// The live item that a person means by its id, or by the beginning of it.
     ///

@@ -1,18 +1,71 @@
-import PRSNLCore
+package import PRSNLCore
+
+extension Store {
+    /// Seconds during which the server could be reached, over the file's life, by memory.
+    var reachable: Double { savedReachable + unsavedReachable }
+
+    /// Adds to the time during which the server could be reached. The file hears of it with the outbox's next move, or
+    /// with `saveReachable`.
+    package func noteReachable(_ duration: Duration) {
+        unsavedReachable += Double(duration.wholeMicroseconds) / 1e6
+    }
+
+    package func saveReachable() throws(UserFacingError) {
+        guard unsavedReachable > 0 else { return }
+        try writeOutbox { _ throws(SQLiteFailure) in }
+    }
+
+    /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`; what can be pulled
+    /// again is written with NORMAL).
+    @discardableResult
+    func writeOutbox<Result>(
+        _ body: (Connection) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let saving = unsavedReachable
+        let result = try write(durably: true) { connection throws(SQLiteFailure) in
+            if saving > 0 {
+                try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
+            }
+            return try body(connection)
+        }
+        savedReachable += saving
+        unsavedReachable -= saving
+        return result
+    }
+
+    /// Moves entries, in one durable transaction.
+    func moveEntries<Result>(
+        now: Timestamp, _ body: (inout OutboxWriter) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let (result, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, statements, now: now, reachable: reachable)
+            let result = try body(&writer)
+            try writer.deltas.save(connection)
+            return (result, writer.awaited)
+        }
+        inFlight.expectProcessing(of: awaited)
+        return result
+    }
+}
 
 /// The outbox inside one transaction: the moves of entries, the counters, and what waiting writes make of the items.
 ///
 /// Every move names the state that it leaves in its UPDATE; one that changes no row is a defect, and rolls back.
 struct OutboxWriter {
     let connection: Connection
+    let statements: ItemStatements?
     let now: Timestamp
+    /// Seconds during which the server could be reached: the outbox's own clock.
+    let reachable: Double
     var deltas = CounterDeltas()
     /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
 
-    init(_ connection: Connection, now: Timestamp) {
+    init(_ connection: Connection, _ statements: ItemStatements?, now: Timestamp, reachable: Double) {
         self.connection = connection
+        self.statements = statements
         self.now = now
+        self.reachable = reachable
     }
 
     // MARK: Rows
@@ -64,7 +117,7 @@ struct OutboxWriter {
     ///   - follows: of an edit: the creation that asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
-        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double, requestKey: RequestKey? = nil,
+        base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
         follows: Int64? = nil
     ) throws(SQLiteFailure) -> Int64 {
         let row = try connection.cached(

@@ -1,5 +1,42 @@
 package import PRSNLCore
 
+/// What `retry-queue` did.
+package struct RetryOutcome: Sendable, Equatable {
+    package enum Reason: String, Sendable, CaseIterable, Codable {
+        case isBeingSent = "being_sent"
+        case isDue = "already_due"
+        case isBehind = "behind_another"
+        case awaitsItem = "item_in_process"
+        case wasTriedJustNow = "tried_just_now"
+        case isParked = "parked"
+        case isOver = "over"
+    }
+
+    package struct Skipped: Sendable, Equatable {
+        package var entry: Int64
+        package var reason: Reason
+    }
+
+    package var touched: Int = 0
+    /// The first 50.
+    package var touchedEntries: [Int64] = []
+    /// The first 50; `skippedByReason` counts all.
+    package var skipped: [Skipped] = []
+    package var skippedByReason: [Reason: Int] = [:]
+
+    package init() {}
+}
+
+/// What `queue drop` did, or would do.
+package struct DropOutcome: Sendable, Equatable {
+    /// Dropped; empty where dependents were found and not to be dropped.
+    package var dropped: [Int64] = []
+    /// Entries behind a dropped creation, which can only go with it.
+    package var dependents: [Int64] = []
+
+    package init() {}
+}
+
 // What people do with entries: try again, give up.
 extension Store {
     /// Who asks again and again is not helped by asking the server as often.
@@ -21,8 +58,7 @@ extension Store {
         if let ids, let strange = try missing(ids) { throw Self.unknown(strange) }
         let open: [Int64]
         if let ids { open = ids } else { open = try openIDs() }
-        let (outcome, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
-            var writer = OutboxWriter(connection, now: now)
+        return try moveEntries(now: now) { writer throws(SQLiteFailure) in
             var outcome = RetryOutcome()
             for id in open {
                 let named = ids != nil
@@ -34,11 +70,8 @@ extension Store {
                     if outcome.touchedEntries.count < Self.named { outcome.touchedEntries.append(id) }
                 }
             }
-            try writer.deltas.save(connection)
-            return (outcome, writer.awaited)
+            return outcome
         }
-        inFlight.expectProcessing(of: awaited)
-        return outcome
     }
 
     /// Gives entries up. One whose outcome is not known may be on the server all the same.
@@ -56,21 +89,18 @@ extension Store {
                 consequence: "Nothing was dropped.",
                 recoverySuggestion: "Look at it with `prsnlctl queue show \(entry.id)`.")
         }
-        let (outcome, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
-            var writer = OutboxWriter(connection, now: now)
+        let outcome = try moveEntries(now: now) { writer throws(SQLiteFailure) in
             var outcome = DropOutcome()
             let chosen = Set(ids)
             for id in chosen.sorted() {
                 outcome.dependents += try writer.dependents(of: id).filter { !chosen.contains($0) }
             }
-            guard outcome.dependents.isEmpty || withDependents else { return (outcome, writer.awaited) }
+            guard outcome.dependents.isEmpty || withDependents else { return outcome }
             outcome.dropped = (chosen.union(outcome.dependents)).sorted()
-            guard !dryRun else { return (outcome, writer.awaited) }
+            guard !dryRun else { return outcome }
             for id in outcome.dropped { try writer.drop(id) }
-            try writer.deltas.save(connection)
-            return (outcome, writer.awaited)
+            return outcome
         }
-        inFlight.expectProcessing(of: awaited)
         if !dryRun { for id in outcome.dropped { inFlight.noteSettled(id) } }
         return outcome
     }

@@ -1,26 +1,7 @@
 import PRSNLCore
 
 extension OutboxWriter {
-    /// - Returns: The task as it is now; `nil` where the entry is not queued any more.
-    func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
-                evidence = ?3, error_code = NULL, error_message = NULL
-            WHERE id = ?1 AND state = 'queued'
-            """
-        ).bind(Int(id)).bind(now).bind(evidence?.json).runDirect()
-        guard changed == 1 else { return nil }
-        try connection.cached(
-            """
-            INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
-            SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2 FROM outbox_attempt WHERE entry_id = ?1
-            """
-        ).bind(Int(id)).bind(now).run()
-        return try task(id)
-    }
-
-    private func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
+    func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
         let row = try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
         defer { row.reset() }
         return try row.step() ? OutboxTask(row: row) : nil
@@ -30,7 +11,7 @@ extension OutboxWriter {
     ///
     /// - Returns: What was delivered.
     mutating func settle(
-        _ settlement: Settlement, statements: ItemStatements?, reachable: Double
+        _ settlement: Settlement
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
             // While it was looked up, a person has dropped it, or a newer write has taken its place.
@@ -40,7 +21,7 @@ extension OutboxWriter {
         try record(settlement.attempt, of: settlement.entry)
         switch settlement.outcome {
         case .delivered(let delivery):
-            return try deliver(task, settlement, delivery, statements, reachable: reachable)
+            return try deliver(task, settlement, delivery)
         case .queued(let at, let isFailure):
             try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
             if !isFailure, settlement.from == .sending { try uncount(settlement) }
@@ -143,8 +124,7 @@ extension OutboxWriter {
     // MARK: Delivered
 
     private mutating func deliver(
-        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery, _ statements: ItemStatements?,
-        reachable: Double
+        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
@@ -161,8 +141,8 @@ extension OutboxWriter {
         switch entry.kind {
         case .capture, .note:
             try bind(entry, to: delivery.serverID)
-            if let made = delivery.item, let statements { try insert(made, statements) }
-            try carryOver(entry, delivery, remark: settlement.remark, reachable: reachable)
+            if let made = delivery.item { try insert(made) }
+            try carryOver(entry, delivery, remark: settlement.remark)
         case .edit:
             write.fields = try applyEdit(entry, delivery)
             write.updatedAt = delivery.updatedAt
@@ -235,7 +215,8 @@ extension OutboxWriter {
     }
 
     /// An item that a pull has brought already is as new as the answer to its creation, or newer.
-    private mutating func insert(_ item: TimelineItem, _ statements: ItemStatements) throws(SQLiteFailure) {
+    private mutating func insert(_ item: TimelineItem) throws(SQLiteFailure) {
+        guard let statements else { return }
         deltas.live += try statements.insertItem.bind(item).run()
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
     }
@@ -290,11 +271,5 @@ extension OutboxWriter {
     /// Shows the items that were held back because they could have been this creation.
     func release(_ entry: Int64) throws(SQLiteFailure) {
         try connection.cached("DELETE FROM held_item WHERE entry_id = ?").bind(Int(entry)).run()
-    }
-}
-
-extension Settlement.Outcome {
-    var isUnknown: Bool {
-        if case .unknown = self { true } else { false }
     }
 }

@@ -39,3 +39,22 @@ extension Store {
         }
     }
 }
+
+/// Changes of the maintained counters, written once per transaction.
+struct CounterDeltas {
+    var live = 0
+    var deleted = 0
+    var waiting = 0
+    var unknown = 0
+    var parked = 0
+
+    func save(_ connection: Connection) throws(SQLiteFailure) {
+        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 else { return }
+        try connection.cached(
+            """
+            UPDATE copy SET live = live + ?, deleted = deleted + ?, waiting = waiting + ?, unknown = unknown + ?,
+                parked = parked + ?
+            """
+        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).run()
+    }
+}

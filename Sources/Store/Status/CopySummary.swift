@@ -101,29 +101,73 @@ package struct CopySummary: Sendable, Equatable {
     }
 }
 
-/// One pull that did something, as the history keeps it.
-package struct PullRecord: Sendable, Equatable {
-    package enum Kind: String, Sendable, CaseIterable, Codable { case backfill, head, sweep, pass, check }
-    package enum Outcome: String, Sendable, CaseIterable, Codable {
-        case running, complete, incomplete, failed, interrupted
+extension StoreReader {
+    package func summary() throws(UserFacingError) -> CopySummary {
+        try readTogether { () throws(SQLiteFailure) in try CopySummary(connection, path: path) }
+    }
+}
+
+extension CopySummary {
+    fileprivate init(_ connection: Connection, path: String) throws(SQLiteFailure) {
+        self.init()
+        schemaVersion = Int(try connection.integer("PRAGMA user_version"))
+        let row = try connection.prepare(
+            """
+            SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
+                waiting, unknown, parked,
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
+                account_subject, bound_at
+            FROM copy
+            """)
+        if try row.step() {
+            serverURL = row.text(0)
+            dialect = row.text(1).flatMap(Dialect.init)
+            accountID = row.text(2)
+            accountName = row.text(3)
+            newAsOf = row.timestamp(4)
+            editsAsOf = row.timestamp(5)
+            deletionsHeld = row.int(6)
+            live = row.int(7)
+            deleted = row.int(8)
+            waiting = row.int(9)
+            unknown = row.int(10)
+            parked = row.int(11)
+            oldestWaiting = row.timestamp(12)
+            accountSubject = row.text(13)
+            self.boundAt = row.timestamp(14)
+        }
+        let coverage = try Store.readCoverage(connection)
+        gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
+        let crowded = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
+        while try crowded.step() {
+            if let at = crowded.timestamp(0) { possiblyMoreAt.append(at) }
+        }
+        rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
+        suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
+        isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
+        failing = try Self.failing(connection)
+        lastError = try Self.lastError(connection)
+        walSize = Int64(FileIdentity.size(path: path + "-wal"))
+        databaseSize = Int64(FileIdentity.size(path: path))
     }
 
-    package var id: Int64 = 0
-    package var kind: Kind
-    package var startedAt: Timestamp
-    package var endedAt: Timestamp?
-    package var outcome: Outcome = .running
-    package var requests = 0
-    package var pages = 0
-    package var added = 0
-    package var changed = 0
-    package var deleted = 0
-    package var suspects = 0
-    package var rejected = 0
-    package var errorCode: String?
+    private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
+        let row = try connection.prepare(
+            """
+            SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
+            FROM outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            """)
+        guard try row.step() else { return nil }
+        return Failing(
+            count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
+    }
 
-    package init(kind: Kind, startedAt: Timestamp) {
-        self.kind = kind
-        self.startedAt = startedAt
+    private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {
+        let row = try connection.prepare(
+            """
+            SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
+            ORDER BY last_at DESC LIMIT 1
+            """)
+        return try row.step() ? RecurringError(row) : nil
     }
 }

@@ -82,6 +82,19 @@ extension Store {
 }
 
 extension StoreReader {
+    /// The newest error of these codes that nothing has succeeded since.
+    package func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
+            while try rows.step() {
+                guard let code = rows.text(0).flatMap(ErrorCode.init), codes.contains(code) else { continue }
+                return UserFacingError(code, rows.text(1) ?? "")
+            }
+            return nil
+        }
+    }
+
     /// Those that go on first, each half with the newest first.
     package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
         try read { () throws(SQLiteFailure) in

@@ -142,38 +142,10 @@ extension Store {
         let written = inFlight.writtenSince(page.asOf)
         let items = page.items.filter { inFlight.awaits($0, now: now) && written[ByteText($0.id)] == nil }.map(\.id)
         guard !items.isEmpty else { return [] }
-        var writer = OutboxWriter(connection, now: now)
-        for item in items { try writer.settled(item, reachable: reachable) }
+        var writer = OutboxWriter(connection, statements, now: now, reachable: reachable)
+        for item in items { try writer.settled(item) }
         try writer.deltas.save(connection)
         return items
-    }
-
-    /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
-    /// the file at once, so that nobody reads them there.
-    ///
-    /// - Parameter now: In dialect C, nothing counts as covered beyond it.
-    package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) {
-        var isWrong = coverage.distrust(readsAfter: limit)
-        if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
-        if isWrong { coverageIsNewer = true }
-        let claimsTooMuch = try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached("SELECT 1 FROM copy WHERE new_as_of > ?").bind(limit)
-            defer { row.reset() }
-            return try row.step()
-        }
-        guard isWrong || claimsTooMuch else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(limit).run()
-            try Self.save(coverage, connection)
-        }
-        coverageIsNewer = false
-    }
-
-    /// Writes the coverage if only memory knows it.
-    package func saveCoverage() throws(UserFacingError) {
-        guard coverageIsNewer else { return }
-        try write { connection throws(SQLiteFailure) in try Self.save(coverage, connection) }
-        coverageIsNewer = false
     }
 
     private func apply(
@@ -215,155 +187,6 @@ extension Store {
         try Self.note(page.crowded, provenIn: page.proven, now: now, connection)
         return counts
     }
-
-    // MARK: Rejected items
-
-    /// By its id where there is one: the rest of its text may vary from answer to answer.
-    private static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
-        try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
-            .bind(rejected.id).bind(rejected.raw).step()
-    }
-
-    private static func keep(
-        _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
-    ) throws(SQLiteFailure) -> Int {
-        var kept = 0
-        for item in rejected where try isNews(item, connection) {
-            kept += try connection.prepare(
-                """
-                INSERT INTO rejected_item (raw, item_id, reason, first_seen) VALUES (?, ?, ?, ?)
-                ON CONFLICT (raw) DO NOTHING
-                """
-            ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
-        }
-        let known = try rejectedIDs(connection)
-        for item in healed where known.contains(ByteText(item.id)) {
-            try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
-        }
-        return kept
-    }
-
-    /// A server of nothing but broken items must not fill the disk. With so many the copy is incomplete whatever comes.
-    private static let mostRejected = 1_000
-
-    /// Whether it is to be kept.
-    private static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
-        if try isKnown(rejected, connection) { return false }
-        return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
-    }
-
-    private static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {
-        let rows = try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL")
-        var ids: Set<ByteText> = []
-        while try rows.step() {
-            if let id = rows.text(0) { ids.insert(ByteText(id)) }
-        }
-        return ids
-    }
-
-    private func noteRejected(_ pages: [PageChange]) {
-        for item in pages.lazy.flatMap(\.rejected) { rejectedSeen?.insert(ByteText(item.id ?? item.raw)) }
-    }
-
-    /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
-    func forgetUnseenRejected(_ connection: Connection) throws(SQLiteFailure) {
-        for raw in try unseenRejected(connection) {
-            try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
-        }
-    }
-
-    /// The texts of those; none where this process did not see the beginning of the read.
-    func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
-        guard let seen = rejectedSeen else { return [] }
-        let all = try connection.prepare("SELECT raw, item_id FROM rejected_item")
-        var gone: [String] = []
-        while try all.step() {
-            guard let raw = all.text(0) else { continue }
-            if !seen.contains(ByteText(all.text(1) ?? raw)) { gone.append(raw) }
-        }
-        return gone
-    }
-
-    // MARK: Crowded instants
-
-    private static func isKnown(
-        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
-    ) throws(SQLiteFailure) -> Bool {
-        if let proven {
-            let resolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
-            if try resolved.bind(proven.lowerBound).bind(proven.upperBound).step() { return false }
-        }
-        guard let crowded else { return true }
-        return try connection.prepare("SELECT 1 FROM crowded_instant WHERE at = ? AND seen = ?")
-            .bind(crowded.at).bind(crowded.seen).step()
-    }
-
-    private static func note(
-        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, now: Timestamp,
-        _ connection: Connection
-    ) throws(SQLiteFailure) {
-        if let proven {
-            try connection.prepare("DELETE FROM crowded_instant WHERE at BETWEEN ? AND ?")
-                .bind(proven.lowerBound).bind(proven.upperBound).run()
-        }
-        if let crowded {
-            try connection.prepare(
-                """
-                INSERT INTO crowded_instant (at, seen, read_at) VALUES (?1, ?2, ?3)
-                ON CONFLICT (at) DO UPDATE SET seen = ?2, read_at = ?3
-                """
-            ).bind(crowded.at).bind(crowded.seen).bind(now).run()
-        }
-    }
-
-    // MARK: Coverage
-
-    static func save(_ coverage: Coverage, _ connection: Connection) throws(SQLiteFailure) {
-        try connection.execute("DELETE FROM coverage")
-        let insert = try connection.prepare("INSERT INTO coverage (from_time, to_time, read_at) VALUES (?, ?, ?)")
-        for interval in coverage.intervals {
-            insert.reset()
-            try insert.bind(interval.from).bind(interval.to).bind(interval.readAt).run()
-        }
-        try connection.prepare(
-            """
-            UPDATE copy SET complete = ?1, edits_as_of = ?2, sweep_started_at = ?3
-            WHERE complete IS NOT ?1 OR edits_as_of IS NOT ?2 OR sweep_started_at IS NOT ?3
-            """
-        ).bind(coverage.isComplete ? 1 : 0).bind(coverage.oldestRead).bind(coverage.sweepStart).run()
-    }
-
-    static func readCoverage(_ connection: Connection) throws(SQLiteFailure) -> Coverage {
-        let rows = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage")
-        var intervals: [Coverage.Interval] = []
-        while try rows.step() {
-            guard let from = rows.timestamp(0), let to = rows.timestamp(1), let readAt = rows.timestamp(2) else {
-                continue  // not ours; what it covered will be read again
-            }
-            intervals.append(Coverage.Interval(from: from, to: to, readAt: readAt))
-        }
-        let sweep = try connection.text("SELECT sweep_started_at FROM copy").flatMap { Timestamp($0) }
-        return Coverage(intervals: intervals, sweepStart: sweep)
-    }
-}
-
-/// Changes of the maintained counters, written once per transaction.
-struct CounterDeltas {
-    var live = 0
-    var deleted = 0
-    var waiting = 0
-    var unknown = 0
-    var parked = 0
-
-    func save(_ connection: Connection) throws(SQLiteFailure) {
-        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 else { return }
-        try connection.cached(
-            """
-            UPDATE copy SET live = live + ?, deleted = deleted + ?, waiting = waiting + ?, unknown = unknown + ?,
-                parked = parked + ?
-            """
-        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).run()
-    }
 }
 
 extension Statement {
@@ -371,12 +194,7 @@ extension Statement {
     /// can be said: the page proves nothing, or has an element without a readable id, which could be any of them.
     fileprivate func binding(absenceOf page: PageChange) -> Statement? {
         guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }
-        var present: [UInt8] = [UInt8(ascii: "[")]
-        for id in page.items.lazy.map(\.id) + page.rejected.compactMap(\.id) {
-            if present.count > 1 { present.append(UInt8(ascii: ",")) }
-            JSONText.appendString(id, to: &present)
-        }
-        present.append(UInt8(ascii: "]"))
-        return reset().bind(proven.lowerBound).bind(proven.upperBound).bind(String(decoding: present, as: UTF8.self))
+        let present = JSONText.array(page.items.map(\.id) + page.rejected.compactMap(\.id))
+        return reset().bind(proven.lowerBound).bind(proven.upperBound).bind(present)
     }
 }
