@@ -1,6 +1,6 @@
 package import PRSNLCore
 
-/// One key: its name, what it takes, its default and its documentation. `all` is the only list of keys; parsing, errors,
+/// One key: its name, what it takes, its default and its documentation. `all` is the only list of keys. Parsing, errors,
 /// `prsnld --check-config` and docs/configuration.md follow it.
 package struct ConfigurationKey: Sendable {
     /// When a changed value counts.
@@ -19,7 +19,7 @@ package struct ConfigurationKey: Sendable {
     /// One line.
     package let summary: String
     package let effect: Effect
-    /// The value that is parsed where none is given; `nil` where the default depends on the machine or there is none.
+    /// The value that is parsed where none is given. `nil` where the default depends on the machine or there is none.
     package let defaultValue: String?
     let apply: @Sendable (String, inout DaemonConfiguration) throws(Rejection) -> Void
     let show: @Sendable (DaemonConfiguration) -> String?
@@ -28,7 +28,7 @@ package struct ConfigurationKey: Sendable {
     package var variable: String { Self.variablePrefix + name.uppercased() }
     package static let variablePrefix = "PRSNL_"
 
-    /// The value as text, as the configuration would write it; `nil` where none is set.
+    /// The value as text, as the configuration would write it. `nil` where none is set.
     package func value(in configuration: DaemonConfiguration) -> String? { show(configuration) }
 
     package static func named(_ name: String) -> ConfigurationKey? { all.first { $0.name == name } }

@@ -3,9 +3,9 @@ package import PRSNLCore
 /// Every setting, read and checked. Paths are absolute.
 ///
 /// A new key is a property here, with its default, and its entry in `ConfigurationKey.all` below. The part that uses it
-/// reads the property; docs/configuration.md has the row that a test compares with the entry.
+/// reads the property. docs/configuration.md has the row that a test compares with the entry.
 package struct DaemonConfiguration: Sendable, Equatable {
-    /// `nil` where none is configured; only the daemon needs one.
+    /// `nil` where none is configured. Only the daemon needs one.
     package internal(set) var serverURL: ServerURL?
     package internal(set) var apiKeyFile: String?
     package internal(set) var database = ""
@@ -22,7 +22,7 @@ package struct DaemonConfiguration: Sendable, Equatable {
 
 /// How the copy is kept: for the engine, which takes other values at a reload.
 package struct SyncSettings: Sendable, Equatable {
-    /// Between two looks at the head; three times as long after a quiet hour.
+    /// Between two looks at the head. Three times as long after a quiet hour.
     package var pollInterval: Duration = .seconds(300)
     /// Between two sweeps; `nil`: daily above 2,000 items, every 6 h below.
     package var sweepInterval: Duration?
@@ -44,11 +44,11 @@ package struct SyncSettings: Sendable, Equatable {
 /// How the server is reached: for the client of the daemon and of prsnlctl, so that neither forgets a certificate authority
 /// or a limit that the other observes.
 package struct NetworkSettings: Sendable, Equatable {
-    /// As libcurl's CURLOPT_PROXY takes it: `""` for none whatever the environment says, `nil` for what it says.
+    /// As libcurl's CURLOPT_PROXY takes it: `""` for none in spite of the environment, `nil` for what it says.
     package var proxy: String?
     /// Plain http to anything but loopback is refused without it.
     package var allowInsecureHTTP = false
-    /// A file of CA certificates; `nil` for the system's.
+    /// A file of CA certificates. `nil` for the system's.
     package var caFile: String?
     package var connectTimeout: Duration = .seconds(10)
     /// The longest time without a byte of progress.
@@ -73,7 +73,7 @@ extension ConfigurationKey {
             "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
         .yesOrNo(
             "anonymous", \.sync.anonymous, effect: .reload,
-            "Copy everybody's items from a main server that shows them without a login."),
+            "Copy everyone's items from a main server that shows them without a login."),
         .path(
             "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
             "The SQLite file of the copy."),
@@ -100,7 +100,7 @@ extension ConfigurationKey {
             "How long the server may take to show a new item whose answer was lost, before it is sent again."),
         .yesOrNo(
             "resend_unknown", \.sync.resendUnknown, effect: .reload,
-            "Send a write again where nobody can say whether it was applied, at the risk of doubling it."),
+            "Send a write again where it is not known whether it was applied, at the risk of doubling it."),
         ConfigurationKey(
             name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
             summary:
@@ -157,7 +157,7 @@ extension ConfigurationKey {
 }
 
 extension DaemonConfiguration {
-    // The table's path keys are optional values; these two always get a default afterwards.
+    // The table's path keys are optional values. These two always get a default afterwards.
     fileprivate var databaseOrNil: String? {
         get { database.isEmpty ? nil : database }
         set { database = newValue ?? "" }

@@ -38,7 +38,7 @@ extension DevServer {
         }
     }
 
-    /// All creations that were applied, in order; also of items that are deleted by now.
+    /// All creations that were applied, in order. Also of items that are deleted by now.
     package var captures: [Capture] { shared.state.withLock { $0.captures } }
 
     package var appliedWrites: AppliedWrites { shared.state.withLock { $0.appliedWrites } }

@@ -4,7 +4,7 @@ import PRSNLCore
 
 /// A PRSNL server, for development, tests, the demo and benchmarks.
 ///
-/// One thread serves all connections; all data may be read and changed from any thread while it does.
+/// One thread serves all connections. All data may be read and changed from any thread while it does.
 package final class DevServer: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String

@@ -2,7 +2,7 @@ import PRSNLCore
 
 // Rows that outlive the server.
 extension ServerState {
-    /// A server that goes on with the rows of its journal; where there are none, with these items.
+    /// A server that goes on with the rows of its journal. Where there are none, with these items.
     init(configuration: DevServer.Configuration, journaling items: [DevItem]) throws(DevServer.Failure) {
         guard let path = configuration.journal else {
             self.init(configuration: configuration, items: items)

@@ -1,6 +1,6 @@
 package import PRSNLCore
 
-/// Which timeline the file is a copy of; set once, at the first sync.
+/// Which timeline the file is a copy of. Set once, at the first sync.
 package struct Binding: Sendable, Equatable {
     package var serverURL: String?
     package var dialect: Dialect?

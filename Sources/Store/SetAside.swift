@@ -3,28 +3,27 @@ import Glibc
 package import PRSNLCore
 
 extension Store {
-    /// In-process readers come and go within milliseconds; for anybody else's this is as good as not waiting.
+    /// Readers of this process come and go within milliseconds. Other programs are not waited for longer than that.
     private static let setAsideAttempts = 20
     private static let setAsidePause: UInt32 = 25_000  // microseconds
 
-    /// Gives the file another name beside its own, and closes it: a new copy can be started at `path`.
+    /// Renames the file, beside its own place, and closes it: a new copy can be started at `path`.
     ///
-    /// The renaming is the one step that counts (rename(2)): before it the file is the copy, after it there is none. So that
-    /// it moves everything, what is in the write-ahead log is brought into the file first, and the log taken away, which
-    /// also makes the file one that anybody with a right to read it can open. Nobody else may have the file open: SQLite
-    /// finds a database's log by its name (https://sqlite.org/howtocorrupt.html, 2.4), and such a reader would go on with
-    /// the new copy's.
+    /// Before rename(2) the file is the copy, after it there is none. So that the rename moves everything, the write-ahead
+    /// log is first brought into the file and removed. That also lets anyone open the file who may read it. No other
+    /// program may have the file open: SQLite finds a database's log by its name
+    /// (https://sqlite.org/howtocorrupt.html, 2.4), so such a reader would go on with the new copy's log.
     ///
-    /// The lock is held until it is done. The store is closed afterwards, whatever comes of it.
+    /// The lock is held until the end. The store is closed afterwards, also where this fails.
     ///
     /// - Parameter number: from 1, for as long as there is a file of that name: an older one is never replaced.
     /// - Returns: where the file is now.
-    /// - Throws: `database_busy` where somebody has the file open, `database_replaced`, `disk_full`, `disk_error`; the copy
-    ///   is as it was.
+    /// - Throws: `database_busy` where another program has the file open, `database_replaced`, `disk_full`, `disk_error`.
+    ///   The copy is then as it was.
     package func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
         defer { close() }
         CrashPoint.beforeSetAside.reach()
-        // As `closeFile` has it: what was not closed and not checked since is to be checked whoever opens it next.
+        // As in `closeFile`: a file that was not closed, and not checked since, must be checked by the next process.
         let isClean = !wasStoppedUncleanly || isSound
         try write(durably: true) { connection throws(SQLiteFailure) in
             if isClean { try connection.execute("UPDATE copy SET stopped_cleanly = 1") }
@@ -71,7 +70,7 @@ extension Store {
             if prsnl_rename_new(path, target) == 0 { return target }
             if errno == EEXIST { continue }
             if errno == EINVAL || errno == ENOSYS {
-                // A file system that knows no such rename: under the lock, nobody of ours makes the file in between.
+                // The file system lacks this kind of rename. Under the lock, no prsnld creates the file in between.
                 if access(target, F_OK) == 0 { continue }
                 if Glibc.rename(path, target) == 0 { return target }
             }

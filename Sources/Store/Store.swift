@@ -2,7 +2,7 @@ package import PRSNLCore
 
 /// The one writer of the SQLite file: the schema, the timeline, the coverage. Everything that knows SQL is in this module.
 ///
-/// An actor on a thread of its own, because SQLite blocks; a transaction never spans an `await`.
+/// An actor on a thread of its own, because SQLite blocks. A transaction never spans an `await`.
 package actor Store {
     /// Of the file itself, also where it was named by a link.
     package nonisolated let path: String
@@ -19,13 +19,13 @@ package actor Store {
     private let indexIdentity: FileIdentity
     /// True from the first write on until `close`: the file says that it was not closed yet.
     var markedOpen = false
-    /// Whether the last owner of the file was killed; then `damage()` is worth its time.
+    /// Whether the last owner of the file was killed. Then `damage()` is worth its time.
     package nonisolated let wasStoppedUncleanly: Bool
     /// Whether the file was checked since.
     private(set) var isSound = false
     /// Whether a check is to come or under way, which has the file open for as long.
     package private(set) var awaitsCheck: Bool
-    /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
+    /// Rejected items of the whole read under way, by id or text. `nil` where this process did not see its beginning.
     var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
     private var refusal: UserFacingError?
@@ -49,7 +49,7 @@ package actor Store {
     var expectsCreations = false
     private let largestSize: Int
 
-    /// What a server sends is bounded; what people write always finds a place.
+    /// What a server sends is bounded. What people write always finds a place.
     func requireRoom() throws(UserFacingError) {
         let size = FileIdentity.size(path: path) + FileIdentity.size(path: path + "-wal")
         guard size > largestSize else { return }
@@ -64,7 +64,7 @@ package actor Store {
     /// - Parameters:
     ///   - waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
     ///   - isCancelled: Ends the waiting, with `cancelled`.
-    ///   - largestSize: In bytes; pages that would be written to a file that is larger are refused.
+    ///   - largestSize: In bytes. Pages that would be written to a file that is larger are refused.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     package init(
@@ -126,7 +126,7 @@ package actor Store {
         let connection = try Connection(path: path, mode: .readWrite)
         if isNew {
             // In rollback mode, so that schema, application id and version reach the main file in one step, where the
-            // header check of the next start looks for them; then WAL.
+            // header check of the next start looks for them, then WAL.
             try connection.execute("PRAGMA journal_mode = DELETE")
             try connection.execute("PRAGMA auto_vacuum = NONE")
         }
@@ -156,7 +156,7 @@ package actor Store {
     package func closeFile() {
         guard let connection else { return }
         do {
-            // A damaged file is to be checked again at the next start.
+            // A damaged file must be checked again at the next start.
             if refusal == nil, wasStoppedUncleanly ? isSound : markedOpen {
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
                 markedOpen = false
@@ -191,7 +191,7 @@ package actor Store {
         isSound = true
     }
 
-    /// The check is over, whatever came of it.
+    /// The check is over, with any result.
     package func noteChecked() { awaitsCheck = false }
 
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.

@@ -7,8 +7,8 @@ package final class StoreReader {
     let connection: Connection
 
     /// - Parameters:
-    ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet; for a look while no daemon runs.
-    ///   - patience: For all that is read, but for `damage`; then `database_unreadable`.
+    ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet. For a look while no daemon runs.
+    ///   - patience: For everything that is read except by `damage`. Afterwards it throws `database_unreadable`.
     /// - Throws: `UserFacingError` with `no_database`, `other_application`, `newer_schema`, `not_a_database`,
     ///   `database_damaged`, `database_unreadable`.
     package init(
@@ -24,7 +24,7 @@ package final class StoreReader {
         }
         try FileIdentity.checkBeside(path: path)
         do {
-            // What a log holds is a part of the database; without one, the database is all there is.
+            // What a log holds is a part of the database. Without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
             connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
             try connection.bound(to: patience)
@@ -70,7 +70,7 @@ package final class StoreReader {
         }
     }
 
-    /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check); empty when all is well.
+    /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check). Empty when all is well.
     /// Reads the whole file, which has no deadline here: it takes minutes for a large one.
     package func damage() throws(UserFacingError) -> [String] {
         try read { () throws(SQLiteFailure) in

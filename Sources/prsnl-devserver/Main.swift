@@ -86,7 +86,7 @@ enum Main {
         }
     }
 
-    /// The first line of a file; `nil` where there is none.
+    /// The first line of a file. `nil` where there is none.
     private static func readLine(of path: String) -> String? {
         let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else { return nil }

@@ -84,7 +84,7 @@ extension ServerState {
         items.item(item.id)?.appendTimelineJSON(to: &response.body, style: ItemStyle(dialect: .express))
     }
 
-    /// express.json(): 100 KB at most, errors as HTML; a body of another type is none.
+    /// express.json(): 100 KB at most, errors as HTML. A body of another type is none.
     private func expressBody(_ request: HTTPRequest, _ response: inout HTTPResponse) -> [String: JSONValue]? {
         guard request.body.count <= 102_400 else {
             response.failHTML(413, "PayloadTooLargeError: request entity too large")

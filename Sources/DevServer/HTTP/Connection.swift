@@ -14,7 +14,7 @@ struct Connection {
         case until(ContinuousClock.Instant, HTTPRequest, Admission)
         /// An answer is written and kept back until then.
         case answerLate(ContinuousClock.Instant)
-        /// An answer is written in pieces; see `drip`.
+        /// An answer is written in pieces. See `drip`.
         case dripping(next: ContinuousClock.Instant)
         /// An answer was begun and will never be finished.
         case stalled

@@ -96,7 +96,7 @@ extension ServerState {
         /// Dialects P and E: no key, or a wrong one.
         case refused(hasKey: Bool)
 
-        /// Whose items are shown; `nil` for everybody's.
+        /// Whose items are shown. `nil` for everybody's.
         func owner(_ testUser: DevAccount) -> String? {
             switch self {
             case .everybody, .refused: nil
@@ -143,7 +143,7 @@ extension ServerState {
         return true
     }
 
-    /// The account of a request that must be somebody's; answers 401 where it is nobody's.
+    /// The account of a request that must be somebody's. Answers 401 where it is nobody's.
     func account(for request: HTTPRequest, _ response: inout HTTPResponse) -> DevAccount? {
         switch viewer(request) {
         case .account(let account): return account
@@ -151,7 +151,7 @@ extension ServerState {
         case .everybody: response.fail(401, "Authentication required", code: "AUTHENTICATION_FAILED")
         case .testUser(isExpired: true): response.fail(401, "Token has expired", code: "AUTHENTICATION_FAILED")
         case .testUser:
-            // The real server takes a refresh token for a login here; no client should send one.
+            // The real server takes a refresh token for a login here. No client should send one.
             if let token = request.bearer, let known = refreshTokens[token] { return known.account }
             response.fail(401, "Could not validate credentials", code: "AUTHENTICATION_FAILED")
         case .refused(let hasKey): _ = refuses(.refused(hasKey: hasKey), &response)

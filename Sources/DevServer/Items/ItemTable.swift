@@ -5,7 +5,7 @@ struct ItemTable: Sendable {
     private struct Entry: Sendable {
         var item: DevItem
         var isHidden: Bool
-        /// The item as JSON for the timeline; empty until it is first asked for.
+        /// The item as JSON for the timeline. Empty until it is first asked for.
         var rendered: [UInt8] = []
     }
 
@@ -38,7 +38,7 @@ struct ItemTable: Sendable {
 
     func isHidden(_ id: String) -> Bool { slotByID[ByteText(id)].flatMap { entries[Int($0)]?.isHidden } ?? false }
 
-    /// Visible items, newest first; of one account or of all.
+    /// Visible items, newest first. Of one account or of all.
     func items(owner: String?) -> [DevItem] {
         timeline(owner: owner).slots.reversed().compactMap { entries[Int($0)]?.item }
     }
@@ -47,7 +47,7 @@ struct ItemTable: Sendable {
         entries.compactMap { $0?.isHidden == true ? $0?.item : nil }
     }
 
-    /// - Parameter owner: an account's id; `nil` for everybody's items.
+    /// - Parameter owner: an account's id. `nil` for everybody's items.
     func timeline(owner: String?) -> Timeline {
         guard let owner else { return everybody }
         return byOwner[owner] ?? Timeline()
@@ -63,7 +63,7 @@ struct ItemTable: Sendable {
 
     // MARK: Changing
 
-    /// Adds one; an item with the same id is replaced.
+    /// Adds one. An item with the same id is replaced.
     mutating func add(_ item: DevItem, hidden: Bool = false) {
         take(item.id)
         let item = adapted(item)

@@ -2,7 +2,7 @@
 /// socket and in the lines of `capture --stdin`.
 ///
 /// Reading is strict. A member that is misspelt, of the wrong type or given twice would change what is written without
-/// anybody noticing. By hand: JSONEncoder would be half of the cost of accepting a write, and 100,000 lines take seconds.
+/// notice. By hand: JSONEncoder would be half of the cost of accepting a write, and 100,000 lines take seconds.
 package struct JSONFields: Sendable, Equatable {
     package enum Value: Sendable, Equatable {
         case text(String)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The stable names of everything that can go wrong. docs/errors.md lists each with its causes; a test holds the two
+/// The stable names of everything that can go wrong. docs/errors.md lists each with its causes. A test holds the two
 /// together. Distinct codes for what has distinct cures.
 package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     // Configuration.

@@ -1,6 +1,6 @@
 /// What is true of an error code: the one table of it. A new code gets its entry here, and its section in docs/errors.md.
 package struct ErrorTraits: Sendable {
-    /// For people; the API contract's four.
+    /// For people, by the API contract.
     package enum Heading: String, Sendable {
         case other = "Something went wrong"
         case connection = "Connection error"
@@ -41,7 +41,7 @@ package struct ErrorTraits: Sendable {
     static let unknown = ErrorTraits([], "Please report this with the log.")
 
     /// A test finds the code that has no entry.
-    static let table: [ErrorCode: ErrorTraits] = [
+    package static let table: [ErrorCode: ErrorTraits] = [
         // Configuration.
         .configInvalid: ErrorTraits(
             [.needsPerson, .isBadConfiguration],
@@ -71,7 +71,7 @@ package struct ErrorTraits: Sendable {
             """),
         .loginFileUnreadable: ErrorTraits(
             [.needsPerson, .isBadConfiguration],
-            "Log in again with `prsnlctl login`, which writes the file anew.", command: "prsnlctl login"),
+            "Log in again with `prsnlctl login`, which writes a new file.", command: "prsnlctl login"),
         .loginNotStored: ErrorTraits(
             [.needsPerson], "Check the owner and mode of the folder that the database is in, and its disk."),
         .loginOtherServer: ErrorTraits(
@@ -93,26 +93,26 @@ package struct ErrorTraits: Sendable {
         .needsLogin: ErrorTraits(
             .login, [.needsPerson, .stopsEverything],
             """
-            Log in with `prsnlctl login`; an API key in api_key_file must be removed first.
+            Log in with `prsnlctl login`. An API key in api_key_file must be removed first.
             """, command: "prsnlctl login"),
         .loginExpired: ErrorTraits(
             .login, [.needsPerson, .stopsEverything],
             """
-            Log in again with `prsnlctl login`; a login token in api_key_file is replaced there, then `systemctl \
+            Log in again with `prsnlctl login`. A login token in api_key_file is replaced there, then `systemctl \
             restart prsnld`.
             """, command: "prsnlctl login"),
         .loginFailed: ErrorTraits(
             .login, [.needsPerson],
-            "Try again; the password is the one of the server's web page.", command: "prsnlctl login"),
+            "Try again. The password is the one of the server's web page.", command: "prsnlctl login"),
         .notFound: ErrorTraits(
             [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
         .invalidInput: ErrorTraits(
-            [.needsPerson], "The server does not accept this request; check that server_url is a PRSNL server."),
-        .conflict: ErrorTraits([], "Look at the item on the server; it was changed in between."),
-        .rateLimited: ErrorTraits(.slowDown, [], "Wait as long as the server asks; the daemon does so by itself."),
-        .serverError: ErrorTraits([], "Look at the server's log; the daemon asks again, ever less often."),
-        .serviceUnavailable: ErrorTraits([], "Wait; the daemon asks again when the server says so."),
-        .unexpectedStatus: ErrorTraits([], "Check server_url; something that is not a PRSNL server may be answering."),
+            [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
+        .conflict: ErrorTraits([], "Look at the item on the server. It was changed in between."),
+        .rateLimited: ErrorTraits(.slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
+        .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
+        .serviceUnavailable: ErrorTraits([], "Wait. The daemon asks again when the server says so."),
+        .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
             .connection, [.needsPerson],
             "Set server_url to the address that the server redirects to, if you trust it."),
@@ -130,7 +130,7 @@ package struct ErrorTraits: Sendable {
         .offline: ErrorTraits(
             .connection, [.stopsEverything],
             """
-            Connect this machine to the network; the daemon notices at once. `prsnlctl net` shows what it sees.
+            Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.
             """, command: "prsnlctl net"),
         .nameNotResolved: ErrorTraits(
             .connection, [.stopsEverything], "Check the host name in server_url and this machine's name servers."),
@@ -140,9 +140,9 @@ package struct ErrorTraits: Sendable {
             .connection, [.needsPerson, .stopsEverything],
             "Check the server's certificate and this machine's clock and CA certificates."),
         .timedOut: ErrorTraits(
-            .connection, [.stopsEverything], "Check the network; timeouts can be raised with the *_timeout keys."),
+            .connection, [.stopsEverything], "Check the network. Timeouts can be raised with the *_timeout keys."),
         .cutOff: ErrorTraits(
-            .connection, [], "Wait; the daemon asks again by itself. If it stays so, check the address and its port."),
+            .connection, [], "Wait. The daemon asks again by itself. If it stays so, check the address and its port."),
         .answerTooLarge: ErrorTraits(.connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
         .cancelled: ErrorTraits(.connection, [], "Give the command again, if it is still wanted."),
 
@@ -150,12 +150,12 @@ package struct ErrorTraits: Sendable {
         .databaseLocked: ErrorTraits([.needsPerson], "Stop the other process, or give this one another database."),
         .databaseBusy: ErrorTraits([], "Close the program that has the file open for writing."),
         .otherApplication: ErrorTraits(
-            [.needsPerson, .isBadFile], "Set database to a path of its own; this file was left as it is."),
+            [.needsPerson, .isBadFile], "Set database to a path of its own. This file was left as it is."),
         .newerSchema: ErrorTraits(
             [.needsPerson, .isBadFile],
             "Install the newer prsnld again, or set database to another path. This file was left as it is."),
         .notADatabase: ErrorTraits(
-            [.needsPerson, .isBadFile], "Set database to another path, or move this file away; it was left as it is."),
+            [.needsPerson, .isBadFile], "Set database to another path, or move this file away. It was left as it is."),
         .databaseDamaged: ErrorTraits(
             [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
             """
@@ -170,7 +170,7 @@ package struct ErrorTraits: Sendable {
             """),
         .databaseLinked: ErrorTraits(
             [.needsPerson, .isBadFile],
-            "Remove the other name; `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."),
+            "Remove the other name. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."),
         .databaseReadOnly: ErrorTraits(
             [.needsPerson, .stopsEverything, .isOfFile],
             """
@@ -178,12 +178,12 @@ package struct ErrorTraits: Sendable {
             folders: another takes ReadWritePaths= in `systemctl edit prsnld` (docs/service.md).
             """),
         .databaseUnreadable: ErrorTraits(
-            [.needsPerson, .isOfFile], "Check the path and its permissions; you may need to be in the daemon's group."),
+            [.needsPerson, .isOfFile], "Check the path and its permissions. You may need to be in the daemon's group."),
         .noDatabase: ErrorTraits(
             [.needsPerson],
             "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
         .diskFull: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile], "Free some space; the daemon goes on by itself."),
+            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. The daemon goes on by itself."),
         .diskError: ErrorTraits([.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
         .storeBug: ErrorTraits([.needsPerson], "Please report this with the log."),
 
@@ -205,23 +205,23 @@ package struct ErrorTraits: Sendable {
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
         .dialectUnknown: ErrorTraits([.needsPerson], "Check server_url: no timeline in a known form was found there."),
         .pagesIgnored: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server; the copy stays as it is."),
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
         .pageDisordered: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server; the copy stays as it is."),
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
         .pageContradictory: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server; the copy stays as it is."),
-        .timelineUnsettled: ErrorTraits([], "Wait; the daemon tries again when the timeline is quieter."),
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
+        .timelineUnsettled: ErrorTraits([], "Wait. The daemon tries again when the timeline is quieter."),
         .deletionsHeld: ErrorTraits(
             [.needsPerson],
             """
             Look at the server. If the items are meant to be gone, accept it.
             """, command: "prsnlctl sync --accept-deletions"),
         .deletionUndecided: ErrorTraits(
-            [], "Look at the server's log for requests of this item; it is asked for again by itself."),
+            [], "Look at the server's log for requests of this item. It is asked for again by itself."),
         .crowdedInstant: ErrorTraits(
             [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
         .itemsRejected: ErrorTraits(
-            [], "Look at them with `SELECT reason, raw FROM rejected_item`, and mend them on the server."),
+            [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
 
         // The outbox.
         .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
@@ -235,14 +235,14 @@ package struct ErrorTraits: Sendable {
         .editConflict: ErrorTraits(
             [.needsPerson],
             """
-            Compare the values with `prsnlctl queue show`; `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop \
+            Compare the values with `prsnlctl queue show`. `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop \
             N` gives up.
             """),
         .itemGone: ErrorTraits([.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
         .outcomeUndecidable: ErrorTraits(
             [.needsPerson],
             """
-            Look at the server: if it is there, `prsnlctl queue drop N`; if not, `prsnlctl retry-queue N` sends it \
+            Look at the server: if it is there, `prsnlctl queue drop N`. If not, `prsnlctl retry-queue N` sends it \
             again.
             """),
         .writeTooOld: ErrorTraits(
@@ -264,7 +264,7 @@ package struct ErrorTraits: Sendable {
         .controlRefused: ErrorTraits(
             [.needsPerson],
             """
-            Give the command as root or as the daemon's user; `adduser USER prsnld` lets a user look, after the next \
+            Give the command as root or as the daemon's user. `adduser USER prsnld` lets a user look, after the next \
             login, and group_may_write = yes lets the group change things.
             """),
         .controlProtocol: ErrorTraits(

@@ -1,4 +1,4 @@
-/// New values of an item's fields; `nil` leaves a field as it is.
+/// New values of an item's fields. `nil` leaves a field as it is.
 package struct ItemEdit: Sendable, Equatable {
     package var title: String?
     package var summary: String?

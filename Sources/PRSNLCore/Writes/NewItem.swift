@@ -1,14 +1,14 @@
-/// An item that is to be created on the server: a captured URL, or a note (no URL).
+/// An item to create on the server: a captured URL, or a note (no URL).
 ///
 /// A new field is a property here with its line in `fields`, `init(_:)` and, where it has a limit, `checked`. `WriteBody`
 /// has the server's name for it.
 package struct NewItem: Sendable, Equatable {
     package var url: String?
     package var title: String?
-    /// A note's text; with a URL, a remark.
+    /// A note's text. With a URL, a remark.
     package var note: String?
     package var tags: [String]
-    /// The server's `content_type`; never `auto`, with which the current release fails.
+    /// The server's `content_type`, never `auto`, with which the current release fails.
     package var type: String
     /// Whether the server is asked to write a summary.
     package var summarize: Bool

@@ -71,7 +71,7 @@ enum URLCheck {
         bytes.count >= prefix.utf8.count && zip(bytes, prefix.utf8).allSatisfy { $0 | 0x20 == $1 }
     }
 
-    /// Where the host ends and the port begins; `nil` for a host that is none.
+    /// Where the host ends and the port begins. `nil` for a host that is none.
     private static func hostEnd(_ authority: Substring.UTF8View) -> Substring.UTF8View.Index? {
         if authority.first == UInt8(ascii: "[") {
             guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }

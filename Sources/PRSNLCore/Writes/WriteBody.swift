@@ -8,7 +8,7 @@ package enum WriteBody {
         switch dialect {
         case .cursor, .page:
             object.add("title", item.title)
-            // The server drops a link's `content`; what is highlighted stays.
+            // The server drops a link's `content`. What is highlighted stays.
             object.add(item.url == nil ? "content" : "highlight", item.note)
             if !item.tags.isEmpty { object.add("tags", item.tags) }
             // Never left out: without it, or with "auto", the current release fails for a URL.

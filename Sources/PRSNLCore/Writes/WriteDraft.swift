@@ -10,7 +10,7 @@ package enum WriteDraft: Sendable, Equatable {
 
     /// Checks a write before it is accepted.
     ///
-    /// - Parameter dialect: `nil` while the server was never seen; its own limits are then not checked.
+    /// - Parameter dialect: `nil` while the server was never seen. Its own limits are then not checked.
     /// - Returns: the draft without repeated tags.
     /// - Throws: `write_invalid`, naming the field, the limit and the value's length.
     package func checked(dialect: Dialect?) throws(UserFacingError) -> WriteDraft {

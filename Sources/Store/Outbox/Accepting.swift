@@ -14,7 +14,7 @@ package struct AcceptedWrite: Sendable, Equatable {
     package var state: OutboxEntry.State
     package var kind: OutboxEntry.Kind
     package var itemID: String
-    /// The very same write was waiting already (a second delete); nothing new was queued.
+    /// The very same write was waiting already (a second delete). Nothing new was queued.
     package var wasQueued: Bool
     /// Entries that this one made superfluous.
     package var supersedes: [Int64]
@@ -67,7 +67,7 @@ extension Store {
 }
 
 extension OutboxWriter {
-    /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written; `SQLiteFailure`.
+    /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written. Else `SQLiteFailure`.
     mutating func accept(_ draft: WriteDraft, key: RequestKey?) throws -> AcceptedWrite {
         switch draft {
         case .create(let item): return try create(item, key: key)
@@ -188,7 +188,7 @@ extension OutboxWriter {
 
 // A request that is made again, because its answer was lost.
 extension OutboxWriter {
-    /// What was accepted of an earlier request with the same key; `nil` where there was none, or where its entry has been
+    /// What was accepted of an earlier request with the same key. `nil` where there was none, or where its entry has been
     /// over for so long that it was removed.
     ///
     /// - Throws: `conflict` where the key belongs to another write: it would otherwise be lost in silence.
@@ -224,7 +224,7 @@ extension OutboxEntry {
         switch (draft, payload) {
         case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
         case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
-        // An edit of what was not sent yet changes what is to be sent.
+        // An edit of what was not sent yet changes that write itself.
         case (.edit(_, let wanted), .create(let made)): ItemEdit(title: made.title, tags: made.tags).contains(wanted)
         case (.delete, .delete): true
         default: false

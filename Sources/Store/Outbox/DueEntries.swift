@@ -29,7 +29,7 @@ extension Store {
         return try due(connection, .queued, kinds, ids, now: now)
     }
 
-    /// When the next entry becomes due after `now`; `nil` where none waits for a time to come.
+    /// When the next entry becomes due after `now`. `nil` where none waits for a time to come.
     package func nextDue(after now: Timestamp) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
             var first: Timestamp?
@@ -113,8 +113,8 @@ extension Store {
         }
     }
 
-    /// The wall clock was set by `step`, forward is positive: what was to wait waits as long as before, neither for ever nor
-    /// all due at once; what was due is due. What was written since the step is by the new clock already.
+    /// The wall clock was set by `step`; forward is positive. Waiting entries wait as long as before, and due ones stay due.
+    /// Times that were written since the step are by the new clock already.
     package func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
         let before = now.advanced(by: .zero - step)
         let waiting = try read { connection throws(SQLiteFailure) in

@@ -2,13 +2,13 @@ import PRSNLCore
 
 // What a creation asked for and the server did not take over: it follows as an edit, once the server has processed the item.
 //
-// The main server gives a link the title of its page and a note the title of its first line, whatever was asked for, and may
+// The main server gives a link the title of its page and a note the title of its first line, not the one that was asked for, and may
 // insert an item without its tags. So each delivered creation is compared with the processed item, as a pull shows it.
 extension OutboxWriter {
     /// An item that the server still works on after this long is taken as it is: such items stay `pending` for good.
     static let settlingPatience: Duration = .seconds(3_600)
 
-    /// Whether the server still works on the item, as far as the copy knows; so does an item that no pull has brought yet.
+    /// Whether the server still works on the item, as far as the copy knows. So does an item that no pull has brought yet.
     func isUnsettled(_ item: String) throws(SQLiteFailure) -> Bool {
         let row = try connection.cached(
             """
@@ -121,10 +121,10 @@ extension OutboxWriter {
         return words
     }
 
-    /// Queues an edit with what the item lacks. Entry numbers decide which word is the later one; tags are added to those
+    /// Queues an edit with what the item lacks. Entry numbers decide which word is the later one. Tags are added to those
     /// that are there.
     ///
-    /// - Returns: `title and tags follow as #3`; `nil` where nothing is lacking.
+    /// - Returns: `title and tags follow as #3`. `nil` where nothing is lacking.
     private mutating func follow(
         _ wanted: Wanted, item: String, theirs: ItemEdit, after delivered: ItemEdit
     ) throws(SQLiteFailure) -> String? {
@@ -158,7 +158,7 @@ extension OutboxWriter {
         }
         guard !edit.isEmpty else { return nil }
         var base = edit.sameFields(of: expected)
-        // A remark becomes the summary of an item that has none; one that is there is not replaced unasked.
+        // A remark becomes the summary of an item that has none. One that is there is not replaced unasked.
         base.summary = nil
         let names = edit.fieldNames
         let earlier = edits.last { $0.follows != nil && $0.state == .queued && $0.isUnsent && $0.attempts == 0 }

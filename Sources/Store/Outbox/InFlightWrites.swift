@@ -97,7 +97,7 @@ struct DeliveredWrite: Sendable {
         return both
     }
 
-    /// The item as it is after the write, by a page that shows it; `nil` where it is gone.
+    /// The item as it is after the write, by a page that shows it. `nil` where it is gone.
     ///
     /// A page that shows an item that was created here is never older than its creation. Of an edited one it may be: then
     /// the edit's fields are kept, and all others are the page's.
@@ -126,7 +126,7 @@ extension NewItem {
 }
 
 extension Store {
-    /// How many writes have been delivered. Ask before a request whose answer is to be committed (`PageChange.asOf`).
+    /// How many writes have been delivered. Ask before a request whose answer will be committed (`PageChange.asOf`).
     package var deliveries: Int { inFlight.deliveries }
 
     /// Between these two, deliveries are remembered item by item. One pull at a time.

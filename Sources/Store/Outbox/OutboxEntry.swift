@@ -15,7 +15,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable, Codable {
         /// Waits for its time, or behind another entry of its item. Left by the replayer, a person, or a newer write.
         case queued
-        /// On its way: on disk before the first byte is sent. Left by the replayer; at a start it becomes `unknown`.
+        /// On its way: on disk before the first byte is sent. Left by the replayer. The next start makes it `unknown`.
         case sending
         /// The server may have applied it. Left by the replayer, after it has looked.
         case unknown
@@ -32,7 +32,7 @@ package struct OutboxEntry: Sendable, Equatable {
         package var isWaiting: Bool { self == .queued || self == .sending || self == .unknown }
     }
 
-    /// What is to be written.
+    /// What it writes.
     package enum Payload: Sendable, Equatable {
         case create(NewItem)
         case edit(ItemEdit)
@@ -69,7 +69,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The server's id, or `local-<uuid>` until a creation's is known.
     package var itemID: String
     package var payload: Payload
-    /// What the edited fields were when the edit was accepted; of other kinds `nil`.
+    /// What the edited fields were when the edit was accepted. `nil` for other kinds.
     package var base: ItemEdit?
     /// In a conflict, what the server has there.
     package var theirs: ItemEdit?

@@ -2,7 +2,7 @@ package import PRSNLCore
 
 // What the replayer and the engine ask of the outbox, and what they note in it.
 extension Store {
-    /// Where entries stand: for whoever waits for them. Entries that are gone are left out.
+    /// Where entries stand, for a caller that waits for them. Entries that are gone are left out.
     package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
@@ -63,7 +63,7 @@ extension Store {
         }
     }
 
-    /// The base of an edit that was made before anybody knew what the server would make of the item.
+    /// The base of an edit that was made before the server had processed the item.
     package func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL")

@@ -6,14 +6,14 @@ package struct OutboxTask: Sendable, Equatable {
     package enum ByHand: String, Sendable {
         /// One more attempt: the first failure parks it again.
         case retry
-        /// The same, and whatever the server has there is to be replaced.
+        /// The same, and it replaces what the server has there.
         case overwrite
     }
 
     package var entry: OutboxEntry
     /// In a row, for the backoff.
     package var failures: Int
-    /// Whether an attempt may have been applied, as far as anybody knows.
+    /// Whether an attempt may have been applied.
     package var maybeApplied: Bool
     package var byHand: ByHand?
     /// Of the send whose outcome is looked for.
@@ -24,12 +24,12 @@ package struct OutboxTask: Sendable, Equatable {
     package var failedLooks: Int
 }
 
-/// What the server had just before a creation was sent: by this a new item can be told from an old one, whatever any clock
-/// says.
+/// What the server had just before a creation was sent: by this a new item can be told from an old one without
+/// any clock.
 package struct SendEvidence: Sendable, Equatable {
     /// The ids of the newest items.
     package var knownIDs: [String]
-    /// All items that are newer than this are among `knownIDs`; `nil` where all items are.
+    /// All items that are newer than this are among `knownIDs`. `nil` where all items are.
     package var knownDownTo: Timestamp?
 
     package init(knownIDs: [String], knownDownTo: Timestamp? = nil) {
@@ -48,7 +48,7 @@ package struct UndecidedSince: Sendable, Equatable {
         self.here = here
     }
 
-    /// What has passed since; `nil` where a clock was set back.
+    /// What has passed since. `nil` where a clock was set back.
     package func passed(until now: UndecidedSince) -> Duration? {
         let passed = min(now.server.duration(since: server), now.here.duration(since: here))
         return passed < .zero ? nil : passed

@@ -4,8 +4,8 @@ extension Store {
     /// Seconds during which the server could be reached, over the file's life, by memory.
     var reachable: Double { savedReachable + unsavedReachable }
 
-    /// Adds to the time during which the server could be reached. The file hears of it with the outbox's next move, or
-    /// with `saveReachable`.
+    /// Adds to the time during which the server could be reached. It is saved with the outbox's next move, or
+    /// by `saveReachable`.
     package func noteReachable(_ duration: Duration) {
         unsavedReachable += Double(duration.wholeMicroseconds) / 1e6
     }
@@ -15,8 +15,8 @@ extension Store {
         try writeOutbox { _ throws(SQLiteFailure) in }
     }
 
-    /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`; what can be pulled
-    /// again is written with NORMAL).
+    /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`). What can be
+    /// pulled again is written with NORMAL.
     @discardableResult
     func writeOutbox<Result>(
         _ body: (Connection) throws(SQLiteFailure) -> Result
@@ -50,7 +50,7 @@ extension Store {
 
 /// The outbox inside one transaction: the moves of entries, the counters, and what waiting writes make of the items.
 ///
-/// Every move names the state that it leaves in its UPDATE; one that changes no row is a defect, and rolls back.
+/// Every move names the state that it leaves in its UPDATE. One that changes no row is a defect, and rolls back.
 struct OutboxWriter {
     let connection: Connection
     let statements: ItemStatements?
@@ -113,7 +113,7 @@ struct OutboxWriter {
     }
 
     /// - Parameters:
-    ///   - dueAt: `nil` puts it behind the entry of its item that comes first; `advance` gives that one its time.
+    ///   - dueAt: `nil` puts it behind the entry of its item that comes first. `advance` gives that one its time.
     ///   - follows: of an edit: the creation that asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,

@@ -20,7 +20,7 @@ package struct RetryOutcome: Sendable, Equatable {
     package var touched: Int = 0
     /// The first 50.
     package var touchedEntries: [Int64] = []
-    /// The first 50; `skippedByReason` counts all.
+    /// The first 50. `skippedByReason` counts all.
     package var skipped: [Skipped] = []
     package var skippedByReason: [Reason: Int] = [:]
 
@@ -29,7 +29,7 @@ package struct RetryOutcome: Sendable, Equatable {
 
 /// What `queue drop` did, or would do.
 package struct DropOutcome: Sendable, Equatable {
-    /// Dropped; empty where dependents were found and not to be dropped.
+    /// Empty where dependents were found and were not to go too.
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
@@ -39,7 +39,7 @@ package struct DropOutcome: Sendable, Equatable {
 
 // What people do with entries: try again, give up.
 extension Store {
-    /// Who asks again and again is not helped by asking the server as often.
+    /// Retrying more often than this does not help: the server is not asked as often.
     package static let retryPause: Duration = .seconds(10)
     /// Entries that an outcome names one by one.
     static let named = 50
@@ -51,7 +51,7 @@ extension Store {
     ///     server has, and where its outcome could not be found out as if it had never been sent.
     ///   - parked: Gives all parked entries one more attempt too: conflicts are compared again, outcomes looked for again.
     ///   - dryRun: Only says what would be done.
-    /// - Throws: `entry_unknown`; nothing was done then.
+    /// - Throws: `entry_unknown`. Nothing was done then.
     package func retry(
         _ ids: [Int64]?, parked: Bool, dryRun: Bool, now: Timestamp
     ) throws(UserFacingError) -> RetryOutcome {
@@ -74,11 +74,11 @@ extension Store {
         }
     }
 
-    /// Gives entries up. One whose outcome is not known may be on the server all the same.
+    /// Gives entries up. One whose outcome is not known may still be on the server.
     ///
     /// - Parameter withDependents: Also what is queued behind a creation, which could never be sent without it. Without
     ///   this, nothing is dropped where there is any.
-    /// - Throws: `entry_unknown`, `entry_not_changeable`; nothing was dropped then.
+    /// - Throws: `entry_unknown`, `entry_not_changeable`. Nothing was dropped then.
     package func drop(
         _ ids: [Int64], withDependents: Bool, dryRun: Bool, now: Timestamp
     ) throws(UserFacingError) -> DropOutcome {
@@ -137,7 +137,7 @@ extension OutboxEntry.State {
 }
 
 extension OutboxWriter {
-    /// - Returns: Why the entry is left as it is; `nil` where it is tried again.
+    /// - Returns: Why the entry is left as it is. `nil` where it is tried again.
     fileprivate mutating func retry(
         _ id: Int64, isNamed: Bool, parked: Bool, dryRun: Bool
     ) throws(SQLiteFailure) -> RetryOutcome.Reason? {
@@ -154,7 +154,7 @@ extension OutboxWriter {
             return .isOver
         }
         let nextAttempt = row.timestamp(2)
-        // Looks count; but a decision about what a look has just shown is heard at once.
+        // Looks count, but a person's decision about what a look has just shown is carried out at once.
         let tried = state == .parked && isNamed ? row.timestamp(7) : row.timestamp(3)
         let wasJustTried = tried.map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
         switch state {

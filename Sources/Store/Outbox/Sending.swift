@@ -59,7 +59,7 @@ extension Store {
         return begun
     }
 
-    /// Begins to send the entries that are due next; see `settle`. Writes nothing where none is.
+    /// Begins to send the entries that are due next. See `settle`. Writes nothing where none is.
     package func beginNext(
         now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
         excluding excluded: Set<Int64>, most: Int
@@ -75,12 +75,12 @@ extension Store {
         return next
     }
 
-    /// Makes `unknown` of what is `sending`; only while nothing is being sent.
+    /// Makes `unknown` of what is `sending`. Call it only while nothing is being sent.
     package func markSendingUnknown() throws(UserFacingError) {
         try writeOutbox { connection throws(SQLiteFailure) in try Self.markSendingUnknown(connection) }
     }
 
-    /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
+    /// Under the lock no other process sends: what is still `sending` may have been applied before its process ended.
     static func markInterruptedSendsUnknown(_ connection: Connection) throws(SQLiteFailure) {
         try connection.synchronize(durably: true)
         try connection.transaction { () throws(SQLiteFailure) in try markSendingUnknown(connection) }
@@ -99,7 +99,7 @@ extension Store {
 }
 
 extension OutboxWriter {
-    /// - Returns: The task as it is now; `nil` where the entry is not queued any more.
+    /// - Returns: The task as it is now. `nil` where the entry is not queued any more.
     func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
         let changed = try connection.cached(
             """

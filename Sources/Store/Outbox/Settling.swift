@@ -69,7 +69,8 @@ extension OutboxWriter {
         ).bind(Int(settlement.entry)).bind(now).run()
     }
 
-    /// What never reached the server, or what it did not take now, was no attempt; what was not even begun leaves no trace.
+    /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
+    /// begun leaves no trace.
     private func uncount(_ settlement: Settlement) throws(SQLiteFailure) {
         try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(settlement.entry))
             .run()
@@ -180,7 +181,7 @@ extension OutboxWriter {
         try removeLocalItem(entry: creation.id)
     }
 
-    /// What waits behind a creation that the server has under an id which nobody knows.
+    /// What waits behind a creation whose id on the server is not known.
     private mutating func parkOrphans(of local: String) throws(SQLiteFailure) {
         for entry in try open(local) where entry.state == .queued {
             try move(

@@ -31,7 +31,7 @@ struct FileIdentity {
 
     /// False where there is nothing.
     ///
-    /// - Throws: `not_a_database` for a folder, a pipe and the like, which must not be opened: a pipe would wait for ever.
+    /// - Throws: `not_a_database` for a folder, a pipe and so on, which must not be opened: a pipe would block.
     ///   `database_linked` for a file of two names: under the other one its log and its lock would not be found
     ///   (https://sqlite.org/howtocorrupt.html, 2.5).
     ///   `database_unreadable` where this user may not look whether it is there.
@@ -52,7 +52,7 @@ struct FileIdentity {
         return true
     }
 
-    /// What SQLite opens beside the file, whatever it is: a pipe in its place would be waited for.
+    /// SQLite opens these files whatever they are. It would block on a pipe.
     ///
     /// - Throws: `database_linked`.
     static func checkBeside(path: String) throws(UserFacingError) {
@@ -68,7 +68,7 @@ struct FileIdentity {
     /// What the group may do with the copy and what belongs to it: read.
     static let mode: mode_t = 0o640
 
-    /// Makes an empty file that others cannot read; SQLite gives its mode to the files beside it (`findCreateFileMode` in
+    /// Makes an empty file that others cannot read. SQLite gives its mode to the files beside it (`findCreateFileMode` in
     /// os_unix.c).
     static func create(path: String) throws(UserFacingError) {
         let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode)
@@ -82,8 +82,8 @@ struct FileIdentity {
         close(file)
     }
 
-    /// For a file that was just made, whatever the umask is: who gets as far as the file is up to the folder. Where the
-    /// file system knows no modes, nobody can be kept from reading, and nothing is lost by going on.
+    /// For a file that was just made, also against the umask: the folder decides who reaches it. Where the file system has
+    /// no modes, the failure changes nothing.
     static func setMode(_ file: Int32) { fchmod(file, mode) }
 
     static func size(path: String) -> Int {

@@ -27,7 +27,7 @@ extension Store {
 }
 
 extension StoreReader {
-    /// When the server could be used, and why not; newest first.
+    /// When the server could be used, and why not. Newest first.
     package func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(

@@ -3,7 +3,7 @@ package import PRSNLCore
 /// What the file says in one line.
 package struct CopyCounts: Sendable, Equatable {
     package var live = 0
-    /// Writes that are to be sent.
+    /// Writes that wait to be sent.
     package var waiting = 0
     /// Writes that wait for a person.
     package var parked = 0
@@ -16,7 +16,7 @@ package struct CopyCounts: Sendable, Equatable {
 }
 
 extension Store {
-    /// Cheap, whatever the file's size: the counters are maintained, and of the lists only the first row is looked for.
+    /// Cheap for a file of any size: the counters are maintained, and lists are only tested for a first row.
     package func counts() throws(UserFacingError) -> CopyCounts {
         let isCovered = coverage.isComplete
         return try read { connection throws(SQLiteFailure) in

@@ -8,13 +8,13 @@ package struct CopySummary: Sendable, Equatable {
     package var accountName: String?
     /// Whom the login token named when the account was bound.
     package var accountSubject: String?
-    /// Made without a login: it holds everybody's items.
+    /// Made without a login: it holds everyone's items.
     package var isAnonymous: Bool { dialect == .cursor && accountID == nil }
     /// When the copy was bound to server and account.
     package var boundAt: Timestamp?
     /// New items are complete as of this time (T1): the last head read that reached what was already here.
     package var newAsOf: Timestamp?
-    /// Edits and deletions are complete as of this time (T2): the start of the oldest read that still counts; `nil` while
+    /// Edits and deletions are complete as of this time (T2): the start of the oldest read that still counts. `nil` while
     /// a part of the timeline was never read.
     package var editsAsOf: Timestamp?
     /// Nothing is known to be missing.
@@ -29,7 +29,7 @@ package struct CopySummary: Sendable, Equatable {
     package var suspects = 0
     /// More deletions at once than are believed: waiting for `sync --accept-deletions`.
     package var deletionsHeld = 0
-    /// Writes that are not on the server yet, and are to be sent: `queued`, `sending` and `unknown`.
+    /// Writes that wait to be sent: `queued`, `sending` and `unknown`.
     package var waiting = 0
     /// Of these, the ones that may be there already.
     package var unknown = 0
@@ -47,7 +47,7 @@ package struct CopySummary: Sendable, Equatable {
 
     package init() {}
 
-    /// A stretch of the timeline that the copy lacks; both ends included.
+    /// A stretch of the timeline that the copy lacks. Both ends included.
     package struct Gap: Sendable, Equatable {
         package var from: Timestamp
         package var to: Timestamp
@@ -60,7 +60,7 @@ package struct CopySummary: Sendable, Equatable {
     /// Writes that fail again and again, or are refused.
     package struct Failing: Sendable, Equatable {
         package var count: Int
-        /// Those of them that people asked for; the others are titles and tags that follow a capture.
+        /// Those of them that people asked for. The others are titles and tags that follow a capture.
         package var ownCount: Int
         /// The first of the former, else of all.
         package var entry: Int64

@@ -37,7 +37,7 @@ extension PullRecord {
 }
 
 extension Store {
-    /// Writes the pull's row; a new one gets its id. The last 100 of each kind are kept.
+    /// Writes the pull's row. A new one gets its id. The last 100 of each kind are kept.
     static func save(_ record: PullRecord, _ connection: Connection) throws(SQLiteFailure) -> PullRecord {
         var record = record
         let isNew = record.id == 0

@@ -65,7 +65,7 @@ extension Store {
         unrecorded + (try StoreReader(path: path).recurringErrors())
     }
 
-    /// Forgets all of them; those that go on come back with their next occurrence.
+    /// Forgets all of them. Those that go on come back with their next occurrence.
     ///
     /// - Returns: how many there were.
     package func forgetErrors() throws(UserFacingError) -> Int {
@@ -113,7 +113,7 @@ extension StoreReader {
 }
 
 extension CopySummary.RecurringError {
-    /// From the columns code, endpoint, message, first_at, last_at, count, over; `nil` where one cannot be read.
+    /// From the columns code, endpoint, message, first_at, last_at, count, over. `nil` where one cannot be read.
     init?(_ row: Statement) {
         guard let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
             let first = row.timestamp(3), let last = row.timestamp(4)

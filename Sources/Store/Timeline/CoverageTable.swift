@@ -3,7 +3,7 @@ package import PRSNLCore
 // What the copy holds, and as of when: in memory, and in the file.
 extension Store {
     /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
-    /// the file at once, so that nobody reads them there.
+    /// the file at once, so that no reader sees them.
     ///
     /// - Parameter now: In dialect C, nothing counts as covered beyond it.
     package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) {
@@ -30,7 +30,7 @@ extension Store {
         coverageIsNewer = false
     }
 
-    /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping; in
+    /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping. In
     /// between the engine keeps it in memory, so that a poll without news writes nothing. It may go back with the clock.
     package func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in

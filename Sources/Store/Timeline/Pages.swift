@@ -102,7 +102,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - now: The time that suspicions and first sightings get.
-    ///   - record: The pull that the pages belong to; its row in the history is kept up to date, and `record.id` set.
+    ///   - record: The pull that the pages belong to. Its row in the history is kept up to date, and `record.id` set.
     package func commit(
         _ pages: [PageChange], now: Timestamp, record: PullRecord
     ) throws(UserFacingError) -> (counts: ChangeCounts, record: PullRecord) {

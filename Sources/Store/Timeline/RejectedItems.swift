@@ -34,10 +34,10 @@ extension Store {
         return kept
     }
 
-    /// A server of nothing but broken items must not fill the disk. With so many the copy is incomplete whatever comes.
+    /// A server that sends only broken items must not fill the disk. With so many the copy is incomplete in any case.
     private static let mostRejected = 1_000
 
-    /// Whether it is to be kept.
+    /// Whether to keep it.
     static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
         if try isKnown(rejected, connection) { return false }
         return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
@@ -63,7 +63,7 @@ extension Store {
         }
     }
 
-    /// The texts of those; none where this process did not see the beginning of the read.
+    /// Their texts, none where this process did not see the beginning of the read.
     func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
         guard let seen = rejectedSeen else { return [] }
         let all = try connection.prepare("SELECT raw, item_id FROM rejected_item")

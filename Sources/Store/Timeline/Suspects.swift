@@ -1,21 +1,20 @@
 package import PRSNLCore
 
-// Suspects are items that the last complete sweep did not see. Which of them are asked for by id, and when; which of them a
-// person is asked about; and which cannot be asked for.
+// Suspects are items that the last complete sweep did not see: which of them are asked for by id and when, which of them a
+// person is asked about, and which cannot be asked for.
 extension Store {
-    /// From `item` and `copy`: suspects that are to be asked for now. Parameters: 1, one that was found when it was asked for
-    /// is asked for again only if that was before this time, because servers cache single items for half an hour; 2, the
-    /// time now.
+    /// From `item` and `copy`: suspects that are due. Parameter 1: a suspect that was found is asked for again only if that
+    /// was before this time, because servers cache single items for half an hour. Parameter 2: the time now.
     private static let due = """
         FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
         WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
             AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)
         """
-    /// When a suspect was found last, by itself or as one of many; NULL where it never was.
+    /// When a suspect was found last, by itself or as one of many, NULL where it never was.
     private static let waitsSince =
         "coalesce(found_at, CASE WHEN missing_since <= suspects_sampled_at THEN suspects_sampled_at END)"
 
-    /// Items that the last complete sweep did not see, and that are to be asked for by id now.
+    /// Items that the last complete sweep did not see, and that are due to be asked for by id.
     ///
     /// - Parameter sampling: some of them, from anywhere, rather than the newest first.
     package func suspects(
@@ -45,7 +44,7 @@ extension Store {
         }
     }
 
-    /// When the next suspect is to be asked for: `earliest` for one that never was. `nil` where there is none, or where their
+    /// When the next suspect is due: `earliest` for one that never was. `nil` where there is none, or where their
     /// number is held back.
     ///
     /// - Parameter wait: from finding one to asking for it again.

@@ -15,7 +15,7 @@ extension Store {
         rejectedSeen = nil
     }
 
-    /// Marks the beginning of a sweep in the coverage; the file hears of it with the next write.
+    /// Marks the beginning of a sweep in the coverage. The next write puts it into the file.
     package func beginSweep(at start: Timestamp) {
         coverage.beginSweep(at: start)
         coverageIsNewer = true
@@ -29,7 +29,7 @@ extension Store {
         coverageIsNewer = true
     }
 
-    /// Notes that a suspect was found by its id. Found a second time, it is there, whatever the list says.
+    /// Notes that a suspect was found by its id. Found a second time, it is no suspect any more.
     package func noteFound(_ id: String, at now: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let cleared = try connection.prepare(
