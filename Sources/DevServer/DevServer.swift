@@ -58,7 +58,7 @@ package final class DevServer: Sendable {
 
     /// Listens again, on the same port and in the network of the calling thread, after `refuseConnections`.
     ///
-    /// - Throws: `Failure` when somebody took the port meanwhile.
+    /// - Throws: `Failure` when another program took the port in between.
     package func acceptConnections() throws {
         shared.sendAndWait(.acceptConnections(try Listener(address: configuration.address, port: port)))
     }

@@ -115,7 +115,7 @@ extension DevServer {
         package var etags = true
         /// Captured items are hidden (`processing`) until they settle, in place of `pending`.
         package var hidesCaptured = false
-        /// Dialect C: a captured item has the title "Untitled" until it is processed, whatever was asked for.
+        /// Dialect C: a captured item has the title "Untitled" until it is processed, also where another one was asked for.
         package var untitledWhilePending = false
         /// A note's text loses line breaks and repeated white space when it is processed.
         package var squeezesText = false

@@ -44,7 +44,7 @@ package struct LoggedRequest: Sendable, Equatable {
     /// The body's text (invalid UTF-8 repaired), empty for login requests.
     package let body: String
     package let bodySize: Int
-    /// What was answered. `nil` while there is no answer, and for ever where the connection was closed without one.
+    /// What was answered. `nil` while there is no answer, and where the connection was closed without one.
     package internal(set) var status: Int?
     /// The name of the fault that was applied.
     package internal(set) var fault: String?

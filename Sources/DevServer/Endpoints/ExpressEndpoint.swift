@@ -24,7 +24,7 @@ extension ServerState {
     private mutating func respondToExpressItem(
         _ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse
     ) {
-        // The body is parsed before anybody asks for the key.
+        // The body is parsed before the key is checked.
         var members: [String: JSONValue] = [:]
         if request.method == "PUT" {
             guard let read = expressBody(request, &response) else { return }

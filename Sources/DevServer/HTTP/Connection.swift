@@ -2,12 +2,12 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// One client's connection: what was read and not yet served, what is to be written, and what it waits for.
+/// One client's connection: what was read and not yet served, what is not yet written, and what it waits for.
 struct Connection {
     /// Why no request is served at the moment.
     enum Waiting {
         case nothing
-        /// Until `release`, or for ever.
+        /// Until `release`.
         case held(HTTPRequest, Admission)
         /// The answer was made, and is written after `release`.
         case answerHeld(Admission)
