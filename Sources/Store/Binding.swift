@@ -36,7 +36,7 @@ extension Store {
         if let dialect = binding.dialect, let other = new.dialect, dialect != other {
             throw UserFacingError(
                 .serverChanged,
-                "The server answers in dialect \(other.rawValue); this copy was made from one with dialect "
+                "The server answers in dialect \(other.rawValue). This copy was made from one with dialect "
                     + "\(dialect.rawValue).", consequence: "Nothing was written.")
         }
         if let account = binding.accountID, ByteText(account) != new.accountID.map(ByteText.init) {

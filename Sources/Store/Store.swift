@@ -55,8 +55,8 @@ package actor Store {
         guard size > largestSize else { return }
         throw UserFacingError(
             .diskFull, "The database \(path) has \(size >> 20) MiB, more than max_database_size.",
-            consequence: "Nothing more is pulled; writes are queued and sent.",
-            recoverySuggestion: "Look at what the server sends; raise max_database_size if it is to be kept.")
+            consequence: "Nothing more is pulled. Writes are queued and sent.",
+            recoverySuggestion: "Look at what the server sends. Raise max_database_size to keep it.")
     }
 
     /// Opens or creates the file and takes the lock beside it (`<path>.lock`).
@@ -133,7 +133,7 @@ package actor Store {
         try Schema.current.apply(to: connection)
         if try connection.text("PRAGMA journal_mode = WAL") != "wal" {
             throw UserFacingError(
-                .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
+                .databaseUnreadable, "\(path) cannot be put into WAL mode. Is it on a network file system?")
         }
         connection.keepWriteAheadLog()
         try connection.synchronize(durably: false)

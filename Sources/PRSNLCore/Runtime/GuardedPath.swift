@@ -141,7 +141,7 @@ package struct GuardedPath: ~Copyable {
         UserFacingError(
             code.map { .of(errno: $0, otherwise: .databaseUnreadable) } ?? .databaseLinked,
             code.map { "\(path) cannot be opened: \(String(cString: strerror($0)))." }
-                ?? "\(path) is not a file of its own; it was left as it is.",
+                ?? "\(path) is not a file of its own. It was left as it is.",
             recoverySuggestion: "Look at it, and move it away.")
     }
 }
