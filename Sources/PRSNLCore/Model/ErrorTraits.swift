@@ -31,7 +31,7 @@ package struct ErrorTraits: Sendable {
     /// The command that the suggestion comes down to, where there is one.
     package let command: String?
 
-    private init(_ heading: Heading = .other, _ flags: Flags, _ suggestion: String, command: String? = nil) {
+    private init(heading: Heading = .other, _ flags: Flags, _ suggestion: String, command: String? = nil) {
         self.heading = heading
         self.flags = flags
         self.suggestion = suggestion
@@ -82,7 +82,7 @@ package struct ErrorTraits: Sendable {
 
         // The server's answers.
         .unauthorized: ErrorTraits(
-            .login, [.needsPerson, .stopsEverything],
+            heading: .login, [.needsPerson, .stopsEverything],
             """
             Look with `prsnlctl whoami` what the server is shown: log in again, or put a valid key there, then \
             `systemctl restart prsnld`.
@@ -91,30 +91,31 @@ package struct ErrorTraits: Sendable {
             [.needsPerson, .stopsEverything],
             "Check what the key or the login may do, and whether a proxy before the server refuses this."),
         .needsLogin: ErrorTraits(
-            .login, [.needsPerson, .stopsEverything],
+            heading: .login, [.needsPerson, .stopsEverything],
             """
             Log in with `prsnlctl login`. An API key in api_key_file must be removed first.
             """, command: "prsnlctl login"),
         .loginExpired: ErrorTraits(
-            .login, [.needsPerson, .stopsEverything],
+            heading: .login, [.needsPerson, .stopsEverything],
             """
             Log in again with `prsnlctl login`. A login token in api_key_file is replaced there, then `systemctl \
             restart prsnld`.
             """, command: "prsnlctl login"),
         .loginFailed: ErrorTraits(
-            .login, [.needsPerson],
+            heading: .login, [.needsPerson],
             "Try again. The password is the one of the server's web page.", command: "prsnlctl login"),
         .notFound: ErrorTraits(
             [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
         .invalidInput: ErrorTraits(
             [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
         .conflict: ErrorTraits([], "Look at the item on the server. It was changed in between."),
-        .rateLimited: ErrorTraits(.slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
+        .rateLimited: ErrorTraits(
+            heading: .slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
         .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
         .serviceUnavailable: ErrorTraits([], "Wait. The daemon asks again when the server says so."),
         .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
-            .connection, [.needsPerson],
+            heading: .connection, [.needsPerson],
             "Set server_url to the address that the server redirects to, if you trust it."),
         .notJSON: ErrorTraits(
             [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
@@ -128,23 +129,28 @@ package struct ErrorTraits: Sendable {
 
         // The way to the server.
         .offline: ErrorTraits(
-            .connection, [.stopsEverything],
+            heading: .connection, [.stopsEverything],
             """
             Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.
             """, command: "prsnlctl net"),
         .nameNotResolved: ErrorTraits(
-            .connection, [.stopsEverything], "Check the host name in server_url and this machine's name servers."),
+            heading: .connection, [.stopsEverything],
+            "Check the host name in server_url and this machine's name servers."),
         .connectFailed: ErrorTraits(
-            .connection, [.stopsEverything], "Check that the server runs and that its port can be reached from here."),
+            heading: .connection, [.stopsEverything],
+            "Check that the server runs and that its port can be reached from here."),
         .tlsFailed: ErrorTraits(
-            .connection, [.needsPerson, .stopsEverything],
+            heading: .connection, [.needsPerson, .stopsEverything],
             "Check the server's certificate and this machine's clock and CA certificates."),
         .timedOut: ErrorTraits(
-            .connection, [.stopsEverything], "Check the network. Timeouts can be raised with the *_timeout keys."),
+            heading: .connection, [.stopsEverything],
+            "Check the network. Timeouts can be raised with the *_timeout keys."),
         .cutOff: ErrorTraits(
-            .connection, [], "Wait. The daemon asks again by itself. If it stays so, check the address and its port."),
-        .answerTooLarge: ErrorTraits(.connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
-        .cancelled: ErrorTraits(.connection, [], "Give the command again, if it is still wanted."),
+            heading: .connection, [],
+            "Wait. The daemon asks again by itself. If it stays so, check the address and its port."),
+        .answerTooLarge: ErrorTraits(
+            heading: .connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
+        .cancelled: ErrorTraits(heading: .connection, [], "Give the command again, if it is still wanted."),
 
         // The copy.
         .databaseLocked: ErrorTraits([.needsPerson], "Stop the other process, or give this one another database."),
