@@ -1,3 +1,4 @@
+import Console
 package import Control
 package import PRSNLCore
 package import Store
