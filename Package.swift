@@ -26,14 +26,14 @@ let package = Package(
 
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
-        .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
         .target(
-            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict
+            name: "PRSNLClient", dependencies: ["PRSNLCore", "Configuration", "CCurl", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration"],
+            swiftSettings: strict
         ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(
-            name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
@@ -42,7 +42,7 @@ let package = Package(
         .target(
             name: "Doctor",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "CLinux",
             ],
             swiftSettings: strict),
@@ -50,7 +50,7 @@ let package = Package(
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "SyncEngine", "Configuration",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
                 "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
@@ -58,7 +58,7 @@ let package = Package(
         .target(
             name: "Commands",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "Doctor", "CLinux",
             ],
             swiftSettings: strict),
@@ -103,7 +103,8 @@ let package = Package(
         .testTarget(
             name: "SyncEngineTests",
             dependencies: [
-                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport",
+                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(

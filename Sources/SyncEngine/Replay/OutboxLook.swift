@@ -148,7 +148,7 @@ struct OutboxLook: Sendable {
     ) async throws(PullFailure) -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
         let sentAt = try await fromStore { () async throws(UserFacingError) in
-            try await store.doubtfulSend(of: entry.id)
+            try await store.firstUnknownSend(of: entry.id)
         }
         // No attempt of ours can have made it.
         guard let sentAt else {
