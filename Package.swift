@@ -1,4 +1,6 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: MIT
+// SPDX-FileCopyrightText: 2026 The prsnld authors
 import PackageDescription
 
 // Every module is compiled the same way: Swift 6 language mode (from the tools version), imports that are
@@ -19,28 +21,28 @@ let package = Package(
         // System libraries: a module map and the shims for what Swift cannot import. Each has one importer.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CLinux"),
+        // Linux for Swift. What glibc declares for _GNU_SOURCE only, Swift's Glibc module does not have.
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
-        .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
         .target(
-            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict
+            name: "PRSNLClient", dependencies: ["PRSNLCore", "Configuration", "CCurl", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration"],
+            swiftSettings: strict
         ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(
-            name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
-            name: "Reports", dependencies: ["Console", "Store", "NetMonitor", "PRSNLCore"], swiftSettings: strict),
-        .target(
-            name: "Control", dependencies: ["Reports", "Console", "Store", "PRSNLCore", "CLinux"],
+            name: "Reports", dependencies: ["Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
             swiftSettings: strict),
         .target(
             name: "Doctor",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "CLinux",
             ],
             swiftSettings: strict),
@@ -48,14 +50,15 @@ let package = Package(
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "SyncEngine", "Configuration",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
                 "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
-        .executableTarget(
-            name: "prsnlctl",
+        .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
+        .target(
+            name: "Commands",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "Doctor", "CLinux",
             ],
             swiftSettings: strict),
@@ -66,7 +69,7 @@ let package = Package(
 
         // Manual pages, completions and the example configuration, written from the tables of the programs.
         .executableTarget(
-            name: "prsnl-pages", dependencies: ["Control", "Console", "Configuration", "Store", "PRSNLCore"],
+            name: "prsnl-pages", dependencies: ["Commands", "Console", "Configuration", "Store", "PRSNLCore"],
             swiftSettings: strict),
 
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
@@ -86,9 +89,13 @@ let package = Package(
             name: "prsnl-watch-network", dependencies: ["NetMonitor", "PRSNLCore"],
             path: "Tests/Benchmarks/WatchNetwork", swiftSettings: strict),
         .target(
-            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationTests", dependencies: ["Configuration", "Control", "PRSNLCore", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PRSNLClientTests", dependencies: ["PRSNLClient", "PRSNLCore", "DevServer", "TestSupport", "CLinux"],
@@ -96,7 +103,8 @@ let package = Package(
         .testTarget(
             name: "SyncEngineTests",
             dependencies: [
-                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport",
+                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -105,8 +113,8 @@ let package = Package(
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport",
-                "Doctor", "CLinux",
+                "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
+                "TestSupport", "Doctor", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -117,7 +125,8 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport",
+                "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -128,7 +137,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PackageTests",
-            dependencies: ["Configuration", "Control", "Console", "Store", "PRSNLCore", "TestSupport"],
+            dependencies: ["Commands", "Configuration", "Console", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])
 
@@ -144,6 +153,11 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
+}
+
+// `make build` sets this: it builds the programs, and nothing of Tests/.
+if Context.environment["PRSNL_PROGRAMS_ONLY"] != nil {
+    package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
 }
 
 // `make test TARGETS=StoreTests` builds and runs these test targets alone.

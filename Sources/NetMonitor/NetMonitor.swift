@@ -104,7 +104,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Each change from now on, for as long as somebody listens.
+    /// Each change from now on, for as long as the stream is read.
     package func changes() -> AsyncStream<NetworkChange> {
         let (stream, continuation) = AsyncStream<NetworkChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let id = state.withLock { state in
@@ -124,7 +124,7 @@ package final class NetMonitor: Sendable {
         apply { $0.noteAnswer(isProbe: false, at: now) }
     }
 
-    /// PRSNL has answered a probe of somebody else's.
+    /// PRSNL has answered a probe that was not sent from here.
     package func noteProbe(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: true, at: now) }
@@ -135,7 +135,7 @@ package final class NetMonitor: Sendable {
         fail(failure, isProbe: isProbe, at: now)
     }
 
-    /// Somebody wants to know now: a probe goes out whatever the kernel says.
+    /// A person wants to know now: a probe is sent whatever the kernel says.
     package func probeNow() {
         state.withLock { $0.rules.ask(uptime: time.uptime()) }
         wakeup.signal()
@@ -151,7 +151,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Changes the value, and tells everybody of it.
+    /// Changes the value, and tells all who follow it.
     private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
         let (outcome, old, new, isDueNews, staleProbe) = state.withLock { state in
             let old = state.rules.current
@@ -341,16 +341,5 @@ package final class NetMonitor: Sendable {
             return state.unsaved
         }
         if !unsaved.isEmpty { await save(unsaved) }
-    }
-}
-
-extension NetworkEvent.Clock {
-    /// `the clock was set forward by 1 h`
-    var words: String {
-        switch self {
-        case .stepped(let by):
-            "the clock was set \(by < .zero ? "back" : "forward") by \((by < .zero ? .zero - by : by).components.seconds) s"
-        case .woke(let slept): "the machine was asleep for \(slept.components.seconds) s"
-        }
     }
 }

@@ -104,10 +104,7 @@ struct Daemon {
             begin: { [newCopies] in newCopies.continuation.yield($0) })
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
-            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log
-        ) { request, conversation in
-            await handler.handle(request, conversation)
-        }
+            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: handler.requests)
     }
 
     private enum Event: Sendable {
@@ -173,7 +170,7 @@ struct Daemon {
             changed.append("\(key.name) = \(value ?? "none")" + (key.effect == .restart ? " (after a restart)" : ""))
         }
         replaceChangedCredentials(new.configuration)
-        parts.engine.apply(setup.syncSettings(new.configuration))
+        parts.engine.apply(new.configuration.sync)
         groupRight.set(mayWrite: new.configuration.groupMayWrite)
         loaded = new
         log(

@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 
 /// The address of the PRSNL server: scheme, host, port and an optional path prefix.
 package struct ServerURL: Sendable, Equatable {

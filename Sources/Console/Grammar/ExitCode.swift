@@ -12,19 +12,22 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     /// The database cannot be used as it is, and another start changes nothing about that: EX_DATAERR of sysexits.h. The
     /// units do not restart it after this.
     case database = 65
-    /// The daemon cannot start until a person has mended its configuration or its credentials: EX_CONFIG of sysexits.h.
+    /// The daemon cannot start until a person has corrected its configuration or its credentials: EX_CONFIG of sysexits.h.
     /// The units do not restart it after this.
     case configuration = 78
 
     /// What the daemon ends with when it could not start or go on.
     package init(ending error: UserFacingError) {
-        switch error.code {
-        case .usage: self = .usage
-        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid, .loginFileUnreadable, .loginOtherServer:
-            self = .configuration
-        case .databaseDamaged, .databaseLinked, .notADatabase, .otherApplication, .newerSchema: self = .database
-        default: self = .error
-        }
+        let flags = error.code.traits.flags
+        self =
+            if error.code == .usage {
+                .usage
+            } else if flags.contains(.isBadConfiguration) {
+                .configuration
+            } else if flags.contains(.isBadFile) {
+                .database
+            } else {
+                .error
+            }
     }
 }

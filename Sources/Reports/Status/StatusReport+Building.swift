@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 package import Store
 
@@ -69,32 +70,5 @@ extension StatusReport.Copy {
     /// A time that lies in the future says that the clock was set back, and nothing about the copy.
     private static func past(_ time: Timestamp?, _ now: Timestamp) -> Timestamp? {
         time.flatMap { $0 <= now ? $0 : nil }
-    }
-}
-
-extension ErrorCode {
-    /// Whether waiting does not help: somebody has to change something.
-    package var needsPerson: Bool {
-        switch self {
-        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid, .credentialsConflict, .loginFileUnreadable, .loginNotStored,
-            .loginOtherServer, .loginNotPossible, .nothingToAccept, .unauthorized, .forbidden, .needsLogin,
-            .loginExpired, .loginFailed, .notFound,
-            .invalidInput,
-            .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
-            .databaseDamaged, .databaseReplaced, .databaseLinked, .databaseReadOnly, .databaseUnreadable, .noDatabase,
-            .diskFull,
-            .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
-            .pageContradictory, .staleAnswer,
-            .deletionsHeld, .answerTooLarge, .limitReached, .usage, .controlRefused, .controlProtocol,
-            .controlSocketTaken, .controlSocketFailed, .writeInvalid, .itemUnknown, .itemAmbiguous, .entryUnknown,
-            .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:
-            true
-        case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
-            .emptyAnswer, .unexpectedShape, .offline, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
-            .databaseBusy, .timelineUnsettled, .deletionUndecided, .crowdedInstant, .itemsRejected, .daemonNotRunning,
-            .daemonBusy:
-            false
-        }
     }
 }

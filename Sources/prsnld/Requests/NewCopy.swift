@@ -1,3 +1,4 @@
+import Console
 import Control
 import Glibc
 import PRSNLCore
@@ -6,7 +7,7 @@ import Reports
 /// `prsnlctl account --accept-new`, while the daemon runs: what it is to do when everything that works on the copy has
 /// stopped.
 ///
-/// Then the process starts itself anew (execve(2)): same id, same arguments, so that systemd sees a daemon that says READY
+/// Then the process starts itself again (execve(2)): same id, same arguments, so that systemd sees a daemon that says READY
 /// once more. Every part begins with the new copy, and none has to be taught that its file can become another one.
 struct NewCopy: Sendable {
     var report: AccountReport
@@ -21,10 +22,10 @@ struct NewCopy: Sendable {
             let path = try await parts.store.setAside(as: report.setAsideName)
             report.setAside = path
             log(.notice, .daemon, "the copy was set aside: \(path)")
-            conversation.send(.account(report))
+            conversation.send(report)
         } catch {
             log(.error, .daemon, error.description)
-            conversation.send(.error(ErrorReport(error)))
+            conversation.send(ErrorReport(error))
         }
     }
 
