@@ -17,9 +17,9 @@ struct Identity: Sendable {
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.
     ///
-    /// - Throws: `PullFailure`: `needs_login`, `server_changed`, `account_changed`, `dialect_unknown`, or what the
+    /// - Throws: `SyncFailure`: `needs_login`, `server_changed`, `account_changed`, `dialect_unknown`, or what the
     ///   requests threw. Nothing is written then.
-    func establish(pageSize: Int) async throws(PullFailure) -> Dialect {
+    func establish(pageSize: Int) async throws(SyncFailure) -> Dialect {
         let binding = await store.binding
         let credentials = credentials
         if let dialect = binding.dialect {
@@ -27,7 +27,7 @@ struct Identity: Sendable {
             try refuseKey(dialect)
             try refuseOthers(credentials, than: binding)
             if dialect == .cursor, binding.accountID == nil, credentials.isLogin {
-                throw PullFailure(
+                throw SyncFailure(
                     UserFacingError(
                         .accountChanged, "This copy was made without a login and holds everybody's items.",
                         consequence: "Nothing was written."), verdict: .needsPerson)
@@ -35,13 +35,13 @@ struct Identity: Sendable {
             if dialect == .cursor, binding.accountID == nil { try refuseNobody(credentials) }
             return dialect
         }
-        let page = try await PageSize.fitting(pageSize) { limit throws(PullFailure) in
+        let page = try await PageSize.fitting(pageSize) { limit throws(SyncFailure) in
             try await answer { () async throws(APIError) in
-                try await client.timeline(TimelineRequest(.page(1), limit: limit))
+                try await client.session().timeline(TimelineRequest(.page(1), limit: limit))
             }
         }
         guard let dialect = page.dialect else {
-            throw PullFailure(
+            throw SyncFailure(
                 UserFacingError(.dialectUnknown, "The server's timeline has no form that prsnld knows."),
                 verdict: .needsPerson)
         }
@@ -50,7 +50,9 @@ struct Identity: Sendable {
         if dialect == .cursor {
             try refuseNobody(credentials)
             if credentials.isLogin {
-                let (account, shown) = try await whoAmI()
+                let session = client.session()
+                let account = try await answer { () async throws(APIError) in try await session.account() }
+                let shown = session.credentials ?? .none
                 try refuse(account, shownTo: shown)
                 new.accountID = account.id
                 new.accountName = account.email ?? account.name
@@ -64,10 +66,10 @@ struct Identity: Sendable {
     }
 
     /// What can be told without asking: a copy of an account is not synced without a login, nor with another account's.
-    private func refuseOthers(_ credentials: Credentials, than binding: Binding) throws(PullFailure) {
+    private func refuseOthers(_ credentials: Credentials, than binding: Binding) throws(SyncFailure) {
         guard binding.accountID != nil else { return }
         if credentials == .none {
-            throw PullFailure(
+            throw SyncFailure(
                 UserFacingError(
                     .needsLogin, "This copy is of an account, and nobody is logged in.",
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
@@ -76,16 +78,16 @@ struct Identity: Sendable {
         guard let known = binding.accountSubject, let subject = credentials.subject,
             ByteText(subject) != ByteText(known)
         else { return }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .accountChanged, "The login is of another account than the one this copy is of.",
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
     }
 
     /// Dialect C shows everybody's items to one who shows nothing.
-    private func refuseNobody(_ credentials: Credentials) throws(PullFailure) {
+    private func refuseNobody(_ credentials: Credentials) throws(SyncFailure) {
         guard credentials == .none, !anonymous() else { return }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .needsLogin, "Nobody is logged in, and without a login this server shows everybody's items.",
                 consequence: "Nothing was written.",
@@ -95,115 +97,95 @@ struct Identity: Sendable {
     }
 
     /// Dialect C takes an API key for a bad login and shows a test user's items.
-    private func refuseKey(_ dialect: Dialect) throws(PullFailure) {
+    private func refuseKey(_ dialect: Dialect) throws(SyncFailure) {
         guard dialect == .cursor, case .apiKey = credentials else { return }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .needsLogin, "This server needs a login; an API key does not name an account there.",
                 consequence: "Nothing was written."), verdict: .needsPerson)
     }
 
-    /// Asks the server whom it takes us for, now, and compares with the account that the copy is bound to. A copy without
-    /// an account needs no question.
+    /// Asks the server, in this session, whose it takes it for, and compares with the account that the copy is bound to. The
+    /// answer is the proof of all that was read in the session before. A copy without an account needs no question.
     ///
-    /// The proof is of what it was asked with, and of nothing else: a login that the server took for somebody else's may
-    /// have been renewed since, and the new one is good.
-    ///
-    /// - Parameter witnesses: of what is to be proven.
-    /// - Returns: What it was asked with; `nil` where nothing was asked.
-    /// - Throws: `PullFailure.renewed` where something was read with other credentials.
-    @discardableResult
-    func prove(
-        _ witnesses: [CredentialsWitness] = [], counting requests: RequestCounter
-    ) async throws(PullFailure) -> Credentials? {
-        let read = witnesses.flatMap(\.shown)
-        try requireOne(read)
+    /// - Throws: `SyncFailure.sessionEnded` where the login has changed since.
+    func prove(_ session: ClientSession, counting requests: RequestCounter) async throws(SyncFailure) {
         let binding = await store.binding
         guard let expected = binding.accountID else {
+            session.pin()
             // Everybody's items are not an account's, however it came to be logged in.
-            if binding.dialect == .cursor, read.contains(where: \.isLogin) { throw .renewed }
-            return nil
+            if binding.dialect == .cursor, session.credentials?.isLogin == true { throw .sessionEnded }
+            return
         }
         requests.add()
-        let (account, shown) = try await whoAmI()
+        let account = try await answer { () async throws(APIError) in try await session.account() }
+        let shown = session.credentials ?? .none
         guard ByteText(account.id) == ByteText(expected) else {
             // The server does not take the token for what it says; a renewed one it may.
-            throw PullFailure(
+            throw SyncFailure(
                 UserFacingError(
                     .accountChanged,
                     "The server answers as another account than the one this copy is of; the login has probably expired.",
                     consequence: "Nothing of that account was written."),
-                verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson, endpoint: Self.accountEndpoint)
+                verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson,
+                origin: .server(endpoint: Self.accountEndpoint))
         }
         client.trust(shown)
-        try requireOne(read + [shown])
         // A copy that an earlier version has bound.
-        guard binding.accountSubject == nil, let subject = shown.subject else { return shown }
+        guard binding.accountSubject == nil, let subject = shown.subject else { return }
         var new = binding
         new.accountSubject = subject
         try await bind(new)
-        return shown
-    }
-
-    /// - Throws: `PullFailure.renewed` where not all of it was shown the same.
-    func requireOne(_ shown: [Credentials]) throws(PullFailure) {
-        if let first = shown.first, shown.contains(where: { $0 != first }) { throw .renewed }
     }
 
     static let accountEndpoint = "GET /api/auth/me"
 
-    /// Whom the server really sees, and what it was shown.
-    private func whoAmI() async throws(PullFailure) -> (account: Account, shown: Credentials) {
-        let witness = CredentialsWitness()
-        let account = try await answer { () async throws(APIError) in try await client.account(witness: witness) }
-        return (account, witness.shown.last ?? .none)
-    }
-
     /// A copy is not bound to somebody whom the token does not name: the server shows a test user to one that it does not
     /// take.
-    private func refuse(_ account: Account, shownTo shown: Credentials) throws(PullFailure) {
-        guard shown.isLogin else { throw .renewed }
+    private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
+        guard shown.isLogin else { throw .sessionEnded }
         guard let subject = shown.subject, account.isCertainlyNot(subject) else { return client.trust(shown) }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .loginExpired,
                 "The server answers as another account than the login's; the login has probably expired.",
                 consequence: "Nothing was written."),
-            verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson, endpoint: Self.accountEndpoint)
+            verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson,
+            origin: .server(endpoint: Self.accountEndpoint))
     }
 
-    /// - Throws: `PullFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a
+    /// - Throws: `SyncFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a
     ///   list of items alone does not say whether it is the last page.
-    func check(_ page: TimelinePage, is dialect: Dialect) throws(PullFailure) {
+    func check(_ page: TimelinePage, is dialect: Dialect) throws(SyncFailure) {
         guard let other = page.dialect else {
-            throw PullFailure(
+            throw SyncFailure(
                 UserFacingError(
                     .unexpectedShape, "The server's page does not say how it goes on.",
                     consequence: "Nothing of that page was written."), verdict: .retry(after: nil))
         }
         guard other != dialect else { return }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .serverChanged,
                 "The server answers in dialect \(other.rawValue); this copy is of one that spoke \(dialect.rawValue).",
                 consequence: "Nothing was written."), verdict: .needsPerson)
     }
 
-    private func bind(_ binding: Binding) async throws(PullFailure) {
+    private func bind(_ binding: Binding) async throws(SyncFailure) {
         do {
             try await store.bind(binding)
         } catch {
-            throw PullFailure(error, verdict: .needsPerson)
+            throw SyncFailure(error, verdict: .needsPerson)
         }
     }
 
     private func answer<Result: Sendable>(
         _ request: () async throws(APIError) -> Result
-    ) async throws(PullFailure) -> Result {
+    ) async throws(SyncFailure) -> Result {
         do {
             return try await request()
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
     }
 }

@@ -1,3 +1,4 @@
+package import Configuration
 package import NetMonitor
 package import PRSNLClient
 package import PRSNLCore
@@ -350,7 +351,7 @@ package final class SyncEngine: Sendable {
             let coverage = await store.coverage
             result.isComplete = result.problem == nil && coverage.isComplete
         } catch {
-            let failure = PullFailure(error)
+            let failure = SyncFailure(error)
             changes += failure.changes
             result.problem = failure.error
             await fail(failure, after: changes, &memory)
@@ -389,7 +390,7 @@ package final class SyncEngine: Sendable {
         await store.releaseMemory()
     }
 
-    private func fail(_ failure: PullFailure, after changes: Puller.Changes, _ memory: inout EngineMemory) async {
+    private func fail(_ failure: SyncFailure, after changes: Puller.Changes, _ memory: inout EngineMemory) async {
         guard failure.verdict != .cancelled else { return }
         if failure.error.code == .offline {
             // No failure of anybody's: its turn comes with the network, which may be there again already.
@@ -431,7 +432,7 @@ package final class SyncEngine: Sendable {
         }
         for one in takeRequests() {
             var result = SyncResult(isComplete: false)
-            result.problem = PullFailure.cancelled.error
+            result.problem = SyncFailure.cancelled.error
             one.answer.resume(returning: result)
         }
         publish { state in state.activity = .stopped }

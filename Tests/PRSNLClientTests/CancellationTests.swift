@@ -8,7 +8,7 @@ struct CancellationTests {
     @Test func cancellingATaskEndsItsRequest() async throws {
         let server = try ScriptedServer(always: .silent)
         let test = try TestClient(server.url)
-        let call = Task { await apiError { () async throws(APIError) in try await test.client.account() } }
+        let call = Task { await apiError { () async throws(APIError) in try await test.client.session().account() } }
         try await eventually("the request to arrive") { server.requests.count == 1 }
         call.cancel()
         let error = await call.value
@@ -22,7 +22,7 @@ struct CancellationTests {
         let test = try TestClient(server.url)
         let call = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return await apiError { () async throws(APIError) in try await test.client.account() }
+            return await apiError { () async throws(APIError) in try await test.client.session().account() }
         }
         let error = await call.value
         #expect(error?.kind == .networkError(.cancelled))
@@ -36,7 +36,9 @@ struct CancellationTests {
         }
         let test = try TestClient(server.url)
         for round in 0..<50 {
-            let call = Task { await apiError { () async throws(APIError) in try await test.client.account() } }
+            let call = Task {
+                await apiError { () async throws(APIError) in try await test.client.session().account() }
+            }
             if round % 2 == 0 { await Task.yield() }
             call.cancel()
             #expect(await call.value?.kind == .networkError(.cancelled))
@@ -47,7 +49,7 @@ struct CancellationTests {
     @Test func shutdownEndsEveryRequest() async throws {
         let server = try ScriptedServer(always: .silent)
         let test = try TestClient(server.url)
-        async let first = apiError { () async throws(APIError) in try await test.client.account() }
+        async let first = apiError { () async throws(APIError) in try await test.client.session().account() }
         async let second = apiError { () async throws(APIError) in try await test.client.health() }
         try await eventually("both to arrive") { server.requests.count == 2 }
         test.client.shutdown()

@@ -23,15 +23,6 @@ struct CredentialsTests {
         for word in ["fake-a", "two words", "späße", "xxx"] { #expect(error?.description.contains(word) == false) }
     }
 
-    @Test func aKeyIsRefusedForTheCursorDialectOnly() {
-        #expect(Credentials.apiKey("k").refusal(for: .cursor)?.code == .needsLogin)
-        for dialect in [Dialect.page, .express] { #expect(Credentials.apiKey("k").refusal(for: dialect) == nil) }
-        for dialect in Dialect.allCases {
-            #expect(Credentials.none.refusal(for: dialect) == nil)
-            #expect(Credentials.loginToken("t").refusal(for: dialect) == nil)
-        }
-    }
-
     @Test func noPrintingOfCredentialsShowsThem() throws {
         let pair = try #require(TokenPair(access: "fake-secret-a", refresh: "fake-secret-r"))
         for credentials in [Credentials.apiKey("fake-secret-k"), .loginToken("fake-secret-t"), .login(pair)] {
@@ -51,7 +42,7 @@ struct CredentialsTests {
     @Test func aKeyGoesIntoItsOwnHeader() async throws {
         let server = try keyServer(accepts: "x-api-key")
         let test = try TestClient(server.url, .apiKey("fake-key"))
-        _ = try await test.client.account()
+        _ = try await test.client.session().account()
         #expect(server.requests.map { $0.headers["x-api-key"] } == ["fake-key"])
         #expect(server.requests.map { $0.headers["authorization"] } == [nil])
     }
@@ -59,8 +50,8 @@ struct CredentialsTests {
     @Test func aRefusedKeyIsTriedOnceAsBearerAndWhatWorkedIsRemembered() async throws {
         let server = try keyServer(accepts: "authorization")
         let test = try TestClient(server.url, .apiKey("fake-key"))
-        _ = try await test.client.account()
-        _ = try await test.client.account()
+        _ = try await test.client.session().account()
+        _ = try await test.client.session().account()
         #expect(server.requests.map { $0.headers["authorization"] } == [nil, "Bearer fake-key", "Bearer fake-key"])
         #expect(server.requests.map { $0.headers["x-api-key"] } == ["fake-key", nil, nil])
         #expect(test.usage.all.map(\.attempts) == [1, 1])
@@ -70,7 +61,7 @@ struct CredentialsTests {
         let server = try keyServer(accepts: "x-nothing")
         let test = try TestClient(server.url, .apiKey("fake-key"))
         for _ in 0..<2 {
-            let error = await apiError { () async throws(APIError) in try await test.client.account() }
+            let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
             #expect(error?.kind == .unauthorized)
         }
         #expect(server.requests.map { $0.headers["x-api-key"] } == ["fake-key", nil, "fake-key", nil])
@@ -82,16 +73,20 @@ struct CredentialsTests {
                 ? .json(#"{"items":[],"next_cursor":null}"#) : .json(#"{"detail":"no"}"#, status: 401)
         }
         let test = try TestClient(server.url, .apiKey("fake-key"))
-        _ = try await test.client.timeline(TimelineRequest(.page(1), limit: 1))
+        _ = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 1))
         #expect(test.client.dialect == .cursor)
-        #expect(await apiError { () async throws(APIError) in try await test.client.account() }?.kind == .unauthorized)
+        #expect(
+            await apiError { () async throws(APIError) in try await test.client.session().account() }?.kind
+                == .unauthorized)
         #expect(server.requests.allSatisfy { $0.headers["authorization"] == nil })
     }
 
     @Test func aLoginTokenIsBearerAndNothingElse() async throws {
         let server = try keyServer(accepts: "x-api-key")
         let test = try TestClient(server.url, .loginToken(Self.token))
-        #expect(await apiError { () async throws(APIError) in try await test.client.account() }?.kind == .unauthorized)
+        #expect(
+            await apiError { () async throws(APIError) in try await test.client.session().account() }?.kind
+                == .unauthorized)
         #expect(server.requests.map { $0.headers["authorization"] } == ["Bearer \(Self.token)"])
         #expect(server.requests.map { $0.headers["x-api-key"] } == [nil])
     }
@@ -110,7 +105,8 @@ struct CredentialsTests {
     func noSecretIsInAnErrorOrALogLine(_ echo: String) async throws {
         let server = try ScriptedServer(always: .json(#"{"detail":"\#(echo)"}"#, status: 503))
         let test = try TestClient(server.url, .apiKey("fake-key-123"))
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(!"\(error) \(error.userFacing) \(test.log.all) \(test.usage.all)".contains("fake-key-123"))
     }
 }

@@ -62,7 +62,7 @@ struct DeadResolverTests {
                     let client = try PRSNLClient(
                         configuration: ClientConfiguration(serverURL: "https://prsnl.example.org", credentials: .none))
                     let call = Task(executorPreference: BeginningHere()) {
-                        await apiError { () async throws(APIError) in try await client.account() }
+                        await apiError { () async throws(APIError) in try await client.session().account() }
                     }
                     work.begun = (client, call)
                 } catch {

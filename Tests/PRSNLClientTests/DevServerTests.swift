@@ -19,7 +19,7 @@ struct DevServerTests {
         let server = try DevServer.start(.init(dialect: dialect), items: DevItem.generate(count: 25))
         let test = try TestClient(server.url, Self.credentials(server))
         #expect(test.client.dialect == nil)
-        let page = try await test.client.timeline(TimelineRequest(.page(1), limit: 10))
+        let page = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10))
         #expect(page.dialect == dialect)
         #expect(test.client.dialect == dialect)
         #expect(page.items.map(\.id) == server.items().prefix(10).map(\.id))
@@ -33,7 +33,7 @@ struct DevServerTests {
         var ids: [String] = []
         var cursor: Timestamp?
         repeat {
-            let page = try await test.client.timeline(TimelineRequest(.before(cursor), limit: 100))
+            let page = try await test.client.session().timeline(TimelineRequest(.before(cursor), limit: 100))
             ids += page.items.map(\.id)
             cursor = page.nextCursor
         } while cursor != nil
@@ -46,7 +46,7 @@ struct DevServerTests {
         let test = try TestClient(server.url, Self.credentials(server))
         var ids: [String] = []
         for number in 1...3 {
-            ids += try await test.client.timeline(TimelineRequest(.page(number), limit: 100)).items.map(\.id)
+            ids += try await test.client.session().timeline(TimelineRequest(.page(number), limit: 100)).items.map(\.id)
         }
         #expect(ids == server.items().map(\.id))
     }
@@ -60,12 +60,12 @@ struct DevServerTests {
         item.url = "https://example.org/?a=b&c=d"
         let server = try DevServer.start(.init(dialect: dialect), items: [item])
         let test = try TestClient(server.url, Self.credentials(server))
-        let page = try await test.client.timeline(TimelineRequest(.page(1), limit: 10))
+        let page = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10))
         let read = try #require(page.items.first)
         #expect(read.id == item.id && read.createdAt == item.createdAt && read.updatedAt == item.updatedAt)
         #expect(read.title == item.title && read.url == item.url && read.type == "note")
         #expect(read.tags == #"["a","b"]"#)
-        let again = try await test.client.timeline(TimelineRequest(.page(1), limit: 10))
+        let again = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10))
         #expect(again.items == page.items, "nothing that changes by looking is part of an item")
     }
 
@@ -74,14 +74,18 @@ struct DevServerTests {
         let items = DevItem.generate(count: 2)
         let server = try DevServer.start(.init(dialect: dialect), items: items)
         let test = try TestClient(server.url, Self.credentials(server))
-        #expect(try await test.client.itemExists(items[0].id))
+        #expect(try await test.client.session().itemExists(items[0].id))
         server.delete(items[0].id)
-        #expect(try await !test.client.itemExists(items[0].id))
+        #expect(try await !test.client.session().itemExists(items[0].id))
         server.script(.answer(status: 404, headers: ["Content-Type": "text/html"], body: "Cannot GET"), on: .item)
-        let error = await apiError { () async throws(APIError) in try await test.client.itemExists(items[1].id) }
+        let error = await apiError { () async throws(APIError) in
+            try await test.client.session().itemExists(items[1].id)
+        }
         #expect(error?.kind == .notFound(resource: "Resource"), "a missing route is not a missing item")
         server.script(.portal, on: .item)
-        let portal = await apiError { () async throws(APIError) in try await test.client.itemExists(items[1].id) }
+        let portal = await apiError { () async throws(APIError) in
+            try await test.client.session().itemExists(items[1].id)
+        }
         #expect(portal?.kind == .decodingError(.portal))
     }
 
@@ -89,9 +93,10 @@ struct DevServerTests {
         let server = try DevServer.start(.init(dialect: .cursor))
         let test = try TestClient(server.url, Self.credentials(server))
         let owner = DevAccount.owner
-        #expect(try await test.client.account() == Account(id: owner.id, email: owner.email, name: owner.name))
+        #expect(
+            try await test.client.session().account() == Account(id: owner.id, email: owner.email, name: owner.name))
         server.expireTokens()
-        #expect(try await test.client.account().id == DevAccount.testUser.id, "200, and somebody else")
+        #expect(try await test.client.session().account().id == DevAccount.testUser.id, "200, and somebody else")
     }
 
     @Test(arguments: Dialect.allCases)
@@ -109,13 +114,13 @@ struct DevServerTests {
     @Test func anUnchangedPageIsNotReadAgain() async throws {
         let server = try DevServer.start(.init(dialect: .express), items: DevItem.generate(count: 5))
         let test = try TestClient(server.url, Self.credentials(server))
-        let first = try await test.client.timeline(TimelineRequest(.page(1), limit: 10))
+        let first = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10))
         let etag = try #require(first.etag)
         // Reading an item moves its access count only, but the page's bytes are others then.
-        let again = try await test.client.timeline(TimelineRequest(.page(1), limit: 10, etag: etag))
+        let again = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10, etag: etag))
         #expect(again.notModified || again.items == first.items)
         server.addNew()
-        let changed = try await test.client.timeline(TimelineRequest(.page(1), limit: 10, etag: etag))
+        let changed = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10, etag: etag))
         #expect(!changed.notModified && changed.items.count == 6)
     }
 
@@ -124,7 +129,7 @@ struct DevServerTests {
         items[1].rawJSON = #"{"id":"broken","title":"no time"}"#
         let server = try DevServer.start(.init(dialect: .cursor), items: items)
         let test = try TestClient(server.url, Self.credentials(server))
-        let page = try await test.client.timeline(TimelineRequest(.before(nil), limit: 10))
+        let page = try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 10))
         #expect(page.items.count == 2 && page.count == 3)
         #expect(page.rejected.map(\.raw) == [#"{"id":"broken","title":"no time"}"#])
         #expect(page.rejected.map(\.id) == ["broken"])
@@ -135,7 +140,7 @@ struct DevServerTests {
         server.setQuirks { $0.bearerKeysOnly = true }
         let test = try TestClient(server.url, Self.credentials(server))
         for _ in 0..<2 {
-            let page = try await test.client.timeline(TimelineRequest(.page(1), limit: 10))
+            let page = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 10))
             #expect(page.items.count == 3)
         }
         #expect(server.requests(.timeline).map(\.authorization) == [.apiKey, .bearerKey, .bearerKey])
@@ -200,7 +205,7 @@ struct DevServerTests {
         }
         let error = try #require(
             await apiError { () async throws(APIError) in
-                try await test.client.timeline(TimelineRequest(.before(nil), limit: 10))
+                try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 10))
             })
         #expect(error.kind == row.kind)
         #expect(error.code == row.code)
@@ -214,7 +219,7 @@ struct DevServerTests {
         server.script(.garbage, on: .timeline)
         let test = try TestClient(server.url, Self.credentials(server))
         let error = await apiError { () async throws(APIError) in
-            try await test.client.timeline(TimelineRequest(.before(nil), limit: 10))
+            try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 10))
         }
         #expect(error?.code == .notJSON)
     }
@@ -235,7 +240,7 @@ struct DevServerTests {
         let server = try DevServer.start(.init(dialect: .cursor), items: DevItem.generate(count: 3))
         server.script(.closeBeforeAnswering, on: .timeline, times: 2)
         let test = try TestClient(server.url, Self.credentials(server))
-        #expect(try await test.client.timeline(TimelineRequest(.before(nil), limit: 10)).items.count == 3)
+        #expect(try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 10)).items.count == 3)
         #expect(test.usage.all.map(\.attempts) == [3])
     }
 
@@ -256,7 +261,7 @@ struct DevServerTests {
     @Test func aPageOfManyItemsIsReadInOneAnswer() async throws {
         let server = try DevServer.start(.init(dialect: .express), items: DevItem.generate(count: 1_999))
         let test = try TestClient(server.url, Self.credentials(server))
-        let page = try await test.client.timeline(TimelineRequest(.page(1), limit: 2_000))
+        let page = try await test.client.session().timeline(TimelineRequest(.page(1), limit: 2_000))
         #expect(page.items.map(\.id) == server.items().map(\.id))
     }
 }

@@ -158,7 +158,8 @@ struct ErrorTableTests {
     @Test func aWrongKeyIsSaidToBeWrongAndWhereTheRightOneGoes() async throws {
         let server = try ScriptedServer(always: .json(#"{"error":"Invalid API key"}"#, status: 403))
         let test = try TestClient(server.url, .apiKey("fake-key"))
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .forbidden && error.code == .unauthorized)
         let told = error.userFacing
         #expect(told.message == "Wrong key: the server answers that it does not know this API key.")
@@ -173,7 +174,8 @@ struct ErrorTableTests {
     func a403OfAProxyIsNoWrongKey(_ reply: ScriptedServer.Reply) async throws {
         let server = try ScriptedServer(always: reply)
         let test = try TestClient(server.url, .apiKey("fake-key"))
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .forbidden && error.code == .forbidden)
         #expect(error.userFacing.message.contains("perhaps not the server but a proxy"))
         #expect(!error.userFacing.recoverySuggestion.contains("api_key_file"))
@@ -185,7 +187,7 @@ struct ErrorTableTests {
         let test = try TestClient(server.url)
         let error = try #require(
             await apiError { () async throws(APIError) in
-                try await test.client.timeline(TimelineRequest(.page(1), limit: 20))
+                try await test.client.session().timeline(TimelineRequest(.page(1), limit: 20))
             })
         #expect(error.kind == row.kind)
         #expect(error.code == row.code)
@@ -206,7 +208,7 @@ struct ErrorTableTests {
     @Test func theRequestIDOfTheErrorIsTheOneThatWasSent() async throws {
         let server = try ScriptedServer(always: .json("{}", status: 500))
         let test = try TestClient(server.url)
-        let error = await apiError { () async throws(APIError) in try await test.client.account() }
+        let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
         #expect(error?.requestID == server.requests[0].headers["x-request-id"])
         #expect(error?.requestID.utf8.count == 36)
         #expect(error?.userFacing.cause?.contains("GET /api/auth/me, status 500") == true)

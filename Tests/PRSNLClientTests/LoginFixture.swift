@@ -73,11 +73,11 @@ final class LoginFixture: Sendable {
 
     @discardableResult
     func read() async throws(APIError) -> TimelinePage {
-        try await client.timeline(TimelineRequest(.before(nil), limit: 2))
+        try await client.session().timeline(TimelineRequest(.before(nil), limit: 2))
     }
 
     func write() async throws(APIError) {
-        _ = try await client.create(
+        _ = try await client.session().create(
             NewItem(note: "a note"), dialect: .cursor, key: "fake-idempotency-key")
     }
 

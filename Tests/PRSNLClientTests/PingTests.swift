@@ -31,7 +31,7 @@ struct PingTests {
         #expect(server.requests.allSatisfy { $0.method == "GET" && $0.target == "/api/health" })
         #expect(server.requests.allSatisfy { $0.headers["x-api-key"] == nil && $0.headers["authorization"] == nil })
         // What follows a ping may use its connection.
-        #expect(await apiError { () async throws(APIError) in try await test.client.account() } != nil)
+        #expect(await apiError { () async throws(APIError) in try await test.client.session().account() } != nil)
         #expect((1...3).contains(server.requests[3].connection))
     }
 

@@ -96,7 +96,7 @@ import Testing
         fixture.age(by: .seconds(300))
         let error = await apiError { () async throws(APIError) in try await fixture.write() }
         #expect(error?.code == .serverError)
-        #expect(error?.isOfRenewal == true)
+        #expect(error?.origin == .renewal)
         #expect(error?.mayHaveReachedServer == false)
         fixture.expectCleanWire()
     }
@@ -369,7 +369,7 @@ import Testing
         #expect(account == Account(id: DevAccount.owner.id, email: DevAccount.owner.email, name: DevAccount.owner.name))
         #expect(fixture.pair == fixture.first)
         fixture.client.replaceCredentials(.login(pair))
-        #expect(try await fixture.client.account().id == account.id)
+        #expect(try await fixture.client.session().account().id == account.id)
         #expect(fixture.client.loginStatus?.subject == account.id)
         try await fixture.client.logout()
         #expect(fixture.server.requests(.path("/api/auth/logout")).map(\.token) == [.valid])

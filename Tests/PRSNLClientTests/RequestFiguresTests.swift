@@ -13,10 +13,10 @@ struct RequestFiguresTests {
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: .none),
             usage: { figures.note($0) })
-        for _ in 0..<3 { _ = try await client.account() }
+        for _ in 0..<3 { _ = try await client.session().account() }
         _ = await client.ping()
         client.setOffline(true)
-        #expect(await apiError { () async throws(APIError) in try await client.account() } != nil)
+        #expect(await apiError { () async throws(APIError) in try await client.session().account() } != nil)
         client.shutdown()
         let current = figures.current
         #expect(Set(current.keys) == ["GET /api/auth/me", "GET /api/health"])
@@ -32,7 +32,7 @@ struct RequestFiguresTests {
             request.target == "/api/auth/me" ? .answer(307, ["Location": "/there"], "") : .answer(503, [:], "")
         }
         let test = try TestClient(server.url)
-        #expect(await apiError { () async throws(APIError) in try await test.client.account() } != nil)
+        #expect(await apiError { () async throws(APIError) in try await test.client.session().account() } != nil)
         let usage = try #require(test.usage.all.first)
         #expect(usage.attempts == 3 && usage.requests == 6 && usage.hasFailed)
     }
@@ -44,7 +44,7 @@ struct RequestFiguresTests {
         }
         let test = try TestClient(server.url + "/base", .apiKey("fake-key"))
         let error = await apiError { () async throws(APIError) in
-            try await test.client.timeline(TimelineRequest(.page(2), limit: 20))
+            try await test.client.session().timeline(TimelineRequest(.page(2), limit: 20))
         }
         let lines = test.log.all
         #expect(lines.count == 2, "\(lines)")

@@ -8,7 +8,7 @@ struct RetryTests {
     @Test func aReadIsTriedThreeTimesWithGrowingPauses() async throws {
         let server = try ScriptedServer(always: .answer(503, [:], ""))
         let test = try TestClient(server.url)
-        let error = await apiError { () async throws(APIError) in try await test.client.account() }
+        let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
         #expect(error?.code == .serviceUnavailable)
         #expect(server.requests.count == 3)
         let waits = test.time.waits
@@ -24,7 +24,7 @@ struct RetryTests {
         func run(_ seed: UInt64) async throws -> ([Duration], [String?]) {
             let before = server.requests.count
             let test = try TestClient(server.url, seed: seed)
-            _ = await apiError { () async throws(APIError) in try await test.client.account() }
+            _ = await apiError { () async throws(APIError) in try await test.client.session().account() }
             return (test.time.waits, server.requests[before...].map { $0.headers["x-request-id"] })
         }
         let (first, second, other) = (try await run(1), try await run(1), try await run(2))
@@ -35,7 +35,7 @@ struct RetryTests {
     @Test func aReadThatSucceedsAtLastIsASuccess() async throws {
         let server = try ScriptedServer([.closed, .answer(504, [:], ""), .json(#"{"id":"a"}"#)])
         let test = try TestClient(server.url)
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(test.usage.all.map(\.attempts) == [3])
     }
 
@@ -43,13 +43,13 @@ struct RetryTests {
         let limit = ScriptedServer.Reply.json("{}", status: 429, headers: ["Retry-After": "7"])
         let server = try ScriptedServer([limit, .answer(503, [:], ""), .answer(503, [:], ""), .json(#"{"id":"a"}"#)])
         let test = try TestClient(server.url)
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(test.time.waits.first == .seconds(7))
         #expect(test.time.waits.count == 3)
 
         let strict = try ScriptedServer(always: limit)
         let second = try TestClient(strict.url)
-        let error = await apiError { () async throws(APIError) in try await second.client.account() }
+        let error = await apiError { () async throws(APIError) in try await second.client.session().account() }
         #expect(error?.kind == .rateLimitExceeded(retryAfter: .seconds(7)))
         #expect(second.time.waits == [.seconds(7)])
     }
@@ -59,7 +59,7 @@ struct RetryTests {
             .json(#"{"error":"rate_limit_exceeded","retry_after":null}"#, status: 429), .json(#"{"id":"a"}"#),
         ])
         let test = try TestClient(server.url)
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(test.time.waits == [.seconds(60)])
     }
 
@@ -69,7 +69,7 @@ struct RetryTests {
             .json(#"{"id":"a"}"#),
         ])
         let test = try TestClient(server.url)
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(test.time.waits == [.seconds(9)])
     }
 
@@ -81,7 +81,7 @@ struct RetryTests {
             .json(#"{"id":"a"}"#),
         ])
         let test = try TestClient(server.url)
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(test.time.waits == [.seconds(12)])
     }
 
@@ -90,7 +90,7 @@ struct RetryTests {
             .answer(503, ["Retry-After": "9"], ""), .answer(503, ["Retry-After": "11"], ""),
         ])
         let test = try TestClient(server.url)
-        let error = await apiError { () async throws(APIError) in try await test.client.account() }
+        let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
         #expect(error?.retryAfter == .seconds(11))
         #expect(test.time.waits == [.seconds(9)])
     }
@@ -107,7 +107,7 @@ struct RetryTests {
                 try await Task.sleep(for: .seconds(3_600))
             })
         let client = try PRSNLClient(configuration: configuration, time: time)
-        let call = Task { await apiError { () async throws(APIError) in try await client.account() } }
+        let call = Task { await apiError { () async throws(APIError) in try await client.session().account() } }
         for await _ in asleep { break }
         call.cancel()
         #expect(await call.value?.kind == .networkError(.cancelled))

@@ -104,7 +104,7 @@ struct TLSTests {
 
     private func error(_ url: String, caFile: String?) async throws -> APIError? {
         let test = try TestClient(url, .apiKey("fake-key")) { $0.caFile = caFile }
-        return await apiError { () async throws(APIError) in try await test.client.account() }
+        return await apiError { () async throws(APIError) in try await test.client.session().account() }
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -194,7 +194,7 @@ struct TLSTests {
         let test = try TestClient("https://127.0.0.1:\(server.port)", .apiKey("fake-key")) {
             $0.caFile = server.certificate
         }
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -230,7 +230,8 @@ struct TLSTests {
         let server = try ScriptedServer(always: .silent)
         let url = server.url.replacing("http:", with: "https:")
         let test = try TestClient(url) { $0.connectTimeout = .milliseconds(100) }
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.timedOut))
         #expect(
             error.userFacing.message == "Network error: \(url.dropFirst(8)) did not complete TLS within 100 ms.")
@@ -251,7 +252,8 @@ struct TLSTests {
         // It opens the tunnel, and the other end of it hangs up.
         let proxy = try ScriptedServer(always: .raw("HTTP/1.1 200 OK\r\n\r\n"))
         let test = try TestClient("https://prsnl.invalid") { $0.proxy = proxy.url }
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.tlsFailed), "\(error)")
         #expect(error.userFacing.message == "Network error: prsnl.invalid:443 ended the TLS handshake.")
     }
@@ -260,7 +262,8 @@ struct TLSTests {
     func aProxyWhoseCertificateIsNotTrustedIsNamed() async throws {
         let proxy = try await serve()
         let test = try TestClient("https://prsnl.invalid") { $0.proxy = proxy.url }
-        let error = try #require(await apiError { () async throws(APIError) in try await test.client.account() })
+        let error = try #require(
+            await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.tlsFailed), "\(error)")
         #expect(
             error.userFacing.message == "Network error: the certificate of the proxy \(proxy.place) is self-signed.")
@@ -269,7 +272,7 @@ struct TLSTests {
             $0.proxy = proxy.url
             $0.allowInsecureHTTP = true
         }
-        let other = await apiError { () async throws(APIError) in try await plain.client.account() }
+        let other = await apiError { () async throws(APIError) in try await plain.client.session().account() }
         #expect(other?.userFacing.message == error.userFacing.message)
     }
 }

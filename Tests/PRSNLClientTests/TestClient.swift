@@ -1,6 +1,7 @@
-import PRSNLClient
 import PRSNLCore
 import Synchronization
+
+@testable import PRSNLClient
 
 /// Time that passes only when somebody waits: nothing sleeps really, and every wait is on record.
 final class VirtualTime: Sendable {
@@ -56,6 +57,15 @@ struct TestClient {
         client = try PRSNLClient(
             configuration: configuration, time: time.source, seed: seed,
             usage: { [usage] in usage.record($0) }, log: { [log] _, _, message in log.record(message) })
+    }
+}
+
+extension PRSNLClient {
+    /// A write that no endpoint of the API has, with the answer as it came.
+    func write(
+        _ method: String, _ path: String, json: [UInt8]?, idempotencyKey: String, named endpoint: String? = nil
+    ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+        try await session().write(Call(method, path, named: endpoint), json, nil, idempotencyKey)
     }
 }
 

@@ -59,7 +59,7 @@ import Testing
         defer { server.stop() }
         let before = (try threads(), try wakers())
         var client: PRSNLClient? = try TestClient(server.url).client
-        _ = try await client?.timeline(TimelineRequest(.before(nil), limit: 2))
+        _ = try await client?.session().timeline(TimelineRequest(.before(nil), limit: 2))
         #expect(try threads().subtracting(before.0).count == 1)
         if isToldTo { client?.shutdown() } else { client = nil }
         #expect(try threads().subtracting(before.0).isEmpty)

@@ -11,7 +11,7 @@ struct TransportTests {
         _ url: String, _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> (error: APIError, test: TestClient) {
         let test = try TestClient(url, .none, change)
-        let error = await apiError { () async throws(APIError) in try await test.client.account() }
+        let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
         return (try #require(error), test)
     }
 
@@ -255,7 +255,7 @@ struct TransportTests {
                 ? .answer(307, ["Location": "/base/api/auth/me/"], "") : .json(#"{"id":"a"}"#)
         }
         let test = try TestClient(server.url + "/base/", .apiKey("fake-key"))
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(server.requests.map(\.target) == ["/base/api/auth/me", "/base/api/auth/me/"])
         #expect(server.requests.map { $0.headers["x-api-key"] } == ["fake-key", "fake-key"])
     }
@@ -265,7 +265,7 @@ struct TransportTests {
         for location in [other.url + "/api/auth/me?token=fake", "http://localhost:\(other.port)/"] {
             let server = try ScriptedServer(always: .answer(302, ["Location": location], ""))
             let test = try TestClient(server.url, .apiKey("fake-key"))
-            let error = await apiError { () async throws(APIError) in try await test.client.account() }
+            let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
             let origin = location.hasPrefix("http://l") ? "http://localhost:\(other.port)" : other.url
             #expect(error?.kind == .networkError(.redirectRefused(to: origin)))
             #expect(
@@ -308,7 +308,7 @@ struct TransportTests {
             $0.allowInsecureHTTP = true
             $0.proxy = proxy.url
         }
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(proxy.requests.map(\.target) == ["http://prsnl.invalid/api/auth/me"])
 
         // A tunnel that the proxy refuses: the server has certainly seen nothing.
@@ -343,7 +343,7 @@ struct TransportTests {
     @Test func aConnectionIsKeptAndUsedAgain() async throws {
         let server = try ScriptedServer(always: .json(#"{"id":"a"}"#))
         let test = try TestClient(server.url)
-        for _ in 0..<3 { _ = try await test.client.account() }
+        for _ in 0..<3 { _ = try await test.client.session().account() }
         #expect(server.requests.map(\.connection) == [1, 1, 1])
         let usage = test.usage.all
         #expect(usage.map(\.connectionReused) == [false, true, true])
@@ -370,7 +370,7 @@ struct TransportTests {
         }
         let test = try TestClient(server.url)
         let first = Task { try await test.client.health() }
-        _ = try await test.client.account()
+        _ = try await test.client.session().account()
         for await _ in arrived { break }
         gate.open()
         try await first.value

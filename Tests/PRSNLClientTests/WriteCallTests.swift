@@ -26,7 +26,7 @@ struct WriteCallTests {
         }
 
         func create(_ item: NewItem) async throws(APIError) -> CreatedItem {
-            try await client.create(item, dialect: dialect, key: "fake-key")
+            try await client.session().create(item, dialect: dialect, key: "fake-key")
         }
     }
 
@@ -96,9 +96,9 @@ struct WriteCallTests {
         for attempt in 0..<2 {
             let error = await apiError { () async throws(APIError) in
                 if attempt == 0 {
-                    _ = try await test.client.create(Self.link, dialect: .cursor, key: "k")
+                    _ = try await test.client.session().create(Self.link, dialect: .cursor, key: "k")
                 } else {
-                    _ = try await test.client.existing(url: "https://example.org/")
+                    _ = try await test.client.session().existing(url: "https://example.org/")
                 }
             }
             #expect(error?.kind == .unauthorized)
@@ -113,7 +113,7 @@ struct WriteCallTests {
         let fixture = try Fixture(dialect)
         let before = fixture.server.addNew()[0]
         let edit = ItemEdit(title: "New title", tags: ["x", "y"])
-        let after = try await fixture.client.update(before.id, edit, dialect: dialect, key: "k")
+        let after = try await fixture.client.session().update(before.id, edit, dialect: dialect, key: "k")
         let item = try #require(fixture.server.item(before.id))
         #expect(item.title == "New title" && item.tags == ["x", "y"] && item.summary == before.summary)
         #expect(item.updatedAt > before.updatedAt)
@@ -126,17 +126,17 @@ struct WriteCallTests {
     func aDeletedItemIsGoneAndCannotBeDeletedAgain(_ dialect: Dialect) async throws {
         let fixture = try Fixture(dialect)
         let item = fixture.server.addNew()[0]
-        try await fixture.client.delete(item.id, dialect: dialect, key: "k")
+        try await fixture.client.session().delete(item.id, dialect: dialect, key: "k")
         #expect(fixture.server.item(item.id) == nil)
         let again = await apiError { () async throws(APIError) in
-            try await fixture.client.delete(item.id, dialect: dialect, key: "k")
+            try await fixture.client.session().delete(item.id, dialect: dialect, key: "k")
         }
         #expect(again?.isItemNotFound == true)
         let edit = await apiError { () async throws(APIError) in
-            try await fixture.client.update(item.id, ItemEdit(title: "T"), dialect: dialect, key: "k")
+            try await fixture.client.session().update(item.id, ItemEdit(title: "T"), dialect: dialect, key: "k")
         }
         #expect(edit?.isItemNotFound == true)
-        #expect(try await fixture.client.item(item.id) == nil)
+        #expect(try await fixture.client.session().item(item.id) == nil)
         #expect(fixture.server.appliedWrites == .init(deleted: 1))
     }
 
@@ -149,10 +149,10 @@ struct WriteCallTests {
         let item = fixture.server.addNew()[0]
         fixture.server.script(.answer(status: status, headers: ["Content-Type": type], body: body), on: .any, times: 2)
         let deleted = await apiError { () async throws(APIError) in
-            try await fixture.client.delete(item.id, dialect: .express, key: "k")
+            try await fixture.client.session().delete(item.id, dialect: .express, key: "k")
         }
         #expect(deleted?.status == status && deleted?.isItemNotFound == false)
-        let read = await apiError { () async throws(APIError) in try await fixture.client.item(item.id) }
+        let read = await apiError { () async throws(APIError) in try await fixture.client.session().item(item.id) }
         #expect(read?.status == status && read?.isItemNotFound == false)
     }
 
@@ -160,7 +160,7 @@ struct WriteCallTests {
         let fixture = try Fixture(.cursor) { $0.quirks.patchFails = true }
         let item = fixture.server.addNew()[0]
         let error = await apiError { () async throws(APIError) in
-            try await fixture.client.update(item.id, ItemEdit(title: "T"), dialect: .cursor, key: "k")
+            try await fixture.client.session().update(item.id, ItemEdit(title: "T"), dialect: .cursor, key: "k")
         }
         #expect(error?.code == .serverError && error?.isPRSNLError == true)
         #expect(error?.mayHaveReachedServer == true)
@@ -171,9 +171,9 @@ struct WriteCallTests {
 
     @Test func checkDuplicateTellsTheItemOfAURL() async throws {
         let fixture = try Fixture(.cursor) { $0.quirks.hidesCaptured = true }
-        #expect(try await fixture.client.existing(url: "https://example.org/") == nil)
+        #expect(try await fixture.client.session().existing(url: "https://example.org/") == nil)
         let created = try await fixture.create(NewItem(url: "https://example.org/", title: "Mine"))
-        let found = try #require(try await fixture.client.existing(url: "https://EXAMPLE.org"))
+        let found = try #require(try await fixture.client.session().existing(url: "https://EXAMPLE.org"))
         let item = try #require(fixture.server.item(created.id))
         #expect(found == ExistingItem(id: created.id, title: "Mine", createdAt: item.createdAt))
     }
@@ -183,7 +183,7 @@ struct WriteCallTests {
         fixture.server.script(.dieKeptAlive, on: .health)
         try await fixture.client.health()
         let error = await apiError { () async throws(APIError) in
-            try await fixture.client.existing(url: "https://example.org/")
+            try await fixture.client.session().existing(url: "https://example.org/")
         }
         #expect(error?.kind == .networkError(.cutOff))
         #expect(fixture.server.requests(.checkDuplicate).count == 1)
@@ -197,7 +197,9 @@ struct WriteCallTests {
     func anAnswerThatSaysNothingIsNoNo(_ body: String, _ reason: String) async throws {
         let server = try ScriptedServer(always: .json(body))
         let test = try TestClient(server.url)
-        let error = await apiError { () async throws(APIError) in try await test.client.existing(url: "https://a.b/") }
+        let error = await apiError { () async throws(APIError) in
+            try await test.client.session().existing(url: "https://a.b/")
+        }
         #expect(error?.kind == .decodingError(.unexpectedShape(reason)))
     }
 
@@ -208,11 +210,11 @@ struct WriteCallTests {
             NewItem(title: "T", note: "  A first line of it\nand more ", tags: ["b", "a"])
         ).id
         if dialect != .express {
-            #expect(try await fixture.client.item(id)?.content == nil, "not processed yet")
+            #expect(try await fixture.client.session().item(id)?.content == nil, "not processed yet")
         }
         fixture.server.settle()
         let item = try #require(fixture.server.item(id))
-        let shown = try #require(try await fixture.client.item(id))
+        let shown = try #require(try await fixture.client.session().item(id))
         #expect(shown == Self.detail(item))
         if dialect != .express {
             #expect(shown.title == "A first line of it" && shown.content == "A first line of it\nand more")

@@ -85,7 +85,7 @@ struct WriteFaultTests {
                 let server = try ScriptedServer(always: .json(body, status: 201))
                 let test = try TestClient(server.url)
                 let error = await apiError { () async throws(APIError) in
-                    try await test.client.create(WriteCallTests.link, dialect: dialect, key: "k")
+                    try await test.client.session().create(WriteCallTests.link, dialect: dialect, key: "k")
                 }
                 #expect(error?.kind == .decodingError(.unexpectedShape("the created item has no id")))
                 #expect(error?.mayHaveReachedServer == true)
@@ -94,7 +94,7 @@ struct WriteFaultTests {
         let server = try ScriptedServer(always: .json(#"{"id":"other"}"#))
         let test = try TestClient(server.url)
         let error = await apiError { () async throws(APIError) in
-            try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
+            try await test.client.session().update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
         }
         #expect(error?.kind == .decodingError(.unexpectedShape("it is another item")))
     }
@@ -108,7 +108,7 @@ struct WriteFaultTests {
             let server = try ScriptedServer(always: reply)
             let test = try TestClient(server.url)
             let error = await apiError { () async throws(APIError) in
-                _ = try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
+                _ = try await test.client.session().update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
             }
             #expect(error?.code == .emptyAnswer || error?.code == .unexpectedShape, "\(String(describing: error))")
             #expect(error?.mayHaveReachedServer == true)
@@ -119,13 +119,13 @@ struct WriteFaultTests {
         for body in [#"{"message":"Item deleted successfully","id":"mine"}"#, #"{"id":"mine"}"#] {
             let server = try ScriptedServer(always: .json(body))
             let test = try TestClient(server.url)
-            try await test.client.delete("mine", dialect: .cursor, key: "k")
+            try await test.client.session().delete("mine", dialect: .cursor, key: "k")
         }
         for body in [#"{"error":"database is locked"}"#, #"{"message":"no","detail":"locked"}"#, #"{"status":"ok"}"#] {
             let server = try ScriptedServer(always: .json(body))
             let test = try TestClient(server.url)
             let error = await apiError { () async throws(APIError) in
-                try await test.client.delete("mine", dialect: .cursor, key: "k")
+                try await test.client.session().delete("mine", dialect: .cursor, key: "k")
             }
             #expect(error?.mayHaveReachedServer == true && error?.code == .unexpectedShape)
         }
@@ -136,10 +136,10 @@ struct WriteFaultTests {
         let test = try TestClient(server.url)
         let answers = [
             await apiError { () async throws(APIError) in
-                _ = try await test.client.update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
+                _ = try await test.client.session().update("mine", ItemEdit(title: "T"), dialect: .page, key: "k")
             },
             await apiError { () async throws(APIError) in
-                try await test.client.delete("mine", dialect: .page, key: "k")
+                try await test.client.session().delete("mine", dialect: .page, key: "k")
             },
         ]
         for error in answers {
@@ -152,8 +152,8 @@ struct WriteFaultTests {
         switch write {
         case .create: _ = try await fixture.create(NewItem(url: "https://example.org/", title: "T"))
         case .update:
-            _ = try await fixture.client.update(id, ItemEdit(title: "T"), dialect: fixture.dialect, key: "k")
-        case .delete: try await fixture.client.delete(id, dialect: fixture.dialect, key: "k")
+            _ = try await fixture.client.session().update(id, ItemEdit(title: "T"), dialect: fixture.dialect, key: "k")
+        case .delete: try await fixture.client.session().delete(id, dialect: fixture.dialect, key: "k")
         }
     }
 }

@@ -39,7 +39,7 @@ struct WriteTests {
         }
         let test = try TestClient(server.url)
         try await test.client.health()
-        #expect(try await test.client.account().id == "a")
+        #expect(try await test.client.session().account().id == "a")
         #expect(server.requests.map(\.connection) == [1, 1, 2])
         #expect(test.usage.all.last?.attempts == 1)
     }
@@ -123,7 +123,7 @@ struct WriteTests {
         let test = try TestClient(server.url)
         for method in ["POST", "GET", "DELETE", "GET", "PATCH", "POST", "GET"] {
             if method == "GET" {
-                _ = try await test.client.account()
+                _ = try await test.client.session().account()
             } else {
                 let json = method == "DELETE" ? nil : Self.body
                 _ = try await test.client.write(method, "/api/items/7", json: json, idempotencyKey: "k")

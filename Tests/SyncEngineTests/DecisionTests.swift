@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLCore
 import Store
 import TestSupport
@@ -23,7 +24,7 @@ import Testing
 }
 
 @Suite struct VerdictWaitTests {
-    private func wait(_ verdict: PullFailure.Verdict, failures: Int, draw: Double) -> Duration {
+    private func wait(_ verdict: SyncFailure.Verdict, failures: Int, draw: Double) -> Duration {
         verdict.wait(failures: failures, draw: draw)
     }
 

@@ -131,7 +131,7 @@ extension PullFixture {
         defer { client.shutdown() }
         var ids: Set<String> = []
         for limit in 1...100 {
-            let page = try await client.timeline(TimelineRequest(.before(instant.next), limit: limit))
+            let page = try await client.session().timeline(TimelineRequest(.before(instant.next), limit: limit))
             for item in page.items where item.createdAt == instant { ids.insert(item.id) }
         }
         return ids.count

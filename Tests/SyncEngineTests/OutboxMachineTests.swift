@@ -95,10 +95,10 @@ import Testing
             "answered; parked (park) edit_conflict"),
         Row(unknown(.note), .lookFailed(busy), "unknown +4 s (look) server_error"),
         Row(unknown(.note), .lookFailed(.cancelled), ""),
-        Row(unknown(.note), .lookFailed(.renewed), "unproven"),
-        Row(unknown(.note), .lookFailed(PullFailure(status(403))), "log"),
-        Row(unknown(.note), .lookFailed(PullFailure(offline)), ""),
-        Row(unknown(.note), .lookFailed(PullFailure(cutOff)), "failed; log; unknown +4 s (look) timed_out"),
+        Row(unknown(.note), .lookFailed(.sessionEnded), "unproven"),
+        Row(unknown(.note), .lookFailed(SyncFailure(status(403))), "log"),
+        Row(unknown(.note), .lookFailed(SyncFailure(offline)), ""),
+        Row(unknown(.note), .lookFailed(SyncFailure(cutOff)), "failed; log; unknown +4 s (look) timed_out"),
         Row(queued(.edit), .lookFailed(busy), "queued +4 s (look) server_error"),
         Row(byHand(queued(.edit)), .lookFailed(busy), "parked (look) server_error"),
         Row(old(queued(.edit)), .lookFailed(busy), "parked (look) write_too_old"),
@@ -181,8 +181,7 @@ import Testing
 
     @Test func aLoginThatIsReplacedAgainAndAgainPausesTheQueue() {
         var machine = OutboxMachine()
-        var replaced = Self.error(.networkError(.cancelled), arrived: false)
-        replaced.isOfRenewal = true
+        let replaced = Self.error(.sessionEnded, arrived: false)
         for _ in 1...2 { _ = machine.handle(.failed(replaced), of: Self.sending(.note), Self.moment) }
         #expect(machine.gate.opensAt <= .seconds(100))
         _ = machine.handle(.failed(replaced), of: Self.sending(.note), Self.moment)
@@ -294,7 +293,7 @@ extension OutboxMachineTests {
         .invalidInput(message: ""), status: 400, detail: "This URL already exists in your knowledge base. Item: 'A'")
     static let proxys422 = error(.invalidInput(message: ""), status: 422, isPRSNL: false)
     static let gone = error(.notFound(resource: "Item"), status: 404, code: "ITEM_NOT_FOUND")
-    static let busy = PullFailure(status(500))
+    static let busy = SyncFailure(status(500))
 
     static func status(_ status: Int) -> APIError {
         let kind: APIError.Kind =

@@ -91,7 +91,7 @@ import Testing
                 requests: RequestCounter())
             let record = PullRecord(kind: .check, startedAt: fixture.time.now)
             forgetToken(fixture, at: .item)
-            await #expect(throws: PullFailure.self) { try await check.run(record: record, accepted: false) }
+            await #expect(throws: SyncFailure.self) { try await check.run(record: record, accepted: false) }
             #expect(fixture.server.requests(.refresh).count == 1)
             let again = try await check.run(record: record, accepted: false)
             #expect(again.record.deleted == 0)

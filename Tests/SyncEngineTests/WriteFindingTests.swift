@@ -87,11 +87,11 @@ import Testing
         ]
         for kind in kinds {
             var failure = error(kind, arrived: false)
-            failure.isOfRenewal = true
+            failure.origin = .renewal
             #expect(findings(failure).allSatisfy { $0 == .unreachable }, "\(kind)")
         }
         var refused = error(.loginExpired, arrived: false)
-        refused.isOfRenewal = true
+        refused.origin = .renewal
         #expect(findings(refused).allSatisfy { $0 == .needsLogin })
         #expect(findings(error(.loginExpired)).allSatisfy { $0 == .needsLogin })
     }

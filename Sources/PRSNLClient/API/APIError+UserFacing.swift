@@ -16,6 +16,7 @@ extension APIError: UserFacing {
         case .serviceUnavailable: .serviceUnavailable
         case .networkError(let cause): cause.code
         case .decodingError(let cause): cause.code
+        case .sessionEnded: .cancelled
         case .unknown: .unexpectedStatus
         }
     }
@@ -31,7 +32,7 @@ extension APIError: UserFacing {
             case .tlsFailed, .answerTooLarge, .redirectRefused, .offline, .cancelled: false
             }
         case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput, .conflict, .serverError,
-            .decodingError, .unknown:
+            .decodingError, .sessionEnded, .unknown:
             false
         }
     }
@@ -48,7 +49,7 @@ extension APIError: UserFacing {
         case .rateLimitExceeded(let wait): wait
         case .serviceUnavailable(_, let wait): wait
         case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput, .conflict, .serverError,
-            .networkError, .decodingError, .unknown:
+            .networkError, .decodingError, .sessionEnded, .unknown:
             nil
         }
     }
@@ -81,6 +82,7 @@ extension APIError: UserFacing {
         case .serviceUnavailable(let reason, _): "Service temporarily unavailable: \(reason.asSentence)"
         case .networkError(let cause): "Network error: \(fault?.phrase ?? cause.phrase)."
         case .decodingError(let cause): "Unable to process server response. \(cause.sentence)"
+        case .sessionEnded: "The login was renewed or replaced meanwhile."
         case .unknown(let status, let message): "Error \(status): \(message.asSentence)"
         }
     }
@@ -100,7 +102,7 @@ extension APIError: UserFacing {
     /// What it means for the copy, or for the write.
     private var consequence: String? {
         if kind == .loginFailed { return nil }
-        if isOfRenewal || kind == .loginExpired {
+        if origin == .renewal || kind == .loginExpired {
             return "Nothing was sent; the copy stays as it is, and writes wait in the queue."
         }
         switch purpose {

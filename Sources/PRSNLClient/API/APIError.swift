@@ -18,6 +18,8 @@ package struct APIError: Error, Sendable, Equatable {
         case serviceUnavailable(reason: String, retryAfter: Duration?)
         case networkError(NetworkCause)
         case decodingError(DecodingCause)
+        /// The login was renewed or replaced since the session's first answer.
+        case sessionEnded
         case unknown(statusCode: Int, message: String)
     }
 
@@ -45,6 +47,14 @@ package struct APIError: Error, Sendable, Equatable {
         case stale(seconds: Int)
     }
 
+    /// What has failed.
+    package enum Origin: Sendable, Equatable {
+        case request
+        /// The renewal of the login that the request waited for, or a login that could not be renewed. The request was not
+        /// sent.
+        case renewal
+    }
+
     package var kind: Kind
     /// "GET /api/timeline": method and path, never the query.
     package var endpoint: String
@@ -62,8 +72,7 @@ package struct APIError: Error, Sendable, Equatable {
     /// Not even a gateway answers so: by the server's own header, or `detail` in the body. `{"error": "text"}` may be a
     /// gateway's.
     package var isSurelyPRSNL: Bool
-    /// The request itself was not sent: it waits for a login to be renewed, and that failed in this way.
-    package var isOfRenewal: Bool
+    package var origin: Origin
     /// What the server refuses is a login, and no key.
     package var isOfLogin = false
     /// Where on the way it failed, of a `networkError`.
@@ -73,7 +82,7 @@ package struct APIError: Error, Sendable, Equatable {
 
     package init(
         kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
-        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isSurelyPRSNL: Bool = false, isOfRenewal: Bool = false,
+        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isSurelyPRSNL: Bool = false, origin: Origin = .request,
         fault: ConnectionFault? = nil, detail: String? = nil
     ) {
         self.kind = kind
@@ -84,7 +93,7 @@ package struct APIError: Error, Sendable, Equatable {
         self.mayHaveReachedServer = mayHaveReachedServer
         self.isPRSNLError = isPRSNLError
         self.isSurelyPRSNL = isSurelyPRSNL
-        self.isOfRenewal = isOfRenewal
+        self.origin = origin
         self.fault = fault
         self.detail = detail
     }

@@ -11,10 +11,8 @@ struct Call: Sendable {
     /// JSON.
     var body: [UInt8]?
     var isAuthenticated = true
-    /// Told what the answer was given to.
-    var witness: CredentialsWitness?
-    /// Not sent with anything else: these were proven to be the account's.
-    var onlyWith: Credentials?
+    /// Holds it to one set of credentials.
+    var session: ClientSession?
     /// What its body holds and no error and no log line may show.
     var secrets: [String] = []
     /// Asks whether the server is there: once, over a connection and with a name resolution of its own, with little patience,
@@ -32,6 +30,17 @@ struct Call: Sendable {
         self.path = path
         self.query = query
         self.endpoint = endpoint ?? "\(method) \(path)"
+    }
+
+    /// - Throws: `invalidInput` for an id that is no segment of a path: whatever stands in between would take it for the
+    ///   folder above, and `DELETE /api/items/..` for another request (RFC 3986, 6.2.2.3; percent-encoded dots too).
+    static func itemPath(_ id: String, _ endpoint: String) throws(APIError) -> String {
+        guard !["", ".", ".."].contains(id) else {
+            throw APIError(
+                kind: .invalidInput(message: "the id \(JSONText.string(id)) cannot be a part of an address"),
+                endpoint: endpoint, requestID: "none", mayHaveReachedServer: false)
+        }
+        return "/api/items/\(ServerURL.escaped(id))"
     }
 }
 

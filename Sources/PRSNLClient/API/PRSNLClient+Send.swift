@@ -30,26 +30,6 @@ extension PRSNLClient {
         }
     }
 
-    /// A write, as the outbox sends it: one attempt. What may have been applied must be looked up first.
-    ///
-    /// - Parameters:
-    ///   - idempotencyKey: sent though no server of today knows it; a later one may.
-    ///   - onlyWith: what was proven to be the account's; it is not sent with anything else.
-    ///   - endpoint: for paths with an id in them, as in `Call`.
-    func write(
-        _ method: String, _ path: String, json: [UInt8]?, dialect: Dialect? = nil, idempotencyKey: String,
-        onlyWith: Credentials? = nil, witness: CredentialsWitness? = nil, named endpoint: String? = nil
-    ) async throws(APIError) -> (call: Call, answer: HTTPAnswer, requestID: String) {
-        var call = Call(method, path, named: endpoint)
-        call.dialect = dialect
-        call.body = json
-        call.onlyWith = onlyWith
-        call.witness = witness
-        call.headers.append("Idempotency-Key: \(idempotencyKey)")
-        let (answer, requestID) = try await send(call)
-        return (call, answer, requestID)
-    }
-
     /// One attempt: the request, the redirects that may be followed, and after a 401 the key's other form, or a renewed
     /// login, once: the server has certainly not applied what it has answered so.
     ///
@@ -63,7 +43,7 @@ extension PRSNLClient {
         if call.isAuthenticated { try refuseExpiredToken(call) }
         var (authorization, fallback, shown) = call.isAuthenticated ? authorization(call.dialect) : (nil, nil, .none)
         if let pair { (authorization, fallback, shown) = (Self.bearer(pair), nil, .login(pair)) }
-        try call.require(shown)
+        try call.session?.require(shown, for: call)
         var triedFallback = false
         var triedRenewal = false
         var redirects = 0
@@ -94,10 +74,10 @@ extension PRSNLClient {
                 if triedFallback { remember(keyIsBearer: true) }
                 // Reads are answered whatever the token.
                 if let pair, call.method != "GET" { noteAccepted(pair) }
-                call.witness?.note(shown)
+                try call.session?.note(shown, for: call)
                 return (answer, requestID)
             case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }:
-                call.witness?.note(shown)
+                try call.session?.note(shown, for: call)
                 return (answer, requestID)
             case 401:
                 if let next = fallback {
@@ -116,7 +96,7 @@ extension PRSNLClient {
                     // The renewal had a limit of its own.
                     start = .now
                     shown = .login(next)
-                    try call.require(shown)
+                    try call.session?.require(shown, for: call)
                     continue
                 }
             case 301, 302, 303, 307, 308:
@@ -127,7 +107,7 @@ extension PRSNLClient {
                     continue
                 }
             // That it is not there is an answer too, and so is a refusal of the write itself.
-            case 400..<500: call.witness?.note(shown)
+            case 400..<500: try call.session?.note(shown, for: call)
             default: break
             }
             var failure = error(call, answer, requestID)

@@ -99,49 +99,6 @@ package final class PRSNLClient: Sendable {
     /// seconds and the answer was under way, so up to a second and the time of the request are missing from it.
     package var serverClockOffset: Duration? { memory.withLock(\.clockOffset) }
 
-    /// Reads one page. The dialect of the envelope is in the answer; a request in dialect C's form is understood by all.
-    package func timeline(
-        _ request: TimelineRequest, witness: CredentialsWitness? = nil
-    ) async throws(APIError) -> TimelinePage {
-        var call = Call("GET", "/api/timeline", query: request.query)
-        call.answerLimit = configuration.maximumAnswerSize
-        call.witness = witness
-        if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
-        var (answer, requestID) = try await send(call)
-        if let age = answer.age, age > 0 {
-            throw APIError(
-                kind: .decodingError(.stale(seconds: age)), endpoint: call.endpoint, status: answer.status,
-                requestID: requestID, mayHaveReachedServer: true)
-        }
-        if answer.status == 304 {
-            var page = TimelinePage()
-            page.notModified = true
-            page.etag = answer.etag ?? request.etag
-            page.dialect = dialect
-            return page
-        }
-        var page = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            try TimelineDecoder.decode(body, limit: request.limit)
-        }
-        page.etag = answer.etag
-        page.bytes = answer.body.count
-        loop.recycle(&answer.body)
-        if let dialect = page.dialect { memory.withLock { $0.dialect = dialect } }
-        return page
-    }
-
-    /// `GET /api/auth/me`: the account that the server really sees.
-    package func account(witness: CredentialsWitness? = nil) async throws(APIError) -> Account {
-        var call = Call("GET", "/api/auth/me")
-        call.witness = witness
-        let (answer, requestID) = try await send(call)
-        return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            let account = try Self.object(body)
-            guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
-            return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
-        }
-    }
-
     /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
     package func health() async throws(APIError) {
         if let error = await ping().error { throw error }
@@ -176,6 +133,9 @@ package final class PRSNLClient: Sendable {
     }
 
     // MARK: Decoding
+
+    /// Gives a body's buffer back, for the next page.
+    func recycle(_ body: inout [UInt8]) { loop.recycle(&body) }
 
     /// Reads a 2xx that should be JSON.
     func decode<Value>(
@@ -228,6 +188,10 @@ package final class PRSNLClient: Sendable {
             // The cursor dialect takes a key for a bad token, and shows another user's items instead of saying so.
             return ("X-API-Key: \(key)", dialect == .cursor ? nil : bearer, credentials)
         }
+    }
+
+    func remember(_ dialect: Dialect) {
+        memory.withLock { $0.dialect = dialect }
     }
 
     func remember(keyIsBearer: Bool) {

@@ -264,7 +264,7 @@ extension PRSNLClient {
             }
         } catch {
             var failure = error
-            failure.isOfRenewal = true
+            failure.origin = .renewal
             // The request that waits for it was not sent, whatever became of this one.
             failure.mayHaveReachedServer = false
             // A proxy's or a portal's 401 says nothing about the login.
@@ -287,7 +287,7 @@ extension PRSNLClient {
             // An error of the server has told the time as well.
             if memory.withLock({ $0.serverClock != nil }) { return }
             var failure = error
-            failure.isOfRenewal = true
+            failure.origin = .renewal
             failure.mayHaveReachedServer = false
             throw failure
         }
@@ -334,26 +334,15 @@ extension PRSNLClient {
 }
 
 extension APIError {
-    fileprivate static func changed(_ call: Call) -> APIError {
-        unsent(call, .cancelled, "not sent, because the login has changed since the account was proven")
-    }
-
     static func loginExpired(_ call: Call) -> APIError {
         APIError(
             kind: .loginExpired, endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
-            isOfRenewal: true, detail: "not sent, because the login has expired")
+            origin: .renewal, detail: "not sent, because the login has expired")
     }
 
     fileprivate static func unsent(_ call: Call, _ cause: NetworkCause, _ detail: String) -> APIError {
         APIError(
             kind: .networkError(cause), endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
-            isOfRenewal: true, detail: detail)
-    }
-}
-
-extension Call {
-    /// - Throws: where it may be sent with other credentials only. Nothing was sent then, or nothing that was let in.
-    func require(_ shown: Credentials) throws(APIError) {
-        if let onlyWith, onlyWith != shown { throw .changed(self) }
+            origin: .renewal, detail: detail)
     }
 }

@@ -31,7 +31,7 @@ struct AbsenceCheck {
     /// - Returns: The record, and how many deletions are held back for a person's word.
     func run(
         record: PullRecord, accepted: Bool
-    ) async throws(PullFailure) -> (record: PullRecord, held: Int) {
+    ) async throws(SyncFailure) -> (record: PullRecord, held: Int) {
         var record = record
         do {
             if accepted { record = try await decideHeld(record) }
@@ -55,7 +55,7 @@ struct AbsenceCheck {
             try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
             try await store.purgeOutbox(endedBefore: time.now().advanced(by: .zero - Self.entryLife))
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
         return (record, 0)
     }
@@ -103,21 +103,20 @@ struct AbsenceCheck {
     /// One that cannot be asked for waits by itself and is named; the others are not held up by it.
     ///
     /// - Returns: Those that are gone, as the account of the copy was told.
-    /// - Throws: `PullFailure` where it is not the items' trouble.
+    /// - Throws: `SyncFailure` where it is not the items' trouble.
     private func ask(_ ids: [String]) async throws -> [String] {
         var gone: [String] = []
         var failures = 0
-        let witness = CredentialsWitness()
+        var session = client.session()
         for id in ids {
             let exists: Bool
-            requests.add()
             do throws(APIError) {
-                exists = try await client.itemExists(id, witness: witness)
+                exists = try await itemExists(id, &session, mayEnd: gone.isEmpty)
                 failures = 0
             } catch {
                 failures += 1
-                let failure = PullFailure(error)
-                guard !error.isOfRenewal, failure.isOfOneItem else { throw failure }
+                let failure = SyncFailure(error)
+                guard failure.isOfOneItem else { throw failure }
                 try await note(failure, of: id)
                 guard failures < Self.fruitless else { throw failure }
                 continue
@@ -130,12 +129,26 @@ struct AbsenceCheck {
             }
         }
         // After the answers, like every proof: they may have been given to somebody else's login.
-        if !gone.isEmpty { try await identity.prove([witness], counting: requests) }
+        if !gone.isEmpty { try await identity.prove(session, counting: requests) }
         try await store.forgetAnswered(gone)
         return gone
     }
 
-    private func note(_ failure: PullFailure, of id: String) async throws {
+    /// - Parameter mayEnd: Nothing was read in the session that is to be proven, so that another one does as well.
+    private func itemExists(
+        _ id: String, _ session: inout ClientSession, mayEnd: Bool
+    ) async throws(APIError) -> Bool {
+        requests.add()
+        do throws(APIError) {
+            return try await session.itemExists(id)
+        } catch {
+            guard mayEnd, error.kind == .sessionEnded else { throw error }
+            session = client.session()
+            return try await session.itemExists(id)
+        }
+    }
+
+    private func note(_ failure: SyncFailure, of id: String) async throws {
         let message =
             "The server's list lacks the item \(JSONText.string(String(id.prefix(80)))), and asking for it fails: "
             + failure.error.message
@@ -148,9 +161,13 @@ struct AbsenceCheck {
     }
 }
 
-extension PullFailure {
+extension SyncFailure {
     /// Whether it may be of the one item that was asked for, so that another one may be answered.
     fileprivate var isOfOneItem: Bool {
+        switch origin {
+        case .server: break
+        case .renewal, .session, .database: return false
+        }
         if verdict == .cancelled { return false }
         if case .retry(after: .some) = verdict { return false }
         return switch error.code {

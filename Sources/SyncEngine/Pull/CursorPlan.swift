@@ -84,9 +84,9 @@ struct CursorPlan: Sendable, Equatable {
 
     /// Takes the answer to `request`.
     ///
-    /// - Throws: `PullFailure` with `pages_ignored`, `page_disordered` or `page_contradictory` for an answer that breaks
+    /// - Throws: `SyncFailure` with `pages_ignored`, `page_disordered` or `page_contradictory` for an answer that breaks
     ///   the API's promises, of which nothing may be believed.
-    mutating func take(_ page: TimelinePage) throws(PullFailure) -> (change: PageChange, next: Step) {
+    mutating func take(_ page: TimelinePage) throws(SyncFailure) -> (change: PageChange, next: Step) {
         try check(page)
         let top = request.top
         // What is dated in the future covers nothing yet: else each look would cover a little more, and be news.
@@ -196,7 +196,7 @@ struct CursorPlan: Sendable, Equatable {
     /// Nothing is known for sure at the next page's beginning.
     mutating func forgetAnchors() { anchors = [] }
 
-    private func check(_ page: TimelinePage) throws(PullFailure) {
+    private func check(_ page: TimelinePage) throws(SyncFailure) {
         var previous = request.top
         if let first = page.items.first, first.createdAt > previous {
             throw Self.broken(.pagesIgnored, "The server ignores the cursor: it repeats items that were already read.")
@@ -213,12 +213,12 @@ struct CursorPlan: Sendable, Equatable {
         try page.requireConsistency(TimelineRequest(.before(request.before), limit: request.limit))
     }
 
-    static func contradictory(_ what: String) -> PullFailure {
+    static func contradictory(_ what: String) -> SyncFailure {
         broken(.pageContradictory, "The server's page contradicts itself: \(what).")
     }
 
-    static func broken(_ code: ErrorCode, _ message: String) -> PullFailure {
-        PullFailure(
+    static func broken(_ code: ErrorCode, _ message: String) -> SyncFailure {
+        SyncFailure(
             UserFacingError(code, message, consequence: "Nothing of that page was written."),
             verdict: .retry(after: nil))
     }

@@ -14,7 +14,7 @@ extension CursorPull {
     /// What speaks against a page.
     private enum Doubt {
         /// It breaks the API's promises by itself.
-        case broken(PullFailure)
+        case broken(SyncFailure)
         /// It lacks everything that it has to show: these.
         case lacks([String])
         /// It shows nothing of what the copy has there, among others these.
@@ -25,11 +25,11 @@ extension CursorPull {
 
     /// Asks for the plan's next page. One that contradicts itself, or what is known, is asked for again; if it still
     /// does, it proves nothing.
-    func read(_ plan: inout CursorPlan, _ witness: CredentialsWitness) async throws(PullFailure) -> Read {
+    func read(_ plan: inout CursorPlan, _ session: ClientSession) async throws(SyncFailure) -> Read {
         var doubted: Doubt?
         var isRaised = false
         while true {
-            guard let fetched = try await fetchWhatFits(&plan, witness) else {
+            guard let fetched = try await fetchWhatFits(&plan, session) else {
                 return Read(change: PageChange(items: []), next: .crowded(plan.request.top), took: .zero)
             }
             var after = plan
@@ -51,13 +51,13 @@ extension CursorPull {
                 plan = after
                 return read
             case .shares(let ids):
-                if try await hasAny(of: ids, witness) {
+                if try await hasAny(of: ids, session) {
                     throw CursorPlan.contradictory("it shows nothing of what the server still has in that stretch")
                 }
                 plan = after
                 return read
             case .lacks(let ids):
-                if try await !hasAny(of: ids, witness) {
+                if try await !hasAny(of: ids, session) {
                     plan.forgetAnchors()
                 } else if isRaised {
                     throw CursorPlan.contradictory("it does not go on where the page before it has ended")
@@ -74,10 +74,10 @@ extension CursorPull {
 
     private func judge(
         _ fetched: Fetched, _ plan: inout CursorPlan
-    ) async throws(PullFailure) -> (read: Read, doubt: Doubt?) {
+    ) async throws(SyncFailure) -> (read: Read, doubt: Doubt?) {
         let before = plan
         var read = Read(change: PageChange(items: []), next: .finished, took: fetched.took)
-        do throws(PullFailure) {
+        do throws(SyncFailure) {
             (read.change, read.next) = try plan.take(fetched.page)
         } catch {
             return (read, .broken(error))
@@ -89,7 +89,7 @@ extension CursorPull {
             let missing = try await store.unshared(by: read.change, moreThan: Self.believableAbsence)
             if !missing.isEmpty { return (read, .shares(missing)) }
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
         return (read, before.isUnanchored ? .unanchored(fetched.page) : nil)
     }
@@ -101,15 +101,15 @@ extension CursorPull {
     private static let witnesses = 3
 
     /// Whether the server still has one of these items.
-    private func hasAny(of ids: [String], _ witness: CredentialsWitness) async throws(PullFailure) -> Bool {
+    private func hasAny(of ids: [String], _ session: ClientSession) async throws(SyncFailure) -> Bool {
         for id in ids.prefix(Self.witnesses) {
             requests.add()
             do throws(APIError) {
-                if try await client.itemExists(id, witness: witness) { return true }
+                if try await session.itemExists(id) { return true }
             } catch {
                 // A server that cannot answer for this item has not said that it is gone.
                 guard error.saysNothingOfTheItem else { return true }
-                throw PullFailure(error)
+                throw SyncFailure(error)
             }
         }
         return false
@@ -119,12 +119,12 @@ extension CursorPull {
 
     /// - Returns: `nil` where not all of an instant can be read, because it is too large.
     private func fetchWhatFits(
-        _ plan: inout CursorPlan, _ witness: CredentialsWitness
-    ) async throws(PullFailure) -> Fetched? {
+        _ plan: inout CursorPlan, _ session: ClientSession
+    ) async throws(SyncFailure) -> Fetched? {
         plan.allow(size.limit)
         while true {
-            do throws(PullFailure) {
-                let fetched = try await fetch(plan.request, witness)
+            do throws(SyncFailure) {
+                let fetched = try await fetch(plan.request, session)
                 size.noteGood()
                 return fetched
             } catch {
@@ -141,7 +141,7 @@ extension APIError {
     fileprivate var saysNothingOfTheItem: Bool {
         switch kind {
         case .networkError, .rateLimitExceeded, .serviceUnavailable, .unauthorized, .loginExpired, .loginFailed,
-            .forbidden:
+            .forbidden, .sessionEnded:
             true
         case .notFound, .invalidInput, .conflict, .serverError, .decodingError, .unknown: false
         }

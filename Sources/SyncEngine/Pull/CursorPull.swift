@@ -26,7 +26,7 @@ struct CursorPull {
     func run(
         top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
         pace: (Duration) async throws -> Void = { _ in }, givesWay: () -> Bool = { false }
-    ) async throws(PullFailure) -> End {
+    ) async throws(SyncFailure) -> End {
         do {
             var known: [KnownItem] = []
             if let top { known = try await store.known(from: top, limit: CursorPlan.largestPage) }
@@ -35,13 +35,15 @@ struct CursorPull {
                 newestPossible: max(time.now(), knownNewest), known: known)
             var step = CursorPlan.Step.request(plan.request)
             var bound = PageBound(store: store)
+            var session = client.session()
             while true {
                 try await bound.add(plan.request.limit)
                 switch step {
                 case .request:
-                    let witness = CredentialsWitness()
-                    let read = try await read(&plan, witness)
-                    try await committer.add(read.change, readWith: witness, fetchTook: read.took)
+                    let read = try await inSession(&session, &plan) { plan, session throws(SyncFailure) in
+                        try await self.read(&plan, session)
+                    }
+                    try await committer.add(read.change, readIn: session, fetchTook: read.took)
                     onPage(read.change.items.count, read.change.items.last?.createdAt)
                     step = read.next
                     if step != .finished {
@@ -52,9 +54,10 @@ struct CursorPull {
                         }
                     }
                 case .crowded(let instant):
-                    let witness = CredentialsWitness()
-                    let change = try await explore(instant, plan, witness)
-                    try await committer.add(change, readWith: witness, fetchTook: .zero)
+                    let change = try await inSession(&session, &plan) { plan, session throws(SyncFailure) in
+                        try await explore(instant, plan, session)
+                    }
+                    try await committer.add(change, readIn: session, fetchTook: .zero)
                     step = plan.stepOver(instant)
                 case .finished:
                     try await committer.flush()
@@ -62,22 +65,44 @@ struct CursorPull {
                 }
             }
         } catch {
-            let failure = PullFailure(error)
+            let failure = SyncFailure(error)
             try await keepWhatWasRead(after: failure)
             throw failure
         }
     }
 
-    private func keepWhatWasRead(after failure: PullFailure) async throws(PullFailure) {
+    private func keepWhatWasRead(after failure: SyncFailure) async throws(SyncFailure) {
         switch failure.error.code {
         case .accountChanged, .serverChanged, .unauthorized, .forbidden, .pagesIgnored, .pageDisordered:
             await committer.abandon()
         default:
-            if failure.endpoint == "database" || failure.verdict == .cancelled || failure.isOfRenewal {
-                await committer.abandon()
-            } else {
-                try await committer.flush()
+            switch failure.origin {
+            case .server, .renewal: break
+            case .session, .database: return await committer.abandon()
             }
+            if failure.verdict == .cancelled { return await committer.abandon() }
+            try await committer.flush()
+        }
+    }
+
+    /// A session lasts for one group of pages, which are proven together.
+    ///
+    /// Where it ends, the rest is read in another one. What was read before is committed first, as far as it only repeats
+    /// what the copy holds. Its proof fails where it does not.
+    private func inSession<Answer>(
+        _ session: inout ClientSession, _ plan: inout CursorPlan,
+        _ read: (inout CursorPlan, ClientSession) async throws(SyncFailure) -> Answer
+    ) async throws(SyncFailure) -> Answer {
+        if committer.isBetweenGroups { session = client.session() }
+        let before = plan
+        do throws(SyncFailure) {
+            return try await read(&plan, session)
+        } catch {
+            guard error.origin == .session else { throw error }
+            try await committer.flush()
+            session = client.session()
+            plan = before
+            return try await read(&plan, session)
         }
     }
 
@@ -89,18 +114,17 @@ struct CursorPull {
     }
 
     func fetch(
-        _ request: CursorPlan.Request, _ witness: CredentialsWitness
-    ) async throws(PullFailure) -> Fetched {
+        _ request: CursorPlan.Request, _ session: ClientSession
+    ) async throws(SyncFailure) -> Fetched {
         let start = time.uptime()
         let asOf = await store.deliveries
         requests.add()
         do {
-            let page = try await client.timeline(
-                TimelineRequest(.before(request.before), limit: request.limit), witness: witness)
+            let page = try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit))
             try identity.check(page, is: .cursor)
             return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
     }
 
@@ -114,8 +138,8 @@ struct CursorPull {
     /// Which members of a crowded instant a server shows depends on the limit: other limits reach others, if few. What is
     /// reached is kept, and the instant is reported, because nobody can say whether it is all.
     private func explore(
-        _ instant: Timestamp, _ plan: CursorPlan, _ witness: CredentialsWitness
-    ) async throws(PullFailure) -> PageChange {
+        _ instant: Timestamp, _ plan: CursorPlan, _ session: ClientSession
+    ) async throws(SyncFailure) -> PageChange {
         var found: [ByteText: TimelineItem] = [:]
         var rejected: [RejectedItem] = []
         var fruitless = 0
@@ -125,8 +149,8 @@ struct CursorPull {
         while limit > 0, fruitless < Self.fruitlessTries, tries < Self.mostTries {
             tries += 1
             let page: TimelinePage
-            do throws(PullFailure) {
-                page = try await fetch(.from(instant, limit: limit), witness).page
+            do throws(SyncFailure) {
+                page = try await fetch(.from(instant, limit: limit), session).page
             } catch {
                 guard error.error.code == .answerTooLarge else { throw error }
                 limit /= 2

@@ -18,13 +18,13 @@ struct PageBound {
     ///
     /// - Parameter limit: How many items it is asked for.
     /// - Throws: `page_contradictory`.
-    mutating func add(_ limit: Int) async throws(PullFailure) {
+    mutating func add(_ limit: Int) async throws(SyncFailure) {
         asked += limit
         guard asked > most else { return }
         do {
             most = Self.atLeast + Self.factor * (try await store.rowCount())
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
         guard asked > most else { return }
         throw CursorPlan.contradictory("it does not end, and repeats items that were read before")

@@ -28,8 +28,10 @@ final class PageCommitter {
     var foundNews: Bool { record.added + record.changed + record.suspects + record.deleted > 0 }
 
     private var group: [PageChange] = []
-    /// What the group's pages were read with.
-    private var witnesses: [CredentialsWitness] = []
+    /// What the group's pages were read in: one proof covers them all.
+    private var session: ClientSession?
+    /// Whether the next page is the first of a group, which may be read in another session.
+    var isBetweenGroups: Bool { group.isEmpty }
     private var groupStarted: Duration = .zero
     private var hasCommitted = false
     /// When the file last heard of the coverage.
@@ -52,14 +54,14 @@ final class PageCommitter {
     }
 
     /// - Parameters:
-    ///   - readWith: has seen what the page was read with.
+    ///   - session: what the page was read in. The pages of a group have the same.
     ///   - fetchTook: How long the page took to arrive, as an estimate for the next one.
     func add(
-        _ page: PageChange, readWith witness: CredentialsWitness, fetchTook: Duration
-    ) async throws(PullFailure) {
+        _ page: PageChange, readIn session: ClientSession, fetchTook: Duration
+    ) async throws(SyncFailure) {
         if group.isEmpty { groupStarted = time.uptime() }
         group.append(page)
-        witnesses.append(witness)
+        self.session = session
         if commit != nil,
             commitIsDone.isSet || group.count + committing >= Self.largestGroup
                 || groupSize + committingSize >= Self.largestSize
@@ -79,7 +81,7 @@ final class PageCommitter {
     }
 
     /// Commits what is left and waits for it.
-    func flush() async throws(PullFailure) {
+    func flush() async throws(SyncFailure) {
         try await finishCommit()
         if !group.isEmpty { startCommit() }
         try await finishCommit()
@@ -88,13 +90,12 @@ final class PageCommitter {
     /// Waits for the commit under way and drops what is not committed: it may be somebody else's.
     func abandon() async {
         group = []
-        witnesses = []
         commit?.cancel()
         if let commit, case .success(let committed) = await commit.result { record = committed }
         commit = nil
     }
 
-    private func finishCommit() async throws(PullFailure) {
+    private func finishCommit() async throws(SyncFailure) {
         guard let task = commit else { return }
         commit = nil
         committing = 0
@@ -107,26 +108,24 @@ final class PageCommitter {
                 task.cancel()
             }
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
     }
 
     private func startCommit() {
         let pages = group
-        let witnesses = witnesses
         committingSize = groupSize
         group = []
-        self.witnesses = []
         committing = pages.count
         hasCommitted = true
         commitIsDone.clear()
         let saves = time.uptime() - savedAt >= Self.longestUnsaved
         if saves { savedAt = time.uptime() }
-        commit = Task { [record, commitIsDone, store, identity, requests, time] in
+        commit = Task { [record, commitIsDone, store, identity, requests, time, session] in
             defer { commitIsDone.set() }
             let novelty = try await store.novelty(of: pages, now: time.now())
-            if novelty != .repeats {
-                try await identity.prove(witnesses, counting: requests)
+            if novelty != .repeats, let session {
+                try await identity.prove(session, counting: requests)
                 // A cancelled pull writes nothing more.
                 try Task.checkCancellation()
             }

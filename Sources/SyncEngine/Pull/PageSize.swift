@@ -65,11 +65,11 @@ final class PageSize: Sendable {
 
     /// Reads pages that nothing is remembered of: with half as many items each where one was too large to be read.
     static func fitting<Answer>(
-        _ largest: Int, _ read: (_ limit: Int) async throws(PullFailure) -> Answer
-    ) async throws(PullFailure) -> Answer {
+        _ largest: Int, _ read: (_ limit: Int) async throws(SyncFailure) -> Answer
+    ) async throws(SyncFailure) -> Answer {
         var limit = largest
         while true {
-            do throws(PullFailure) {
+            do throws(SyncFailure) {
                 return try await read(limit)
             } catch {
                 guard error.error.code == .answerTooLarge, limit > 1 else { throw error }

@@ -13,8 +13,6 @@ struct PassPull {
     let requests: RequestCounter
     let size: PageSize
     let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
-    /// What the pages were read with. These dialects name no account, but pages of two of them do not make a list.
-    private let witness = CredentialsWitness()
 
     /// Passes in a row that may be spoilt by changes before the pull gives up for now.
     static let mostPasses = 5
@@ -25,37 +23,37 @@ struct PassPull {
 
     /// Reads everything, until a pass holds.
     ///
-    /// - Throws: `PullFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
+    /// - Throws: `SyncFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
     func run(
         pace: (Duration) async throws -> Void = { _ in }
-    ) async throws(PullFailure) -> (record: PullRecord, total: Int) {
+    ) async throws(SyncFailure) -> (record: PullRecord, total: Int) {
         do {
             for _ in 0..<Self.mostPasses {
                 let start = time.now()
-                witness.forget()
+                // These dialects name no account, but pages of two of them do not make a list.
+                let session = client.session()
                 try await store.beginPass()
                 let asOf = await store.deliveries
-                let total = try await onePassWithPagesThatFit(pace: pace)
+                let total = try await onePassWithPagesThatFit(session, pace: pace)
                 try await committer.flush()
                 if let total {
-                    try identity.requireOne(witness.shown)
                     return (try await finish(startedAt: start, asOf: asOf), total)
                 }
             }
         } catch {
-            let failure = PullFailure(error)
+            let failure = SyncFailure(error)
             switch failure.error.code {
             case .serverChanged, .unauthorized, .forbidden, .pagesIgnored: await committer.abandon()
             default:
-                if failure.isOfRenewal {
-                    await committer.abandon()
-                } else if failure.endpoint != "database" {
-                    try await committer.flush()
+                switch failure.origin {
+                case .session: await committer.abandon()
+                case .server, .renewal: try await committer.flush()
+                case .database: break
                 }
             }
             throw failure
         }
-        throw PullFailure(
+        throw SyncFailure(
             UserFacingError(
                 .timelineUnsettled, "The timeline changed during each of \(Self.mostPasses) passes.",
                 consequence: "New items were kept; deletions are not known."), verdict: .retry(after: nil))
@@ -73,10 +71,12 @@ struct PassPull {
     // MARK: One pass
 
     /// The small server sends whole texts; a page of them may be larger than an answer may be.
-    private func onePassWithPagesThatFit(pace: (Duration) async throws -> Void) async throws -> Int? {
+    private func onePassWithPagesThatFit(
+        _ session: ClientSession, pace: (Duration) async throws -> Void
+    ) async throws -> Int? {
         while true {
             do {
-                let total = try await onePass(pace: pace)
+                let total = try await onePass(session, pace: pace)
                 size.noteGood()
                 return total
             } catch let error as APIError {
@@ -89,28 +89,28 @@ struct PassPull {
     }
 
     /// - Returns: How many items there are, where the pages fit together.
-    private func onePass(pace: (Duration) async throws -> Void) async throws -> Int? {
-        let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage))
+    private func onePass(_ session: ClientSession, pace: (Duration) async throws -> Void) async throws -> Int? {
+        let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard let total = first.page.total else { throw Self.noTotal }
         if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {
-            let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce))
-            try await take(all)
+            let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce), session)
+            try await take(all, session)
             return all.page.count == all.page.total ? all.page.total : nil
         }
-        try await take(first)
+        try await take(first, session)
         var last = first
         var bound = PageBound(store: store)
         while last.number.start + last.page.count < total {
             try await pace(last.took)
             try await bound.add(largestPage)
             let end = last.number.start + last.page.count
-            let next = try await fetch(OverlappingPages.following(end, largest: largestPage))
+            let next = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
             if next.number.start > 0, next.repeats(first) {
-                throw PullFailure(
+                throw SyncFailure(
                     UserFacingError(.pagesIgnored, "The server ignores the page number: each page is the first."),
                     verdict: .retry(after: nil))
             }
-            try await take(next)
+            try await take(next, session)
             guard next.page.total == total, next.follows(last), next.number.start + next.page.count > end else {
                 return nil
             }
@@ -118,21 +118,20 @@ struct PassPull {
         }
         guard last.number.start + last.page.count == total else { return nil }
         guard last.number != first.number else { return total }
-        return try await isUnchanged(first) ? total : nil
+        return try await isUnchanged(first, session) ? total : nil
     }
 
     /// Page 1 once more: on both dialects, what is new (and on E, what was edited) shows there.
-    private func isUnchanged(_ first: Fetched) async throws -> Bool {
-        let again = try await fetch(first.number, etag: first.page.etag)
+    private func isUnchanged(_ first: Fetched, _ session: ClientSession) async throws -> Bool {
+        let again = try await fetch(first.number, session, etag: first.page.etag)
         if again.page.notModified { return true }
         return again.page.total == first.page.total && again.page.items == first.page.items && again.ids == first.ids
     }
 
-    private func take(_ fetched: Fetched) async throws {
+    private func take(_ fetched: Fetched, _ session: ClientSession) async throws {
         let page = fetched.page
         try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
-        try await committer.add(
-            fetched.change, readWith: witness, fetchTook: fetched.took)
+        try await committer.add(fetched.change, readIn: session, fetchTook: fetched.took)
         onPage(page.items.count, page.total)
     }
 
@@ -152,10 +151,10 @@ struct PassPull {
     /// that was interrupted must be followed by a pass.
     ///
     /// - Parameter etag: Of the last such answer; the server then says in one short answer that nothing has changed.
-    func head(etag: String?, pageSize: Int) async throws(PullFailure) -> Head {
+    func head(etag: String?, pageSize: Int) async throws(SyncFailure) -> Head {
         while true {
             let limit = min(pageSize, largestPage)
-            do throws(PullFailure) {
+            do throws(SyncFailure) {
                 return try await head(etag: etag, limit: limit)
             } catch {
                 guard error.error.code == .answerTooLarge, size.reduce(below: limit) else { throw error }
@@ -163,9 +162,10 @@ struct PassPull {
         }
     }
 
-    private func head(etag: String?, limit: Int) async throws(PullFailure) -> Head {
+    private func head(etag: String?, limit: Int) async throws(SyncFailure) -> Head {
+        let session = client.session()
         do {
-            var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), etag: etag)
+            var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), session, etag: etag)
             if page.page.notModified { return Head(isUnchanged: true, etag: etag) }
             guard let total = page.page.total else { throw Self.noTotal }
             let head = Head(total: total, etag: page.page.etag)
@@ -180,21 +180,21 @@ struct PassPull {
                     try await store.setHeadOpen(true)
                     isOpen = true
                 }
-                try await committer.add(change, readWith: witness, fetchTook: page.took)
+                try await committer.add(change, readIn: session, fetchTook: page.took)
                 onPage(page.page.items.count, page.page.total)
                 if isLast { break }
-                page = try await fetch(OverlappingPages.following(end, largest: largestPage))
+                page = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
             }
             try await committer.flush()
             if isOpen { try await store.setHeadOpen(false) }
             return head
         } catch {
             await committer.abandon()
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
     }
 
-    private static let noTotal = PullFailure(
+    private static let noTotal = SyncFailure(
         UserFacingError(.unexpectedShape, "The server's page does not say how many items there are."),
         verdict: .retry(after: nil))
 
@@ -236,12 +236,14 @@ struct PassPull {
         }
     }
 
-    private func fetch(_ number: OverlappingPages.Page, etag: String? = nil) async throws -> Fetched {
+    private func fetch(
+        _ number: OverlappingPages.Page, _ session: ClientSession, etag: String? = nil
+    ) async throws -> Fetched {
         let start = time.uptime()
         let asOf = await store.deliveries
         requests.add()
-        let page = try await client.timeline(
-            TimelineRequest(.page(number.number), limit: number.limit, etag: etag), witness: witness)
+        let page = try await session.timeline(
+            TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
         if !page.notModified { try identity.check(page, is: dialect) }
         return Fetched(number: number, page: page, took: time.uptime() - start, asOf: asOf)
     }

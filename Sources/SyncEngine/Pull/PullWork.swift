@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -8,30 +9,30 @@ struct PullWork {
     let store: Store
     let time: TimeSource
 
-    /// A renewal in the middle of it costs what was not committed yet: that is read again, with the new login.
+    /// A session that ends in the middle of it costs what was not committed yet. That is read again, with the new login.
     func perform(
         _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
         manners: Puller.Manners
-    ) async throws(PullFailure) {
-        var renewals = 0
+    ) async throws(SyncFailure) {
+        var endedSessions = 0
         while true {
-            do throws(PullFailure) {
+            do throws(SyncFailure) {
                 return try await performOnce(work, &memory, &changes, request: request, manners: manners)
             } catch {
-                renewals = error.changes.isEmpty ? renewals + 1 : 0
-                guard error.isOfRenewal, renewals < Self.fruitlessRenewals else { throw error }
+                endedSessions = error.changes.isEmpty ? endedSessions + 1 : 0
+                guard error.origin == .session, endedSessions < Self.fruitlessSessions else { throw error }
                 changes += error.changes
             }
         }
     }
 
     /// So many in a row that leave nothing committed between them end the pull.
-    private static let fruitlessRenewals = 3
+    private static let fruitlessSessions = 3
 
     private func performOnce(
         _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
         manners: Puller.Manners
-    ) async throws(PullFailure) {
+    ) async throws(SyncFailure) {
         let pageSize = memory.schedule.settings.pageSize
         let dialect = try await puller.identity.establish(pageSize: pageSize)
         var hasSwept = false
@@ -84,7 +85,7 @@ struct PullWork {
     /// - Returns: Whether the pull was a whole pass.
     private func pullPages(
         _ dialect: Dialect, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, manners: Puller.Manners
-    ) async throws(PullFailure) -> Bool {
+    ) async throws(SyncFailure) -> Bool {
         guard await store.coverage.isComplete else {
             changes += try await pass(dialect, &memory, manners: manners)
             return true
@@ -107,17 +108,17 @@ struct PullWork {
         return false
     }
 
-    private func isHeadOpen() async throws(PullFailure) -> Bool {
+    private func isHeadOpen() async throws(SyncFailure) -> Bool {
         do {
             return try await store.headIsOpen()
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
     }
 
     private func pass(
         _ dialect: Dialect, _ memory: inout EngineMemory, manners: Puller.Manners
-    ) async throws(PullFailure) -> Puller.Changes {
+    ) async throws(SyncFailure) -> Puller.Changes {
         // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
         memory.etag = nil
         let pass = try await puller.pass(dialect, manners: manners)
@@ -125,11 +126,11 @@ struct PullWork {
         return pass.changes
     }
 
-    private func surplus(_ total: Int) async throws(PullFailure) -> Int {
+    private func surplus(_ total: Int) async throws(SyncFailure) -> Int {
         do {
             return total - (try await store.liveCount())
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
     }
 }

@@ -56,14 +56,14 @@ struct Puller: Sendable {
     /// The newest items, down to what is known.
     ///
     /// - Parameter newAsOf: When the head was last read, as far as memory and the file's T1 know.
-    func head(pageSize: Int, newAsOf: Timestamp?) async throws(PullFailure) -> Changes {
+    func head(pageSize: Int, newAsOf: Timestamp?) async throws(SyncFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
         let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, now: start)
         changes.add(
-            try await record(isFirst ? .backfill : .head) { committer, requests throws(PullFailure) in
+            try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
                 _ = try await cursorPull(committer, requests).run(
                     top: nil, bottom: bottom, readAt: start, pageSize: pageSize,
                     knownNewest: coverage.newest ?? .earliest)
@@ -75,7 +75,7 @@ struct Puller: Sendable {
     /// been read that left the gap.
     ///
     /// - Parameter newAsOf: The last time at which there was no gap.
-    func fillGaps(pageSize: Int, newAsOf: Timestamp?) async throws(PullFailure) -> Changes {
+    func fillGaps(pageSize: Int, newAsOf: Timestamp?) async throws(SyncFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         var known: ClosedRange<Timestamp>?
@@ -84,7 +84,7 @@ struct Puller: Sendable {
             let lastRead = max(coverage.readAt(below: gap) ?? .latest, newAsOf ?? .earliest)
             let bottom = min(gap.lowerBound, lastRead.advanced(by: .zero - Self.overlap))
             changes.add(
-                try await record(.backfill) { committer, requests throws(PullFailure) in
+                try await record(.backfill) { committer, requests throws(SyncFailure) in
                     _ = try await cursorPull(committer, requests).run(
                         top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
                         knownNewest: coverage.newest ?? .earliest)
@@ -96,10 +96,10 @@ struct Puller: Sendable {
     /// The newest gap there is. One that reading did not close would be read for ever, and is an error instead.
     private func nextGap(
         after known: inout ClosedRange<Timestamp>?, sweeping: Bool
-    ) async throws(PullFailure) -> ClosedRange<Timestamp>? {
+    ) async throws(SyncFailure) -> ClosedRange<Timestamp>? {
         let gap = await store.coverage.gaps(sweeping: sweeping).first
         if let gap, gap == known {
-            throw PullFailure(
+            throw SyncFailure(
                 UserFacingError(.storeBug, "The gap below \(gap.upperBound) does not close."),
                 verdict: .retry(after: nil))
         }
@@ -113,7 +113,7 @@ struct Puller: Sendable {
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
     private func headBottom(
         _ coverage: Coverage, newAsOf: Timestamp?, now: Timestamp
-    ) async throws(PullFailure) -> Timestamp {
+    ) async throws(SyncFailure) -> Timestamp {
         let newest = coverage.newest ?? .earliest
         let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
         let lastHead = known > .earliest ? known : newest
@@ -122,7 +122,7 @@ struct Puller: Sendable {
             let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
             return min(overlapped, pending ?? .latest)
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
     }
 
@@ -130,14 +130,14 @@ struct Puller: Sendable {
     ///
     /// - Parameter anew: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, manners: Manners, anew: Bool) async throws(PullFailure) -> Changes? {
+    func sweepCursor(pageSize: Int, manners: Manners, anew: Bool) async throws(SyncFailure) -> Changes? {
         if anew { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
         var changes = Changes()
         var end = CursorPull.End.reachedBottom
         changes.add(
-            try await record(.sweep) { committer, requests throws(PullFailure) in
+            try await record(.sweep) { committer, requests throws(SyncFailure) in
                 var known: ClosedRange<Timestamp>?
                 while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
                     let newest = await store.coverage.newest ?? .earliest
@@ -153,7 +153,7 @@ struct Puller: Sendable {
             }
             try await store.finishSweep(at: time.now())
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
         return changes
     }
@@ -168,11 +168,11 @@ struct Puller: Sendable {
 
     func pass(
         _ dialect: Dialect, manners: Manners
-    ) async throws(PullFailure) -> (changes: Changes, total: Int) {
+    ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
         var changes = Changes()
         var total = 0
         changes.add(
-            try await record(.pass) { committer, requests throws(PullFailure) in
+            try await record(.pass) { committer, requests throws(SyncFailure) in
                 (committer.record, total) = try await passPull(dialect, committer, requests).run(pace: manners.pace)
             })
         return (changes, total)
@@ -181,11 +181,11 @@ struct Puller: Sendable {
     /// The newest items. The head says how many there are on the server, for comparing.
     func headOfPages(
         _ dialect: Dialect, etag: String?, pageSize: Int
-    ) async throws(PullFailure) -> (changes: Changes, head: PassPull.Head) {
+    ) async throws(SyncFailure) -> (changes: Changes, head: PassPull.Head) {
         var changes = Changes()
         var head = PassPull.Head()
         changes.add(
-            try await record(.head) { committer, requests throws(PullFailure) in
+            try await record(.head) { committer, requests throws(SyncFailure) in
                 head = try await passPull(dialect, committer, requests).head(etag: etag, pageSize: pageSize)
             })
         return (changes, head)
@@ -202,11 +202,11 @@ struct Puller: Sendable {
 
     // MARK: Absence
 
-    func check(accepted: Bool) async throws(PullFailure) -> (changes: Changes, held: Int) {
+    func check(accepted: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
         var changes = Changes()
         var held = 0
         changes.add(
-            try await record(.check) { committer, requests throws(PullFailure) in
+            try await record(.check) { committer, requests throws(SyncFailure) in
                 (committer.record, held) = try await AbsenceCheck(
                     store: store, client: client, identity: identity, time: time, requests: requests
                 ).run(record: committer.record, accepted: accepted)
@@ -219,8 +219,8 @@ struct Puller: Sendable {
     /// Runs one pull and closes its row in the history, however it ends.
     private func record(
         _ kind: PullRecord.Kind,
-        _ body: (PageCommitter, RequestCounter) async throws(PullFailure) -> Void
-    ) async throws(PullFailure) -> PullRecord {
+        _ body: (PageCommitter, RequestCounter) async throws(SyncFailure) -> Void
+    ) async throws(SyncFailure) -> PullRecord {
         let requests = RequestCounter()
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
@@ -247,7 +247,7 @@ struct Puller: Sendable {
 
     private func finish(
         _ record: PullRecord, _ requests: RequestCounter, _ outcome: PullRecord.Outcome
-    ) async throws(PullFailure) -> PullRecord {
+    ) async throws(SyncFailure) -> PullRecord {
         var record = record
         record.requests = requests.count
         record.endedAt = time.now()
@@ -255,7 +255,7 @@ struct Puller: Sendable {
         do {
             try await store.finish(record)
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
         let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
         let didSomething = record.added + record.changed + record.deleted + record.suspects > 0

@@ -7,8 +7,8 @@ extension TimelinePage {
     /// Dialect C gives a cursor exactly with a full page, and it is the time of the last item. Dialects P and E give as many
     /// items as their total leaves for the page.
     ///
-    /// - Throws: `PullFailure` with `page_contradictory`.
-    func requireConsistency(_ request: TimelineRequest) throws(PullFailure) {
+    /// - Throws: `SyncFailure` with `page_contradictory`.
+    func requireConsistency(_ request: TimelineRequest) throws(SyncFailure) {
         switch request.position {
         case .before:
             guard let cursor = nextCursor else {

@@ -7,15 +7,11 @@ import Store
 struct OutboxLook: Sendable {
     let store: Store
     let client: PRSNLClient
+    /// What was proven to be the account's before the entry's turn. All is read in it, and the write is sent in it.
+    let session: ClientSession
     let identity: Identity
     let time: TimeSource
     let dialect: Dialect
-    /// What was proven to be the account's before the entry's turn: the write goes with nothing else.
-    let proven: Credentials?
-    /// What was read since the last proof, and with what.
-    private let witness = CredentialsWitness()
-    /// What was sent, and with what.
-    let sent = CredentialsWitness()
 
     /// Between the first look and the second: most answers are lost after the item was inserted, or a moment before.
     private static let secondLook: Duration = .seconds(30)
@@ -26,7 +22,7 @@ struct OutboxLook: Sendable {
 
     /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
-    func conclude(_ task: OutboxTask, interval: Duration) async throws(PullFailure) -> WriteFinding {
+    func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteFinding {
         switch task.entry.payload {
         case .create(let item):
             if item.url != nil, dialect == .cursor { return try await lookForURL(task, interval: interval) }
@@ -37,15 +33,15 @@ struct OutboxLook: Sendable {
     }
 
     /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
-    private func lookForDeleted(_ task: OutboxTask) async throws(PullFailure) -> WriteFinding {
+    private func lookForDeleted(_ task: OutboxTask) async throws(SyncFailure) -> WriteFinding {
         let item: ItemDetail?
-        do throws(PullFailure) {
+        do throws(SyncFailure) {
             item = try await ask { () async throws(APIError) in
-                try await client.item(task.entry.itemID, witness: witness)
+                try await session.item(task.entry.itemID)
             }
         } catch {
             // The answer to the deletion itself will tell.
-            if !error.concernsEverything, error.verdict != .cancelled { return .notApplied() }
+            if !error.concernsEverything, error.verdict != .cancelled, error.origin != .session { return .notApplied() }
             throw error
         }
         try await prove()
@@ -70,9 +66,9 @@ struct OutboxLook: Sendable {
 
     // MARK: Edits
 
-    func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(PullFailure) -> WriteFinding {
+    func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(SyncFailure) -> WriteFinding {
         let item = try await ask { () async throws(APIError) in
-            try await client.item(task.entry.itemID, witness: witness)
+            try await session.item(task.entry.itemID)
         }
         try await prove()
         guard let item else { return .itemGone }
@@ -89,7 +85,7 @@ struct OutboxLook: Sendable {
                 do {
                     try await store.setBase(theirs.fields(of: edit), of: task.entry.id)
                 } catch {
-                    throw PullFailure(store: error)
+                    throw SyncFailure(store: error)
                 }
             }
             return .notApplied()
@@ -101,7 +97,7 @@ struct OutboxLook: Sendable {
 
     private func lookForURL(
         _ task: OutboxTask, interval: Duration
-    ) async throws(PullFailure) -> WriteFinding {
+    ) async throws(SyncFailure) -> WriteFinding {
         // After "already exists", the one question is under which id.
         let exists = task.entry.errorCode == ErrorCode.conflict.rawValue
         switch try await whereIs(task.entry, exists: exists) {
@@ -132,7 +128,7 @@ struct OutboxLook: Sendable {
     }
 
     /// - Parameter exists: the server has refused the URL because it has it.
-    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws(PullFailure) -> Whereabouts {
+    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws(SyncFailure) -> Whereabouts {
         guard case .create(let item) = entry.payload, let url = item.url else { return .nowhere }
         let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
@@ -145,10 +141,10 @@ struct OutboxLook: Sendable {
 
     private func find(
         _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
-    ) async throws(PullFailure) -> Whereabouts {
+    ) async throws(SyncFailure) -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
         let sentAt = try await fromStore { () async throws(UserFacingError) in
-            try await store.doubtfulSend(of: entry.id)
+            try await store.firstUnknownSend(of: entry.id)
         }
         // No attempt of ours can have made it.
         guard let sentAt else {
@@ -193,16 +189,16 @@ struct OutboxLook: Sendable {
     }
 
     /// - Returns: What the server has for the URL, and whether it knows the question at all.
-    private func existing(_ url: String) async throws(PullFailure) -> (ExistingItem?, isAnswered: Bool) {
+    private func existing(_ url: String) async throws(SyncFailure) -> (ExistingItem?, isAnswered: Bool) {
         guard dialect == .cursor else { return (nil, false) }
         let existing: ExistingItem?
         do throws(APIError) {
-            existing = try await client.existing(url: url, witness: witness)
+            existing = try await session.existing(url: url)
         } catch {
             switch (error.kind, error.status) {
             // A server without the endpoint: the newest pages tell, as on dialects P and E.
             case (.notFound, _), (_, 405), (_, 501): return (nil, false)
-            default: throw PullFailure(error)
+            default: throw SyncFailure(error)
             }
         }
         try await prove()
@@ -210,8 +206,8 @@ struct OutboxLook: Sendable {
     }
 
     /// An item that is not this entry's work, with what the server has in its fields.
-    private func delivery(of id: String) async throws(PullFailure) -> Settlement.Delivery {
-        let there = try await ask { () async throws(APIError) in try await client.item(id, witness: witness) }
+    private func delivery(of id: String) async throws(SyncFailure) -> Settlement.Delivery {
+        let there = try await ask { () async throws(APIError) in try await session.item(id) }
         try await prove()
         return Settlement.Delivery(serverID: id, there: there.map(ItemEdit.init))
     }
@@ -219,13 +215,10 @@ struct OutboxLook: Sendable {
     // MARK: Notes, and URLs on dialects P and E
 
     /// What the server has just before a creation is sent.
-    func evidence() async throws(PullFailure) -> SendEvidence {
-        let (page, limit) = try await PageSize.fitting(Self.pageSize) { limit throws(PullFailure) in
+    func evidence() async throws(SyncFailure) -> SendEvidence {
+        let (page, limit) = try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
             (try await self.page(firstPage, limit), limit)
         }
-        // The write goes with what was proven, and with nothing else: what is read for it must have been, too.
-        guard let proven, witness.shown == [proven] else { throw PullFailure.renewed }
-        witness.forget()
         return SendEvidence(
             knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id),
             knownDownTo: page.count >= limit ? page.items.last.map(place) : nil)
@@ -240,7 +233,7 @@ struct OutboxLook: Sendable {
 
     private func search(
         _ item: NewItem, _ task: OutboxTask, interval: Duration
-    ) async throws(PullFailure) -> WriteFinding {
+    ) async throws(SyncFailure) -> WriteFinding {
         guard let evidence = task.evidence else { return .undecidable }
         let search = CreationSearch(item: item, evidence: evidence, dialect: dialect)
         let found = try await newest(search)
@@ -249,7 +242,7 @@ struct OutboxLook: Sendable {
             let bound = try await store.boundIDs(among: found.map(\.id))
             candidates = try await contents(found.filter { !bound.contains(ByteText($0.id)) }, search)
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
         try await prove()
         switch search.finding(candidates) {
@@ -260,11 +253,11 @@ struct OutboxLook: Sendable {
     }
 
     /// Reads the newest pages, as far down as a candidate can be.
-    private func newest(_ search: CreationSearch) async throws(PullFailure) -> [TimelineItem] {
-        try await PageSize.fitting(Self.pageSize) { limit throws(PullFailure) in try await newest(search, limit) }
+    private func newest(_ search: CreationSearch) async throws(SyncFailure) -> [TimelineItem] {
+        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in try await newest(search, limit) }
     }
 
-    private func newest(_ search: CreationSearch, _ limit: Int) async throws(PullFailure) -> [TimelineItem] {
+    private func newest(_ search: CreationSearch, _ limit: Int) async throws(SyncFailure) -> [TimelineItem] {
         var found: [ByteText: TimelineItem] = [:]
         var position = firstPage
         var boundary: Timestamp?
@@ -272,7 +265,7 @@ struct OutboxLook: Sendable {
         var reachedPast = false
         while !reachedPast {
             guard number <= Self.mostPages * Self.pageSize / limit else {
-                throw PullFailure(
+                throw SyncFailure(
                     UserFacingError(
                         .timelineUnsettled, "So many items are newer than the write that it could not be looked for."),
                     verdict: .retry(after: nil))
@@ -299,9 +292,9 @@ struct OutboxLook: Sendable {
     /// One that contradicts itself tells nothing of what is there and what is not.
     private func page(
         _ position: TimelineRequest.Position, _ limit: Int
-    ) async throws(PullFailure) -> TimelinePage {
+    ) async throws(SyncFailure) -> TimelinePage {
         let request = TimelineRequest(position, limit: limit)
-        let page = try await ask { () async throws(APIError) in try await client.timeline(request, witness: witness) }
+        let page = try await ask { () async throws(APIError) in try await session.timeline(request) }
         try identity.check(page, is: dialect)
         try page.requireConsistency(request)
         return page
@@ -314,7 +307,7 @@ struct OutboxLook: Sendable {
         for item in items {
             var content = item.content
             if content == nil, search.needsContent {
-                content = try await client.item(item.id, witness: witness)?.content
+                content = try await session.item(item.id)?.content
             }
             candidates.append(CreationSearch.Candidate(item: item, content: content))
         }
@@ -323,33 +316,28 @@ struct OutboxLook: Sendable {
 
     // MARK: Asking
 
-    /// Proves the account that the sends of this look were answered to.
-    func proveSent() async throws(PullFailure) {
-        try await identity.prove([sent], counting: RequestCounter())
-    }
-
-    private func prove() async throws(PullFailure) {
-        defer { witness.forget() }
-        try await identity.prove([witness], counting: RequestCounter())
+    /// Proves the account that the answers of this session were given to.
+    func prove() async throws(SyncFailure) {
+        try await identity.prove(session, counting: RequestCounter())
     }
 
     private func ask<Answer: Sendable>(
         _ question: () async throws(APIError) -> Answer
-    ) async throws(PullFailure) -> Answer {
+    ) async throws(SyncFailure) -> Answer {
         do {
             return try await question()
         } catch {
-            throw PullFailure(error)
+            throw SyncFailure(error)
         }
     }
 
     private func fromStore<Answer: Sendable>(
         _ question: () async throws(UserFacingError) -> Answer
-    ) async throws(PullFailure) -> Answer {
+    ) async throws(SyncFailure) -> Answer {
         do {
             return try await question()
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
     }
 }

@@ -19,15 +19,15 @@ struct OutboxMachine: Sendable {
         /// A look before a send, or after one, has found this. The account that it was shown to is proven.
         case looked(WriteFinding)
         /// Such a look failed.
-        case lookFailed(PullFailure)
+        case lookFailed(SyncFailure)
         /// Which item of the server has the URL that was refused with this error.
         case located(OutboxLook.Whereabouts, APIError)
         /// That could not be asked.
-        case locationFailed(PullFailure)
+        case locationFailed(SyncFailure)
         /// The account that this final answer was given to is proven.
         case proven(APIError)
         /// That could not be proven.
-        case proofFailed(PullFailure)
+        case proofFailed(SyncFailure)
     }
 
     enum Action {
@@ -45,7 +45,7 @@ struct OutboxMachine: Sendable {
         /// The server has answered, so it can be reached.
         case answered
         /// The server has not answered, or not as it should.
-        case failed(PullFailure)
+        case failed(SyncFailure)
         /// The account has to be proven again before the next send.
         case unproven
         /// A line for the log.
@@ -103,7 +103,7 @@ struct OutboxMachine: Sendable {
         _ finding: WriteFinding, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
     ) -> [Action] {
         let facing = error?.userFacing
-        let failure = error.map(PullFailure.init)
+        let failure = error.map(SyncFailure.init)
         switch finding {
         case .applied(let delivery, let remark):
             if let error { return answered(.prove(error)) }
@@ -188,12 +188,12 @@ struct OutboxMachine: Sendable {
     }
 
     /// A look that failed counts against the entry, so that each look waits longer and others have their turn.
-    private mutating func lookFailed(_ failure: PullFailure, _ task: OutboxTask, _ moment: Moment) -> [Action] {
+    private mutating func lookFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> [Action] {
         guard failure.verdict != .cancelled else { return [] }
-        if failure.isOfRenewal { return [.note(.unproven)] + replacedLogin(moment) }
+        if failure.origin == .session { return [.note(.unproven)] + replacedLogin(moment) }
         // Something may refuse this one question. The next entry shows whether it is the login.
         if failure.isRefusal { return leaveAlone(task.entry.id, failure, moment) }
-        let pausing = failure.isOfTheWay || failure.endpoint == "database" ? pause(failure, moment) : []
+        let pausing = failure.isOfTheWay || failure.origin == .database ? pause(failure, moment) : []
         guard failure.isOfTheEntry else { return pausing }
         gate.slowDown(task.entry.kind, moment)
         let isUnknown = task.entry.state == .unknown
@@ -258,28 +258,28 @@ struct OutboxMachine: Sendable {
     // MARK: The server
 
     /// Leaves the server alone for a while.
-    mutating func pause(after failure: PullFailure, _ moment: Moment) -> [Note] {
+    mutating func pause(after failure: SyncFailure, _ moment: Moment) -> [Note] {
         guard let wait = gate.pause(after: failure, moment) else { return [] }
         return [.failed(failure), .log("the outbox waits \(wait.wholeMilliseconds) ms: \(failure.inWords)")]
     }
 
-    private mutating func pause(_ failure: PullFailure, _ moment: Moment) -> [Action] {
+    private mutating func pause(_ failure: SyncFailure, _ moment: Moment) -> [Action] {
         pause(after: failure, moment).map(Action.note)
     }
 
-    private mutating func pauseIfOfTheWay(_ failure: PullFailure, _ moment: Moment) -> [Action] {
+    private mutating func pauseIfOfTheWay(_ failure: SyncFailure, _ moment: Moment) -> [Action] {
         failure.isOfTheWay ? pause(failure, moment) : []
     }
 
     private mutating func slowDown(
-        _ kind: OutboxEntry.Kind, after failure: PullFailure, _ moment: Moment
+        _ kind: OutboxEntry.Kind, after failure: SyncFailure, _ moment: Moment
     ) -> [Action] {
         if failure.concernsEverything { return pause(failure, moment) }
         gate.slowDown(kind, moment)
         return [.note(.failed(failure))]
     }
 
-    private mutating func leaveAlone(_ entry: Int64, _ failure: PullFailure, _ moment: Moment) -> [Action] {
+    private mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: Moment) -> [Action] {
         gate.leaveAlone(entry, moment)
         return [.note(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))]
     }
@@ -288,7 +288,7 @@ struct OutboxMachine: Sendable {
     private mutating func replacedLogin(_ moment: Moment) -> [Action] {
         guard gate.noteReplacedLogin() else { return [] }
         let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
-        return pause(PullFailure(error, verdict: .needsPerson, endpoint: "the outbox"), moment)
+        return pause(SyncFailure(error, verdict: .needsPerson, origin: .server(endpoint: "the outbox")), moment)
     }
 
     private static let refusedAlone = "refused, while the server takes other writes"
@@ -313,13 +313,13 @@ extension OutboxTask {
     }
 }
 
-extension PullFailure {
+extension SyncFailure {
     /// The way to the server, or what lets us in, has failed: another question would fail in the same way.
     var isOfTheWay: Bool { retryAfter == nil && concernsEverything }
 
     /// The question itself may be what failed: it waits longer each time.
     var isOfTheEntry: Bool {
-        guard endpoint != "database", isOfTheWay else { return endpoint != "database" }
+        guard origin != .database, isOfTheWay else { return origin != .database }
         return !isOfAccount && (error.code == .portal || error.code == .timedOut)
     }
 

@@ -1,3 +1,4 @@
+import Configuration
 import NetMonitor
 import PRSNLClient
 import PRSNLCore
@@ -5,10 +6,11 @@ import Store
 
 // One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
 extension Replayer {
-    func handle(_ task: OutboxTask, _ dialect: Dialect, _ memory: inout Memory) async {
+    func handle(
+        _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout Memory
+    ) async {
         let look = OutboxLook(
-            store: store, client: client, identity: identity, time: time, dialect: dialect,
-            proven: memory.proof?.credentials)
+            store: store, client: client, session: session, identity: identity, time: time, dialect: dialect)
         let attempt = OutboxAttempt(.look, startedAt: time.now())
         do {
             if task.entry.state == .unknown {
@@ -18,7 +20,7 @@ extension Replayer {
                 try await prepare(task, attempt, look, &memory)
             }
         } catch {
-            let failure = PullFailure(error)
+            let failure = SyncFailure(error)
             var attempt = attempt
             attempt.errorCode = failure.error.code.rawValue
             await settle(.lookFailed(failure), task, attempt, look, &memory)
@@ -82,7 +84,7 @@ extension Replayer {
     private func locate(
         _ entry: OutboxEntry, _ error: APIError, exists: Bool, _ look: OutboxLook
     ) async -> OutboxMachine.Event {
-        do throws(PullFailure) {
+        do throws(SyncFailure) {
             return .located(try await look.whereIs(entry, exists: exists), error)
         } catch {
             return .locationFailed(error)
@@ -90,8 +92,8 @@ extension Replayer {
     }
 
     private func prove(_ error: APIError, _ look: OutboxLook) async -> OutboxMachine.Event {
-        do throws(PullFailure) {
-            try await look.proveSent()
+        do throws(SyncFailure) {
+            try await look.prove()
             return .proven(error)
         } catch {
             return .proofFailed(error)
@@ -106,7 +108,7 @@ extension Replayer {
         do {
             guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
         } catch {
-            throw PullFailure(store: error)
+            throw SyncFailure(store: error)
         }
         var begun = task
         begun.entry.state = .sending
@@ -186,7 +188,7 @@ extension Replayer {
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
     /// before, so that an entry costs one fsync and not two.
     private func takenUp(_ dialect: Dialect, _ memory: Memory) -> Set<OutboxEntry.Kind> {
-        guard !Task.isCancelled, let proof = memory.proof, proof.credentials == client.credentials,
+        guard !Task.isCancelled, let proof = memory.proof, proof.session.isCurrent,
             time.uptime() - proof.at < Self.proofLife
         else { return [] }
         let sendable = memory.machine.gate.sendable(at: time.uptime())
@@ -225,13 +227,12 @@ extension Replayer {
     private func request(
         _ task: OutboxTask, _ look: OutboxLook
     ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
-        let (dialect, proven, witness) = (look.dialect, look.proven, look.sent)
+        let (dialect, session) = (look.dialect, look.session)
         let entry = task.entry
         var delivery = Settlement.Delivery()
         switch entry.payload {
         case .create(let item):
-            let created = try await client.create(
-                item, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            let created = try await session.create(item, dialect: dialect, key: entry.idempotencyKey)
             // An answer that was given to another request says nothing of this one.
             let wasThere = task.evidence?.knownIDs.contains { ByteText($0) == ByteText(created.id) } ?? false
             if wasThere || made.withLock({ $0.contains(created.id) }) {
@@ -242,8 +243,7 @@ extension Replayer {
             delivery.item = created.item
             return (delivery, created.requestID)
         case .edit(let edit):
-            let item = try await client.update(
-                entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            let item = try await session.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey)
             if EditComparison.isIgnored(edit, base: entry.base, theirs: ItemEdit(item)) {
                 // As a failure of the server's, which every edit meets perhaps: tried now and then, and parked after a day.
                 throw APIError(
@@ -253,8 +253,7 @@ extension Replayer {
             delivery.fields = ItemEdit(item).fields(of: edit)
             delivery.updatedAt = item.updatedAt
         case .delete:
-            try await client.delete(
-                entry.itemID, dialect: dialect, key: entry.idempotencyKey, onlyWith: proven, witness: witness)
+            try await session.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)
         }
         return (delivery, nil)
     }

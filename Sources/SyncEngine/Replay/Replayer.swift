@@ -1,3 +1,4 @@
+import Configuration
 import NetMonitor
 import PRSNLClient
 import PRSNLCore
@@ -79,8 +80,8 @@ final class Replayer: Sendable {
         var urgedWith = Credentials.none
         /// An entry is `sending` in the file and nothing is under way.
         var hasStray = false
-        /// The credentials that were last proven to be the pinned account's, and when.
-        var proof: (credentials: Credentials, at: Duration)?
+        /// The session that was last proven to be the pinned account's, and when. Writes are sent in it.
+        var proof: (session: ClientSession, at: Duration)?
         /// When something was delivered that no pull has shown yet.
         var unseenSince: Duration?
         /// What the wall clock said when the machine was started: changes where it is set.
@@ -211,7 +212,7 @@ final class Replayer: Sendable {
         let closed = machine.gate.opensAt
         do {
             if memory.hasStray {
-                try await store.doubtWhatIsSending()
+                try await store.markSendingUnknown()
                 memory.hasStray = false
             }
             guard closed <= uptime,
@@ -225,16 +226,16 @@ final class Replayer: Sendable {
             // Probes find out when that is over, and say so.
             if network.current.state.isClosed { return .seconds(86_400) }
             if memory.spread > 0 { try await spread(&memory) }
-            let dialect = try await ready(&memory)
-            await handle(task, dialect, &memory)
+            let (dialect, session) = try await ready(&memory)
+            await handle(task, dialect, session, &memory)
             if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
                 memory.unseenSince = nil
                 wantsHead()
             }
             return nil
         } catch {
-            let failure = PullFailure(error)
-            if failure.endpoint == "database" { await noteRefusal(by: failure.error) }
+            let failure = SyncFailure(error)
+            if failure.origin == .database { await noteRefusal(by: failure.error) }
             for note in memory.machine.pause(after: failure, moment) { take(note, &memory) }
             return nil
         }
@@ -302,20 +303,19 @@ final class Replayer: Sendable {
         memory.spread -= 1
     }
 
-    /// The dialect, once the server has proven to be the one and the account that the copy is bound to.
-    private func ready(_ memory: inout Memory) async throws(PullFailure) -> Dialect {
+    /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
+    private func ready(_ memory: inout Memory) async throws(SyncFailure) -> (Dialect, ClientSession) {
         let dialect = try await identity.establish(pageSize: settings().pageSize)
-        // For a copy of nobody's, whom nobody can prove; what is sent and read is held to it all the same.
-        let credentials = client.credentials
-        if let proof = memory.proof, proof.credentials == credentials, time.uptime() - proof.at < Self.proofLife {
-            return dialect
+        if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
+            return (dialect, proof.session)
         }
         let requests = RequestCounter()
-        let proven = try await identity.prove(counting: requests)
-        memory.proof = (proven ?? credentials, time.uptime())
+        let session = client.session()
+        try await identity.prove(session, counting: requests)
+        memory.proof = (session, time.uptime())
         // Where there is no account to be proven, nothing was asked.
         if requests.count > 0 { take(memory.machine.gate.noteAnswer(), &memory) }
-        return dialect
+        return (dialect, session)
     }
 
     /// What the next decision depends on besides the state.

@@ -90,9 +90,9 @@ struct SendGate: Sendable {
     /// Leaves the server alone for a while.
     ///
     /// - Returns: How long, and `nil` where the failure is no reason to wait.
-    mutating func pause(after failure: PullFailure, _ moment: OutboxMachine.Moment) -> Duration? {
+    mutating func pause(after failure: SyncFailure, _ moment: OutboxMachine.Moment) -> Duration? {
         // What was read with the previous login is asked for again with the new one, at once.
-        guard failure.verdict != .cancelled, !failure.isOfRenewal else { return nil }
+        guard failure.verdict != .cancelled, failure.origin != .session else { return nil }
         if failure.error.code == .offline {
             // The network's return starts everything again, and may have come already.
             pausedUntil = max(pausedUntil, moment.uptime + Self.afterOffline)
@@ -104,8 +104,8 @@ struct SendGate: Sendable {
         case .retry(after: let asked?):
             closedUntil = max(closedUntil, moment.uptime + asked)
             wait = asked
-        case .needsPerson where failure.concernsEverything || failure.endpoint == "database":
-            wait = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        case .needsPerson where failure.concernsEverything || failure.origin == .database:
+            wait = SyncFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
         // Another refusal may be a proxy's 404 while the server is being updated.
         case .retry(after: nil), .needsPerson, .cancelled:
             wait = Backoff.probes.wait(failures: unanswered, draw: moment.draw)
@@ -141,7 +141,7 @@ struct SendGate: Sendable {
 
     /// One entry was refused. It waits, while others show whether it is the only one.
     mutating func leaveAlone(_ entry: Int64, _ moment: OutboxMachine.Moment) {
-        let alone = PullFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        let alone = SyncFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
         let inARow = refusals.note(entry, until: moment.uptime + alone)
         let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: moment.draw)
         pausedUntil = max(pausedUntil, moment.uptime + wait)

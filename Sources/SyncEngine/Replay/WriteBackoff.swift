@@ -52,8 +52,8 @@ enum WriteBackoff {
 
     /// Exponential with full jitter, from 4 s to an hour; at least as long as the server asks for.
     static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
-        let own = PullFailure.Verdict.retry(after: nil).wait(failures: failures, draw: draw)
+        let own = SyncFailure.Verdict.retry(after: nil).wait(failures: failures, draw: draw)
         guard let wait else { return own }
-        return max(own, PullFailure.Verdict.retry(after: wait).wait(failures: failures, draw: draw))
+        return max(own, SyncFailure.Verdict.retry(after: wait).wait(failures: failures, draw: draw))
     }
 }

@@ -12,7 +12,7 @@ enum WriteFinding: Sendable, Equatable {
     case unreachable
     /// Nothing was sent: the login could not be renewed.
     case needsLogin
-    /// Nothing was sent: the request was stopped here, or the proven login was replaced in between.
+    /// Nothing was sent: the request was stopped here, or the session that was proven has ended.
     case stopped(isReplacedLogin: Bool = false)
     /// The server, or something in front of it, does not take this write. It may take others.
     case refused
@@ -37,7 +37,7 @@ enum WriteFinding: Sendable, Equatable {
 
     /// What a failed request says of the write that it carried.
     init(_ error: APIError, kind: OutboxEntry.Kind) {
-        if error.isOfRenewal {
+        if error.origin == .renewal {
             self = Self.unrenewed(error)
             return
         }
@@ -52,6 +52,7 @@ enum WriteFinding: Sendable, Equatable {
             case .serverError: kind == .delete ? .notApplied() : .maybeApplied
             case .serviceUnavailable(_, let wait): Self.unavailable(error, kind, wait)
             case .networkError(.cancelled): error.mayHaveReachedServer ? .maybeApplied : .stopped()
+            case .sessionEnded: error.mayHaveReachedServer ? .maybeApplied : .stopped(isReplacedLogin: true)
             // A server that takes writes does not redirect them: something stands in between.
             case .networkError(.redirectRefused): .refused
             case .networkError: error.mayHaveReachedServer ? .maybeApplied : .unreachable
@@ -66,7 +67,7 @@ enum WriteFinding: Sendable, Equatable {
         switch error.kind {
         case .unauthorized, .loginExpired, .loginFailed, .forbidden: .needsLogin
         case .rateLimitExceeded(let wait): .slowDown(wait)
-        case .networkError(.cancelled): .stopped(isReplacedLogin: true)
+        case .networkError(.cancelled), .sessionEnded: .stopped(isReplacedLogin: true)
         case .networkError, .serviceUnavailable, .serverError, .decodingError, .notFound, .invalidInput, .conflict,
             .unknown:
             .unreachable

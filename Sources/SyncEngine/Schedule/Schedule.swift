@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLCore
 
 /// What to do next, and when: a value that is told what happened and asked for the next step.
@@ -137,7 +138,7 @@ struct Schedule: Sendable, Equatable {
 }
 
 extension Schedule.Setback {
-    mutating func fail(at now: Timestamp, _ verdict: PullFailure.Verdict, draw: Double) {
+    mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double) {
         failures += 1
         notBefore = now.advanced(by: verdict.wait(failures: failures, draw: draw))
     }

@@ -92,13 +92,13 @@ extension RequestHandler {
     private func accountOrProof(_ dialect: Dialect?) async throws(APIError) -> AccountName? {
         if dialect == nil || dialect == .cursor {
             do throws(APIError) {
-                let answer = try await client.account()
+                let answer = try await client.session().account()
                 return AccountName(id: answer.id, name: answer.email ?? answer.name)
             } catch {
                 guard dialect == nil, case .notFound = error.kind else { throw error }
             }
         }
-        _ = try await client.timeline(TimelineRequest(.page(1), limit: 1))
+        _ = try await client.session().timeline(TimelineRequest(.page(1), limit: 1))
         return nil
     }
 

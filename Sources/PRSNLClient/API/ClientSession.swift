@@ -1,0 +1,139 @@
+import PRSNLCore
+import Synchronization
+
+/// Requests that all show the server the same credentials.
+///
+/// A login may be renewed or replaced between any two requests, and within one. So what is in use now says nothing about an
+/// answer from before. A session pins what its first answer was given to, and sends nothing else from then on: a renewal or
+/// a replaced login ends it with `APIError.Kind.sessionEnded`. So one proof, asked for in the session, covers all that was
+/// read in it.
+package final class ClientSession: Sendable {
+    let client: PRSNLClient
+    private let pinned = Mutex<Credentials?>(nil)
+
+    init(_ client: PRSNLClient) {
+        self.client = client
+    }
+
+    /// What the session shows to the server; `nil` before its first answer.
+    package var credentials: Credentials? { pinned.withLock { $0 } }
+
+    /// Whether the client still uses what the session has pinned.
+    package var isCurrent: Bool { credentials.map { $0 == client.credentials } ?? true }
+
+    /// Pins what the client uses now, where no answer has pinned anything yet.
+    package func pin() {
+        let used = client.credentials
+        pinned.withLock { $0 = $0 ?? used }
+    }
+
+    /// - Throws: `sessionEnded` where something else is pinned than would be shown.
+    func require(_ shown: Credentials, for call: Call) throws(APIError) {
+        if let credentials, credentials != shown { throw .sessionEnded(call, mayHaveReachedServer: false) }
+    }
+
+    /// The server has answered a request that showed these.
+    func note(_ shown: Credentials, for call: Call) throws(APIError) {
+        let first = pinned.withLock { pinned in
+            pinned = pinned ?? shown
+            return pinned
+        }
+        if first != shown { throw .sessionEnded(call, mayHaveReachedServer: true) }
+    }
+
+    func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+        var call = call
+        call.session = self
+        return try await client.send(call)
+    }
+
+    // MARK: Reads
+
+    /// Reads one page. The dialect of the envelope is in the answer. All dialects understand a request in dialect C's form.
+    package func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage {
+        var call = Call("GET", "/api/timeline", query: request.query)
+        call.answerLimit = client.configuration.maximumAnswerSize
+        if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
+        var (answer, requestID) = try await send(call)
+        if let age = answer.age, age > 0 {
+            throw APIError(
+                kind: .decodingError(.stale(seconds: age)), endpoint: call.endpoint, status: answer.status,
+                requestID: requestID, mayHaveReachedServer: true)
+        }
+        if answer.status == 304 {
+            var page = TimelinePage()
+            page.notModified = true
+            page.etag = answer.etag ?? request.etag
+            page.dialect = client.dialect
+            return page
+        }
+        var page = try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            try TimelineDecoder.decode(body, limit: request.limit)
+        }
+        page.etag = answer.etag
+        page.bytes = answer.body.count
+        client.recycle(&answer.body)
+        if let dialect = page.dialect { client.remember(dialect) }
+        return page
+    }
+
+    /// `GET /api/auth/me`: the account that the server really sees.
+    package func account() async throws(APIError) -> Account {
+        let call = Call("GET", "/api/auth/me")
+        let (answer, requestID) = try await send(call)
+        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let account = try PRSNLClient.object(body)
+            guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
+            return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
+        }
+    }
+
+    /// `GET /api/items/{id}`; `nil` for a 404 of the item itself. Any other 404 is an error. Servers may show a deleted item
+    /// for half an hour.
+    package func item(_ id: String) async throws(APIError) -> ItemDetail? {
+        let endpoint = "GET /api/items/{id}"
+        var call = Call("GET", try Call.itemPath(id, endpoint), named: endpoint)
+        call.answerLimit = Self.largestItem
+        do throws(APIError) {
+            let (answer, requestID) = try await send(call)
+            return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+                try ItemDetail(try PRSNLClient.object(body), of: id)
+            }
+        } catch {
+            if error.isItemNotFound { return nil }
+            throw error
+        }
+    }
+
+    /// An item with its whole text, in bytes.
+    private static let largestItem = 16 << 20
+
+    /// Whether `item` finds it.
+    package func itemExists(_ id: String) async throws(APIError) -> Bool { try await item(id) != nil }
+
+    /// `POST /api/capture/check-duplicate`, dialect C: the item that the server has for a URL. The server normalises this
+    /// URL but none of those that it compares it with, so `nil` does not prove that it has none.
+    package func existing(url: String) async throws(APIError) -> ExistingItem? {
+        // A question, but a POST: neither libcurl nor we repeat it.
+        var call = Call("POST", "/api/capture/check-duplicate")
+        call.dialect = .cursor
+        call.body = WriteBody.question(url: url)
+        let (answer, requestID) = try await send(call)
+        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            try ExistingItem.read(try PRSNLClient.object(body))
+        }
+    }
+}
+
+extension PRSNLClient {
+    /// A session that pins the credentials with its first answer.
+    package func session() -> ClientSession { ClientSession(self) }
+}
+
+extension APIError {
+    fileprivate static func sessionEnded(_ call: Call, mayHaveReachedServer: Bool) -> APIError {
+        APIError(
+            kind: .sessionEnded, endpoint: call.endpoint, requestID: "", mayHaveReachedServer: mayHaveReachedServer,
+            detail: "the login has changed since the session began")
+    }
+}

@@ -1,0 +1,156 @@
+import PRSNLClient
+import PRSNLCore
+
+/// Why a pull, a proof or a send stopped: what failed, and when trying again makes sense.
+struct SyncFailure: Error, Sendable {
+    /// What failed.
+    enum Origin: Sendable, Equatable {
+        /// A request: "GET /api/timeline".
+        case server(endpoint: String)
+        /// The renewal of the login that a request waited for. The request was not sent.
+        case renewal(endpoint: String)
+        /// The session: its login was renewed or replaced. What is asked for again in another one is proven.
+        case session
+        /// The file.
+        case database
+    }
+
+    enum Verdict: Sendable, Equatable {
+        /// It may go away by itself; wait at least this long where the server said so.
+        case retry(after: Duration?)
+        /// Only a person can change it, so there is no hurry to look again.
+        case needsPerson
+        /// It was stopped from here.
+        case cancelled
+    }
+
+    var error: UserFacingError
+    var verdict: Verdict
+    var origin: Origin
+    /// What happened, without the server's own words: these may hold a title.
+    var logText: String
+    /// A proxy in front of the server says that it does not answer.
+    var isGateway = false
+    /// What was committed before it.
+    var changes = Puller.Changes()
+
+    init(_ error: UserFacingError, verdict: Verdict, origin: Origin = .server(endpoint: "GET /api/timeline")) {
+        self.error = error
+        self.verdict = verdict
+        self.origin = origin
+        logText = error.description
+    }
+
+    init(_ error: APIError) {
+        if error.kind == .sessionEnded {
+            self = .sessionEnded
+            return
+        }
+        let origin: Origin =
+            error.origin == .renewal ? .renewal(endpoint: error.endpoint) : .server(endpoint: error.endpoint)
+        self.init(error.userFacing, verdict: Self.verdict(of: error), origin: origin)
+        isGateway = error.isGateway
+        if let status = error.status, !(200..<300).contains(status) {
+            logText = "HTTP status \(status). \(error.userFacing.recoverySuggestion)"
+        }
+    }
+
+    /// From the store. A full disk may be emptied and a lock released; all else needs a person.
+    init(store error: UserFacingError) {
+        switch error.code {
+        case .diskFull, .diskError, .databaseBusy: self.init(error, verdict: .retry(after: nil), origin: .database)
+        default: self.init(error, verdict: .needsPerson, origin: .database)
+        }
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let failure as SyncFailure: self = failure
+        case let failure as APIError: self.init(failure)
+        case let failure as UserFacingError: self.init(store: failure)
+        case is CancellationError: self = .cancelled
+        default:
+            self.init(
+                UserFacingError(.storeBug, "The pull failed.", cause: "\(error)"), verdict: .retry(after: nil))
+        }
+    }
+
+    /// For logs and for the list of errors: "GET /api/timeline", or "database".
+    var endpoint: String {
+        switch origin {
+        case .server(let endpoint), .renewal(let endpoint): endpoint
+        case .session: "GET /api/timeline"
+        case .database: "database"
+        }
+    }
+
+    /// Whether every other request would fail in the same way, so that there is no use in trying something else meanwhile.
+    var concernsEverything: Bool {
+        if case .retry(after: .some) = verdict { return true }
+        return error.code.traits.flags.contains(.stopsEverything)
+    }
+
+    /// The account itself was asked for.
+    var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
+
+    static let sessionEnded = SyncFailure(
+        UserFacingError(
+            .timelineUnsettled, "The login was renewed or replaced while the server was read.",
+            consequence: "What was read with the one before was not written; it is asked for again."),
+        verdict: .retry(after: nil), origin: .session)
+
+    static let cancelled = SyncFailure(
+        UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),
+        verdict: .cancelled)
+
+    private static func verdict(of error: APIError) -> Verdict {
+        // A renewal that failed says nothing about what was asked: the next one may succeed.
+        if error.origin == .renewal, case .notFound = error.kind { return .retry(after: nil) }
+        if error.origin == .renewal, case .invalidInput = error.kind { return .retry(after: nil) }
+        return switch error.kind {
+        case .rateLimitExceeded(let wait): .retry(after: wait)
+        case .serviceUnavailable(_, let wait): .retry(after: wait)
+        case .serverError, .conflict, .unknown, .decodingError, .sessionEnded: .retry(after: nil)
+        case .networkError(.cancelled): .cancelled
+        case .networkError(.redirectRefused): .needsPerson
+        case .networkError: .retry(after: nil)
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput: .needsPerson
+        }
+    }
+}
+
+extension Backoff {
+    /// Between two pulls, or two attempts at a write, that fail.
+    static let pulls = Backoff(base: .seconds(4), cap: .seconds(3_600), jitter: 0...1)
+}
+
+extension SyncFailure.Verdict {
+    /// Even a lucky draw leaves the server this long.
+    private static let floor: Duration = .seconds(1)
+    /// A server that says when to come again is believed so often in a row. After that, its wait is the least one.
+    private static let patience = 8
+
+    /// How long to wait after a failure.
+    ///
+    /// - Parameters:
+    ///   - failures: How many have failed in a row, from 1.
+    ///   - draw: A number from 0 to 1, at random.
+    func wait(failures: Int, draw: Double) -> Duration {
+        let backoff = Backoff.pulls
+        switch self {
+        case .retry(after: let wait?):
+            // The server said when. Clients come a little later than that, so that they do not come in the same instant.
+            let asked = min(max(wait, Self.floor), backoff.cap) + .milliseconds(Int64(draw * 1_000))
+            guard failures > Self.patience else { return asked }
+            return max(asked, backoff.wait(failures: failures - Self.patience, draw: draw))
+        case .needsPerson:
+            return backoff.cap / 2 + backoff.cap / 2 * draw
+        case .retry(after: nil), .cancelled:
+            return max(Self.floor, backoff.wait(failures: failures, draw: draw))
+        }
+    }
+}
+
+extension SyncFailure: UserFacing {
+    var userFacing: UserFacingError { error }
+}
