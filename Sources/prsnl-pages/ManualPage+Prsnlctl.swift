@@ -33,22 +33,7 @@ extension ManualPage {
             page.options(command.options)
         }
 
-        page.section("FILES")
-        page.term(Roff.italic(DefaultPaths.systemControlSocket), "Where the machine's own daemon is asked.")
-        page.term(
-            Roff.italic(DefaultPaths.systemDatabase), "The copy that is read where no daemon answers.")
-        page.term(
-            Roff.italic(DefaultPaths.systemConfiguration) + ", " + Roff.italic("~/.config/prsnld/prsnld.conf"),
-            "Where these are looked up; the daemon's own configuration, see `prsnld.conf(5)`.")
-
-        page.section("ENVIRONMENT")
-        page.term(
-            Roff.bold("\(ConfigurationKey.variablePrefix)*"),
-            "Keys of the configuration, in capitals; they stand above the file. See `prsnld(8)`.")
-        page.term(Roff.bold("NO_COLOR"), "No colours, also on a terminal.")
-        page.term(
-            Roff.bold("LC_ALL") + ", " + Roff.bold("LC_CTYPE") + ", " + Roff.bold("LANG"),
-            "The text is ASCII where they do not say UTF-8.")
+        page.controlFiles()
 
         page.section("SIGNALS")
         page.term(
@@ -70,5 +55,24 @@ extension ManualPage {
             [("prsnld", 8), ("prsnld.conf", 5)],
             besides: "`/usr/share/doc/prsnld/docs/cli.md` has every command at length, and every member of the JSON.")
         return page.source
+    }
+
+    private mutating func controlFiles() {
+        section("FILES")
+        term(Roff.italic(DefaultPaths.systemControlSocket), "Where the machine's own daemon is asked.")
+        term(
+            Roff.italic(DefaultPaths.systemDatabase), "The copy that is read where no daemon answers.")
+        term(
+            Roff.italic(DefaultPaths.systemConfiguration) + ", " + Roff.italic("~/.config/prsnld/prsnld.conf"),
+            "Where these are looked up; the daemon's own configuration, see `prsnld.conf(5)`.")
+
+        section("ENVIRONMENT")
+        term(
+            Roff.bold("\(ConfigurationKey.variablePrefix)*"),
+            "Keys of the configuration, in capitals; they stand above the file. See `prsnld(8)`.")
+        term(Roff.bold("NO_COLOR"), "No colours, also on a terminal.")
+        term(
+            Roff.bold("LC_ALL") + ", " + Roff.bold("LC_CTYPE") + ", " + Roff.bold("LANG"),
+            "The text is ASCII where they do not say UTF-8.")
     }
 }

@@ -25,44 +25,8 @@ extension ManualPage {
         page.section("OPTIONS")
         page.options(table.options)
 
-        page.section("FILES")
-        page.term(Roff.italic(DefaultPaths.systemConfiguration), "The configuration of the machine's own service.")
-        page.term(
-            Roff.italic("~/.config/prsnld/prsnld.conf"),
-            "A person's own; it stands above the machine's.")
-        page.term(
-            Roff.italic(DefaultPaths.systemDatabase),
-            "The copy, with the writes that wait. The files beside it whose names begin with its own belong to it, and "
-                + "stay when the daemon stops. Elsewhere than in the service: `~/.local/state/prsnld/prsnl.sqlite`.")
-        page.term(Roff.italic(DefaultPaths.systemControlSocket), "Where `prsnlctl` reaches the daemon.")
-        page.term(
-            Roff.italic("/etc/prsnld/NAME.conf"),
-            "The configuration of the instance `prsnld@NAME`: another account, with its own copy and socket.")
-        page.term(
-            Roff.italic("/etc/credstore/prsnld.api-key"),
-            "An API key that systemd hands to the service, mode 0600; of an instance: `prsnld@NAME.api-key`.")
-
-        page.section("ENVIRONMENT")
-        page.paragraph(
-            "Each key of the configuration, in capitals and with `\(ConfigurationKey.variablePrefix)` in front, stands "
-                + "above the file:")
-        for key in ConfigurationKey.all { page.term(Roff.bold(key.variable), key.summary) }
-        page.paragraph("Besides, from systemd and others:")
-        page.term(
-            Roff.bold("STATE_DIRECTORY") + ", " + Roff.bold("RUNTIME_DIRECTORY"),
-            "Where copy and socket are put when the configuration does not say.")
-        page.term(Roff.bold("CREDENTIALS_DIRECTORY"), "Where a credential named `api-key` is looked for.")
-        page.term(
-            Roff.bold("NOTIFY_SOCKET") + ", " + Roff.bold("WATCHDOG_USEC"),
-            "Where systemd is told that the daemon is ready, how it is doing, and that it lives.")
-        page.term(Roff.bold("JOURNAL_STREAM"), "Where stderr is the journal, each line has its priority in front.")
-        page.term(
-            Roff.bold("XDG_CONFIG_HOME") + ", " + Roff.bold("XDG_STATE_HOME") + ", " + Roff.bold("XDG_RUNTIME_DIR"),
-            "Where a person's own files are.")
-        page.term(
-            Roff.bold("https_proxy") + ", " + Roff.bold("http_proxy") + ", " + Roff.bold("all_proxy") + ", "
-                + Roff.bold("no_proxy"),
-            "The way to the server, unless the key `proxy` says another; see `curl(1)`.")
+        page.daemonFiles()
+        page.daemonEnvironment()
 
         page.section("SIGNALS")
         page.term(
@@ -92,5 +56,48 @@ extension ManualPage {
             besides:
                 "The documents in `/usr/share/doc/prsnld/docs`: `schema.md` has the tables and columns of the copy.")
         return page.source
+    }
+
+    private mutating func daemonFiles() {
+        section("FILES")
+        term(Roff.italic(DefaultPaths.systemConfiguration), "The configuration of the machine's own service.")
+        term(
+            Roff.italic("~/.config/prsnld/prsnld.conf"),
+            "A person's own; it stands above the machine's.")
+        term(
+            Roff.italic(DefaultPaths.systemDatabase),
+            "The copy, with the writes that wait. The files beside it whose names begin with its own belong to it, and "
+                + "stay when the daemon stops. Elsewhere than in the service: `~/.local/state/prsnld/prsnl.sqlite`.")
+        term(Roff.italic(DefaultPaths.systemControlSocket), "Where `prsnlctl` reaches the daemon.")
+        term(
+            Roff.italic("/etc/prsnld/NAME.conf"),
+            "The configuration of the instance `prsnld@NAME`: another account, with its own copy and socket.")
+        term(
+            Roff.italic("/etc/credstore/prsnld.api-key"),
+            "An API key that systemd hands to the service, mode 0600; of an instance: `prsnld@NAME.api-key`.")
+    }
+
+    private mutating func daemonEnvironment() {
+        section("ENVIRONMENT")
+        paragraph(
+            "Each key of the configuration, in capitals and with `\(ConfigurationKey.variablePrefix)` in front, stands "
+                + "above the file:")
+        for key in ConfigurationKey.all { term(Roff.bold(key.variable), key.summary) }
+        paragraph("Besides, from systemd and others:")
+        term(
+            Roff.bold("STATE_DIRECTORY") + ", " + Roff.bold("RUNTIME_DIRECTORY"),
+            "Where copy and socket are put when the configuration does not say.")
+        term(Roff.bold("CREDENTIALS_DIRECTORY"), "Where a credential named `api-key` is looked for.")
+        term(
+            Roff.bold("NOTIFY_SOCKET") + ", " + Roff.bold("WATCHDOG_USEC"),
+            "Where systemd is told that the daemon is ready, how it is doing, and that it lives.")
+        term(Roff.bold("JOURNAL_STREAM"), "Where stderr is the journal, each line has its priority in front.")
+        term(
+            Roff.bold("XDG_CONFIG_HOME") + ", " + Roff.bold("XDG_STATE_HOME") + ", " + Roff.bold("XDG_RUNTIME_DIR"),
+            "Where a person's own files are.")
+        term(
+            Roff.bold("https_proxy") + ", " + Roff.bold("http_proxy") + ", " + Roff.bold("all_proxy") + ", "
+                + Roff.bold("no_proxy"),
+            "The way to the server, unless the key `proxy` says another; see `curl(1)`.")
     }
 }
