@@ -11,8 +11,7 @@ struct Identity: Sendable {
     let client: PRSNLClient
     let serverURL: String
     var credentials: Credentials { client.credentials }
-    /// Whether dialect C may be read without credentials.
-    let anonymous: @Sendable () -> Bool
+    let board: EngineBoard
     let log: LogHandler
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.
@@ -86,7 +85,7 @@ struct Identity: Sendable {
 
     /// Dialect C shows everybody's items to one who shows nothing.
     private func refuseNobody(_ credentials: Credentials) throws(SyncFailure) {
-        guard credentials == .none, !anonymous() else { return }
+        guard credentials == .none, !board.settings.anonymous else { return }
         throw SyncFailure(
             UserFacingError(
                 .needsLogin, "Nobody is logged in, and without a login this server shows everybody's items.",

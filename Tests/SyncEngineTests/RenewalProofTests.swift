@@ -201,7 +201,8 @@ import Testing
 
     private func identity(_ store: Store, _ client: PRSNLClient, _ fixture: PullFixture) -> Identity {
         Identity(
-            store: store, client: client, serverURL: fixture.server.url, anonymous: { false }, log: { _, _, _ in })
+            store: store, client: client, serverURL: fixture.server.url, board: EngineBoard(SyncSettings()),
+            log: { _, _, _ in })
     }
 
     private func withClient(

@@ -21,11 +21,9 @@ struct CursorPull {
     ///
     /// - Parameters:
     ///   - knownNewest: The newest instant that the copy covers already.
-    ///   - pace: Waits between two requests; called with what the last one took.
-    ///   - givesWay: Whether something more urgent waits; asked between two requests.
     func run(
         top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
-        pace: (Duration) async throws -> Void = { _ in }, givesWay: () -> Bool = { false }
+        pacing: SweepPacing? = nil
     ) async throws(SyncFailure) -> End {
         do {
             var known: [KnownItem] = []
@@ -46,9 +44,9 @@ struct CursorPull {
                     try await committer.add(read.change, readIn: session, fetchTook: read.took)
                     onPage(read.change.items.count, read.change.items.last?.createdAt)
                     step = read.next
-                    if step != .finished {
-                        try await pace(read.took)
-                        if givesWay() {
+                    if step != .finished, let pacing {
+                        try await pacing.pause(after: read.took)
+                        if pacing.givesWay {
                             try await committer.flush()
                             return .gaveWay
                         }

@@ -7,9 +7,9 @@ struct Puller: Sendable {
     let store: Store
     let client: PRSNLClient
     let identity: Identity
+    let board: EngineBoard
     let time: TimeSource
     let log: LogHandler
-    let progress: @Sendable (EngineState.Progress?) -> Void
     /// How many items a page of P and E may have; below the smallest, pages cannot be made to overlap any more.
     private let passSize = PageSize(largest: 1_000, smallest: 20, patience: 1)
     /// And one of C.
@@ -41,14 +41,6 @@ struct Puller: Sendable {
             deleted += record.deleted
             suspects += record.suspects
         }
-    }
-
-    /// How a sweep treats the server and other work.
-    struct Manners: Sendable {
-        var pace: @Sendable (Duration) async throws -> Void
-        var givesWay: @Sendable () -> Bool
-
-        static let none = Manners(pace: { _ in }, givesWay: { false })
     }
 
     // MARK: Dialect C
@@ -130,7 +122,7 @@ struct Puller: Sendable {
     ///
     /// - Parameter anew: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, manners: Manners, anew: Bool) async throws(SyncFailure) -> Changes? {
+    func sweepCursor(pageSize: Int, pacing: SweepPacing?, anew: Bool) async throws(SyncFailure) -> Changes? {
         if anew { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
@@ -143,7 +135,7 @@ struct Puller: Sendable {
                     let newest = await store.coverage.newest ?? .earliest
                     end = try await cursorPull(committer, requests).run(
                         top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                        pageSize: pageSize, knownNewest: newest, pace: manners.pace, givesWay: manners.givesWay)
+                        pageSize: pageSize, knownNewest: newest, pacing: pacing)
                 }
             })
         do {
@@ -161,19 +153,19 @@ struct Puller: Sendable {
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
             store: store, client: client, identity: identity, time: time, committer: committer, requests: requests,
-            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
+            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, board: board).page)
     }
 
     // MARK: Dialects P and E
 
     func pass(
-        _ dialect: Dialect, manners: Manners
+        _ dialect: Dialect, pacing: SweepPacing?
     ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
         var changes = Changes()
         var total = 0
         changes.add(
             try await record(.pass) { committer, requests throws(SyncFailure) in
-                (committer.record, total) = try await passPull(dialect, committer, requests).run(pace: manners.pace)
+                (committer.record, total) = try await passPull(dialect, committer, requests).run(pacing: pacing)
             })
         return (changes, total)
     }
@@ -194,7 +186,7 @@ struct Puller: Sendable {
     private func passPull(
         _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
     ) -> PassPull {
-        let meter = ProgressMeter(kind: committer.record.kind, time: time, report: progress)
+        let meter = ProgressMeter(kind: committer.record.kind, time: time, board: board)
         return PassPull(
             client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
             requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
@@ -225,7 +217,7 @@ struct Puller: Sendable {
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
             record: PullRecord(kind: kind, startedAt: time.now()))
-        defer { progress(nil) }
+        defer { board.publish { $0.progress = nil } }
         do {
             try await body(committer, requests)
             return try await finish(committer.record, requests, .complete)

@@ -37,7 +37,7 @@ final class ServerProbe: Sendable {
     private let client: PRSNLClient
     private let time: TimeSource
     private let aheadTo: @Sendable (ServerAddress) -> String?
-    private let kind: @Sendable () -> ProbeKind
+    private let board: EngineBoard
     private let log: LogHandler
     private let hasSaidWhy = Flag()
     /// When HTTP was last asked (uptime).
@@ -48,19 +48,19 @@ final class ServerProbe: Sendable {
 
     /// - Parameter aheadTo: where echoes and handshakes go; tests put something else in.
     init(
-        client: PRSNLClient, time: TimeSource, kind: @escaping @Sendable () -> ProbeKind,
+        client: PRSNLClient, board: EngineBoard, time: TimeSource,
         aheadTo: @escaping @Sendable (ServerAddress) -> String? = { $0.literal }, log: @escaping LogHandler
     ) {
         self.aheadTo = aheadTo
         self.client = client
         self.time = time
-        self.kind = kind
+        self.board = board
         self.log = log
     }
 
     /// - Parameter byHand: A person wants to know: everything is asked.
     func run(byHand: Bool = false) async -> ProbeResult {
-        let wanted = kind()
+        let wanted = board.settings.probe
         let peer = client.peer
         let address = aheadTo(ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress))
         var result = ProbeResult(sent: wanted)
