@@ -41,9 +41,12 @@
 
 // Where the Swift runtime hands over a task that may run on any thread (swift/Runtime/Concurrency.h). A hook is called
 // with the job and the default implementation, in Swift's calling convention, which for pointers alone is that of C.
-extern void *swift_task_enqueueGlobal_hook;
-static inline void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+// Weak, because it is no part of the language: a runtime without it makes a program that still links. Returns whether it is there.
+extern void *swift_task_enqueueGlobal_hook __attribute__((weak));
+static inline int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+    if (&swift_task_enqueueGlobal_hook == NULL) return 0;
     swift_task_enqueueGlobal_hook = (void *)hook;
+    return 1;
 }
 // prctl(2) is variadic. PR_SET_NAME: 15 bytes at most.
 static inline int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }

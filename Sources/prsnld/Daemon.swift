@@ -33,6 +33,12 @@ struct Daemon {
             unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
+        if !TaskLoop.isInEffect {
+            log(
+                .warning, .daemon,
+                "this Swift runtime does not let the daemon run its tasks itself, so that it wakes up once a second. "
+                    + "Build it with another toolchain.")
+        }
         warnOfFewDescriptors(log)
         let parts: RunningParts
         do throws(UserFacingError) {
