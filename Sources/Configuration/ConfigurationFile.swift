@@ -1,4 +1,5 @@
 import CLinux
+import PRSNLCore
 import Glibc
 
 /// The lines of a configuration file: `key = value`, `#` comments, nothing else.

@@ -149,7 +149,7 @@ extension PRSNLClient {
     private func follow(
         _ location: String, from origin: ServerURL, _ redirects: Int, _ call: Call, _ requestID: String, _ status: Int
     ) throws(APIError) -> ServerURL {
-        let target = ServerURL(location)
+        let target = ServerURL(foreign: location)
         let detail: String?
         if call.method != "GET" {
             detail = "a write is not sent to another address"
@@ -161,7 +161,7 @@ extension PRSNLClient {
             detail = nil
         }
         throw APIError(
-            kind: .networkError(.redirectRefused(to: target.map(shown) ?? "an address that is not http")),
+            kind: .networkError(.redirectRefused(to: target.map(shown) ?? "an address that cannot be used")),
             endpoint: call.endpoint, status: status, requestID: requestID, mayHaveReachedServer: true, detail: detail)
     }
 

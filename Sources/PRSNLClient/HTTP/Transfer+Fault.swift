@@ -6,7 +6,8 @@ import PRSNLCore
 extension Transfer {
     /// - Parameter code: `nil` where the transfer was ended from here, because it stalled.
     func fault(_ kind: APIError.Kind, _ code: CURLcode?) -> ConnectionFault? {
-        guard case .networkError(let cause) = kind, let request = job?.request, let url = ServerURL(request.url) else {
+        guard case .networkError(let cause) = kind, let request = job?.request, let url = ServerURL(foreign: request.url)
+        else {
             return nil
         }
         let way = Way(url, options.proxy)
@@ -33,7 +34,7 @@ extension Transfer {
 
     /// Whether there was an address to connect to.
     var hasAddress: Bool {
-        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL($0.request.url) }) else { return true }
+        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else { return true }
         return Way(url, options.proxy).peer.isAddress
     }
 
@@ -50,7 +51,7 @@ extension Transfer {
         init(_ url: ServerURL, _ proxy: String?) {
             server = Peer(url)
             peer = Peer(url, proxy: proxy) { name in getenv(name).map { String(cString: $0) } }
-            isTunnel = peer.isProxy && (url.scheme == "https" || peer.isSOCKS)
+            isTunnel = peer.isProxy && (url.scheme == .https || peer.isSOCKS)
         }
     }
 

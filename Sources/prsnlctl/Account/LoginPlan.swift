@@ -9,7 +9,7 @@ import PRSNLCore
 /// What a login is about, decided before anybody types a password: which server, with what settings, and whether the
 /// configuration has yet to name it.
 struct LoginPlan {
-    let server: Configuration.ServerURL
+    let server: ServerURL
     /// Where `server_url` is to be written; `nil` where it stands already.
     let writesServerTo: String?
     private let configuration: DaemonConfiguration
@@ -45,7 +45,7 @@ struct LoginPlan {
             return
         }
         do throws(Rejection) {
-            server = try Configuration.ServerURL(given)
+            server = try ServerURL(given)
         } catch {
             throw UserFacingError(.badServerURL, "--server \(error.reason).", consequence: "Nobody was logged in.")
         }
