@@ -6,12 +6,12 @@ extension PRSNLClient {
     static let pingTime: Duration = .seconds(10)
 
     /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
-    /// `RetryPolicy`; anything else is sent once.
+    /// `ReadRetry`; anything else is sent once.
     func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         figures.attempts = 0
         defer { usage?(figures) }
-        var policy = RetryPolicy()
+        var policy = ReadRetry()
         while true {
             figures.attempts += 1
             let failure: APIError
@@ -206,5 +206,25 @@ extension RequestUsage {
         duration += outcome.duration
         connectionReused = outcome.connectionReused
         timings = outcome.timings
+    }
+}
+
+extension SeededGenerator {
+    /// 128 bits in the form of a UUID of version 4.
+    fileprivate func requestID() -> String {
+        let high = next() & ~0xF000 | 0x4000
+        let low = next() & ~(3 << 62) | (2 << 62)
+        var text = [UInt8]()
+        text.reserveCapacity(36)
+        for (word, bits) in [(high, 60), (low, 60)] {
+            for shift in stride(from: bits, through: 0, by: -4) {
+                if text.count == 8 || text.count == 13 || text.count == 18 || text.count == 23 {
+                    text.append(UInt8(ascii: "-"))
+                }
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift) & 15)
+                text.append(digit < 10 ? 48 + digit : 87 + digit)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -71,7 +71,7 @@ package final class PRSNLClient: Sendable {
         self.usage = usage
         self.log = log
         random = SeededGenerator(seed: seed)
-        var options = CurlOptions(configuration)
+        var options = CurlLoop.Options(configuration)
         options.trace = WireTrace.sink(log)
         loop = CurlLoop(options: options)
     }

@@ -248,13 +248,3 @@ struct PullLoop {
         board.publish { $0.activity = .stopped }
     }
 }
-
-extension SyncResult {
-    fileprivate mutating func add(_ other: SyncResult) {
-        added += other.added
-        changed += other.changed
-        deleted += other.deleted
-        problem = other.problem
-        isComplete = other.isComplete
-    }
-}

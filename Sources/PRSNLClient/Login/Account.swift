@@ -1,3 +1,16 @@
+/// Who the server takes us for: `GET /api/auth/me`.
+package struct Account: Sendable, Equatable {
+    package var id: String
+    package var email: String?
+    package var name: String?
+
+    package init(id: String, email: String? = nil, name: String? = nil) {
+        self.id = id
+        self.email = email
+        self.name = name
+    }
+}
+
 extension Account {
     /// Whether a token's `sub` is another account's than this one.
     ///
