@@ -97,7 +97,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Each change from now on, for as long as somebody listens.
+    /// Each change from now on, for as long as the stream is read.
     package func changes() -> AsyncStream<NetworkChange> {
         let (stream, continuation) = AsyncStream<NetworkChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let id = state.withLock { state in
@@ -117,7 +117,7 @@ package final class NetMonitor: Sendable {
         apply { $0.noteAnswer(isProbe: false, at: now) }
     }
 
-    /// PRSNL has answered a probe of somebody else's.
+    /// PRSNL has answered a probe that was sent from elsewhere.
     package func noteProbe(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: true, at: now) }
@@ -128,7 +128,7 @@ package final class NetMonitor: Sendable {
         fail(failure, isProbe: isProbe, at: now)
     }
 
-    /// Somebody wants to know now: a probe goes out whatever the kernel says.
+    /// A person wants to know now: a probe goes out whatever the kernel says.
     package func probeNow() {
         state.withLock { $0.rules.ask(uptime: time.uptime()) }
         wakeup.signal()
@@ -144,7 +144,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Changes the value, and tells everybody of it.
+    /// Changes the value, and tells of it.
     private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
         let (outcome, old, new, isDueNews, staleProbe) = state.withLock { state in
             let old = state.rules.current

@@ -2,7 +2,7 @@ import PRSNLCore
 
 extension PRSNLClient {
     static let mostRedirects = 5
-    /// What a ping may take once there is a connection: its answer has some bytes, and somebody waits for it.
+    /// What a ping may take once there is a connection: its answer has some bytes, and a person waits for it.
     static let pingTime: Duration = .seconds(10)
 
     /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
@@ -175,7 +175,7 @@ extension PRSNLClient {
         var lines = ["Accept: application/json", "X-Request-ID: \(requestID)"]
         if let authorization { lines.append(authorization) }
         if call.method == "GET" { lines.append("Cache-Control: no-cache") }
-        // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission nobody gives.
+        // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission that no server gives.
         if call.body != nil { lines += ["Content-Type: application/json", "Expect:"] }
         return lines + call.headers
     }

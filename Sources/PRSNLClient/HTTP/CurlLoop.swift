@@ -159,7 +159,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Takes back the body of an answer that has been read. It is only of use while nobody else holds a copy.
+    /// Takes back the body of an answer that has been read. It is only of use while there is no other copy.
     func recycle(_ body: inout [UInt8]) {
         var spare: [UInt8] = []
         swap(&spare, &body)
@@ -177,7 +177,7 @@ final class CurlLoop: Sendable {
             inbox.work.stopping = true
             inbox.wake()
         }
-        // Whoever comes second waits here.
+        // A second caller waits here.
         thread.withLock { thread in
             thread?.join()
             thread = nil
@@ -222,7 +222,7 @@ final class CurlLoop: Sendable {
         inbox.withLock { $0.spareBodies = [] }
     }
 
-    /// Signals are for the threads that handle them; SIGPIPE, which OpenSSL's plain write(2) raises, is for nobody.
+    /// Signals are for the threads that handle them. No thread wants SIGPIPE, which OpenSSL's plain write(2) raises.
     private func blockSignals() {
         var all = sigset_t()
         sigfillset(&all)

@@ -31,7 +31,7 @@ struct Identity: Sendable {
                         .accountChanged, "This copy was made without a login and holds everybody's items.",
                         consequence: "Nothing was written."), verdict: .needsPerson)
             }
-            if dialect == .cursor, binding.accountID == nil { try refuseNobody(credentials) }
+            if dialect == .cursor, binding.accountID == nil { try refuseNone(credentials) }
             return dialect
         }
         let page = try await PageSize.fitting(pageSize) { limit throws(SyncFailure) in
@@ -47,7 +47,7 @@ struct Identity: Sendable {
         try refuseKey(dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
-            try refuseNobody(credentials)
+            try refuseNone(credentials)
             if credentials.isLogin {
                 let session = client.session()
                 let account = try await answer { () async throws(APIError) in try await session.account() }
@@ -70,7 +70,7 @@ struct Identity: Sendable {
         if credentials == .none {
             throw SyncFailure(
                 UserFacingError(
-                    .needsLogin, "This copy is of an account, and nobody is logged in.",
+                    .needsLogin, "This copy is of an account, and there is no login.",
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
                 verdict: .needsPerson)
         }
@@ -83,12 +83,12 @@ struct Identity: Sendable {
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
     }
 
-    /// Dialect C shows everybody's items to one who shows nothing.
-    private func refuseNobody(_ credentials: Credentials) throws(SyncFailure) {
+    /// Dialect C shows everybody's items where no credentials are shown.
+    private func refuseNone(_ credentials: Credentials) throws(SyncFailure) {
         guard credentials == .none, !board.settings.anonymous else { return }
         throw SyncFailure(
             UserFacingError(
-                .needsLogin, "Nobody is logged in, and without a login this server shows everybody's items.",
+                .needsLogin, "There is no login, and without one this server shows everybody's items.",
                 consequence: "Nothing was written.",
                 recoverySuggestion:
                     "Log in; or set `anonymous = yes` in the configuration for a copy of everybody's items.",
@@ -139,7 +139,7 @@ struct Identity: Sendable {
 
     static let accountEndpoint = "GET /api/auth/me"
 
-    /// A copy is not bound to somebody whom the token does not name: the server shows a test user to one that it does not
+    /// A copy is not bound to an account that the token does not name: the server shows a test user to one that it does not
     /// take.
     private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
         guard shown.isLogin else { throw .sessionEnded }

@@ -32,7 +32,7 @@ package struct ProbeResult: Sendable {
 ///
 /// An echo or a handshake proves that a machine is there, and not that PRSNL is: they go ahead of the HTTP question, and
 /// save the server that question while nothing comes back. That a machine does not echo proves nothing either, nor that its
-/// name still leads there: once in a while the question is asked all the same.
+/// name still leads there. So the question is asked once in a while nevertheless.
 final class ServerProbe: Sendable {
     private let client: PRSNLClient
     private let time: TimeSource

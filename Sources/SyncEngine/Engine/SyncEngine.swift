@@ -126,7 +126,7 @@ package final class SyncEngine: Sendable {
         replayer.changes.announce()
     }
 
-    /// Returns when none of the entries is to be sent any more: delivered, parked, or given up; or after `limit`.
+    /// Returns when each of the entries is delivered, parked or given up, or after `limit`.
     ///
     /// - Parameter progress: Gets the first that still waits, each time that something has moved.
     package func waitForDelivery(

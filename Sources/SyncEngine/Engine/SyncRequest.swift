@@ -13,7 +13,7 @@ package struct SyncRequest: Sendable, Equatable {
     }
 }
 
-/// How a pull ended that somebody asked for.
+/// How a pull ended that a person asked for.
 package struct SyncResult: Sendable, Equatable {
     /// Nothing is known to be missing now.
     package var isComplete: Bool

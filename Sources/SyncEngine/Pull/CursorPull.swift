@@ -17,7 +17,7 @@ struct CursorPull {
     enum End: Sendable, Equatable { case reachedBottom, gaveWay }
 
     /// Reads the stretch from `top` (nil: the newest) down to `bottom`. What has been read is committed even when it
-    /// fails, except where the failure is that it may be somebody else's.
+    /// fails, except where the failure is that it may be another account's.
     ///
     /// - Parameters:
     ///   - knownNewest: The newest instant that the copy covers already.
@@ -134,7 +134,7 @@ struct CursorPull {
     private static let mostTries = 24
 
     /// Which members of a crowded instant a server shows depends on the limit: other limits reach others, if few. What is
-    /// reached is kept, and the instant is reported, because nobody can say whether it is all.
+    /// reached is kept, and the instant is reported, because nothing says whether it is all.
     private func explore(
         _ instant: Timestamp, _ plan: CursorPlan, _ session: ClientSession
     ) async throws(SyncFailure) -> PageChange {

@@ -3,7 +3,7 @@ import Store
 
 /// How much a read may ask for: some times as many items as the copy has, those included that the read has brought.
 ///
-/// A server can make a list that never ends, of items that the copy has already, and so keep it reading for ever.
+/// A server can make a list that never ends, of items that the copy has already, and so keep it reading without end.
 struct PageBound {
     let store: Store
     private var asked = 0

@@ -58,7 +58,7 @@ struct PullWork {
             if dialect == .cursor {
                 guard
                     let swept = try await puller.sweepCursor(
-                        pageSize: pageSize, pacing: pacing, anew: request.full)
+                        pageSize: pageSize, pacing: pacing, fromStart: request.full)
                 else {
                     return
                 }

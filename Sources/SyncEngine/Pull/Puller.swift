@@ -85,7 +85,7 @@ struct Puller: Sendable {
         return changes
     }
 
-    /// The newest gap there is. One that reading did not close would be read for ever, and is an error instead.
+    /// The newest gap there is. One that reading did not close would be read again and again, and is an error instead.
     private func nextGap(
         after known: inout ClosedRange<Timestamp>?, sweeping: Bool
     ) async throws(SyncFailure) -> ClosedRange<Timestamp>? {
@@ -101,7 +101,7 @@ struct Puller: Sendable {
 
     /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
     /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
-    /// again; where the clock was set back, and nobody knows, the newest item's time has to do. Whatever the clocks say, a
+    /// again; where the clock was set back, and that is not known, the newest item's time has to do. Whatever the clocks say, a
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
     private func headBottom(
         _ coverage: Coverage, newAsOf: Timestamp?, now: Timestamp
@@ -120,10 +120,10 @@ struct Puller: Sendable {
 
     /// The whole line again, or what a sweep that was interrupted has left.
     ///
-    /// - Parameter anew: Begins a new sweep, even where one is half done.
+    /// - Parameter fromStart: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, pacing: SweepPacing?, anew: Bool) async throws(SyncFailure) -> Changes? {
-        if anew { await store.abandonSweep() }
+    func sweepCursor(pageSize: Int, pacing: SweepPacing?, fromStart: Bool) async throws(SyncFailure) -> Changes? {
+        if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
         var changes = Changes()

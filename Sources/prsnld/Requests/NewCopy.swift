@@ -6,7 +6,7 @@ import Reports
 /// `prsnlctl account --accept-new`, while the daemon runs: what it is to do when everything that works on the copy has
 /// stopped.
 ///
-/// Then the process starts itself anew (execve(2)): same id, same arguments, so that systemd sees a daemon that says READY
+/// Then the process starts itself again (execve(2)): same id, same arguments, so that systemd sees a daemon that says READY
 /// once more. Every part begins with the new copy, and none has to be taught that its file can become another one.
 struct NewCopy: Sendable {
     var report: AccountReport
