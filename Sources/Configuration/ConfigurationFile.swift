@@ -1,6 +1,6 @@
 import CLinux
-import PRSNLCore
 import Glibc
+import PRSNLCore
 
 /// The lines of a configuration file: `key = value`, `#` comments, nothing else.
 struct ConfigurationFile {

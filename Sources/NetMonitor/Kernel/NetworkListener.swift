@@ -15,7 +15,7 @@ package final class NetworkListener: Sendable {
     /// at every look, for the same reason, with an empty snapshot.
     package let events: AsyncStream<NetworkEvent>
 
-    private let board: NetworkBoard
+    private let board: Board
     private let thread: WorkerThread
 
     /// - Parameter receiveBuffer: bytes, for tests of lost events; the kernel's own measure by default.
@@ -29,7 +29,7 @@ package final class NetworkListener: Sendable {
     init(kernel: NetworkKernel, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
         let (events, continuation) = AsyncStream<NetworkEvent>.makeStream(bufferingPolicy: .bufferingNewest(64))
         self.events = events
-        let board = try NetworkBoard(continuation)
+        let board = try Board(continuation)
         self.board = board
         var hints: NetlinkSocket?
         var first: NetworkSnapshot?
@@ -51,7 +51,7 @@ package final class NetworkListener: Sendable {
             }
         }
         board.publish(first ?? NetworkSnapshot())
-        let loop = ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
+        let loop = Loop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
         thread = try WorkerThread(name: "prsnl-net") { loop.run() }
     }
 
@@ -79,58 +79,162 @@ package final class NetworkListener: Sendable {
     }
 }
 
-/// What the listener and its thread share.
-final class NetworkBoard: Sendable {
-    struct Wishes {
-        var isStopping = false
-        var isUrgent = false
-        /// To be called by the thread, to show that it lives.
-        var roundTrips: [@Sendable () -> Void] = []
+// MARK: - The thread
+
+extension NetworkListener {
+    /// What the listener and its thread share.
+    final class Board: Sendable {
+        struct Wishes {
+            var isStopping = false
+            var isUrgent = false
+            /// To be called by the thread, to show that it lives.
+            var roundTrips: [@Sendable () -> Void] = []
+        }
+
+        private let current = Mutex(NetworkSnapshot())
+        private let wishList = Mutex(Wishes())
+        private let continuation: AsyncStream<NetworkEvent>.Continuation
+        /// Readable where there is a new wish.
+        let wake: Int32
+
+        /// - Throws: `limit_reached`.
+        init(_ continuation: AsyncStream<NetworkEvent>.Continuation) throws(UserFacingError) {
+            self.continuation = continuation
+            wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+            guard wake >= 0 else {
+                throw UserFacingError(
+                    .limitReached, "The network cannot be listened to: eventfd: \(String(cString: strerror(errno))).")
+            }
+        }
+
+        deinit { if wake >= 0 { close(wake) } }
+
+        var snapshot: NetworkSnapshot { current.withLock { $0 } }
+        var wishes: Wishes { wishList.withLock { $0 } }
+
+        /// Each is taken once.
+        func takeRoundTrips() -> [@Sendable () -> Void] {
+            wishList.withLock { wishes in
+                defer { wishes.roundTrips = [] }
+                return wishes.roundTrips
+            }
+        }
+
+        func wish(_ change: (inout Wishes) -> Void) {
+            wishList.withLock { change(&$0) }
+            var one: UInt64 = 1
+            while write(wake, &one, 8) < 0 && errno == EINTR {}
+        }
+
+        /// - Parameter snapshot: `nil` where it could not be read.
+        func publish(_ snapshot: NetworkSnapshot?, hasLostEvents: Bool = false, clock: NetworkEvent.Clock? = nil) {
+            let old = self.snapshot
+            let new = snapshot ?? old
+            current.withLock { $0 = new }
+            continuation.yield(
+                NetworkEvent(snapshot: new, reasons: old.changes(to: new), hasLostEvents: hasLostEvents, clock: clock))
+        }
+
+        func finish() { continuation.finish() }
     }
 
-    private let current = Mutex(NetworkSnapshot())
-    private let wishList = Mutex(Wishes())
-    private let continuation: AsyncStream<NetworkEvent>.Continuation
-    /// Readable where there is a new wish.
-    let wake: Int32
+    /// The listener's thread: waits for hints, for the clock to be set and for wishes, and looks when the schedule says so.
+    final class Loop {
+        private let kernel: NetworkKernel
+        private let hints: NetlinkSocket?
+        private let board: Board
+        private let log: LogHandler
+        private let alarm: ClockAlarm
+        private var clocks: ClockWatch
+        private var schedule = LookSchedule()
+        private var lastLook: Duration
 
-    /// - Throws: `limit_reached`.
-    init(_ continuation: AsyncStream<NetworkEvent>.Continuation) throws(UserFacingError) {
-        self.continuation = continuation
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wake >= 0 else {
-            throw UserFacingError(
-                .limitReached, "The network cannot be listened to: eventfd: \(String(cString: strerror(errno))).")
+        /// - Parameter isKnown: Whether the first look has succeeded.
+        init(
+            kernel: NetworkKernel, hints: NetlinkSocket?, board: Board, isKnown: Bool, log: @escaping LogHandler
+        ) {
+            self.kernel = kernel
+            self.hints = hints
+            self.board = board
+            self.log = log
+            alarm = ClockAlarm(kernel.clockAlarm())
+            clocks = ClockWatch(kernel.clocks())
+            lastLook = Self.now()
+            if hints != nil { schedule.looked(at: lastLook, cost: .zero, isComplete: isKnown) }
+        }
+
+        func run() {
+            while true {
+                let ready = wait()
+                let wishes = board.wishes
+                if wishes.isStopping { return }
+                HangPoint.listener.block()
+                for answer in board.takeRoundTrips() { answer() }
+                if ready.clock {
+                    alarm.reset()
+                    tellClock()
+                }
+                if ready.hints { schedule.hint() }
+                if let next = nextLook(wishes), next <= Self.now() { look() }
+            }
+        }
+
+        // MARK: Waiting
+
+        private func wait() -> (clock: Bool, hints: Bool) {
+            // While a hint waits for its look, more of them are not listened to: a flood wakes nobody.
+            let listening = schedule.isHinted ? -1 : hints?.descriptor ?? -1
+            var descriptors = [board.wake, alarm.descriptor, listening].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            let timeout = nextLook(board.wishes).map {
+                Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1))
+            }
+            guard poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1) > 0 else { return (false, false) }
+            if descriptors[0].revents != 0 {
+                var count: UInt64 = 0
+                _ = read(board.wake, &count, 8)  // EAGAIN: somebody else's wish was counted already
+            }
+            return (descriptors[1].revents != 0, descriptors[2].revents != 0)
+        }
+
+        private func nextLook(_ wishes: Board.Wishes) -> Duration? {
+            guard hints == nil else { return schedule.next }
+            return lastLook + (wishes.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
+        }
+
+        /// As poll(2) counts its timeout.
+        private static func now() -> Duration { ClockReading.clock(CLOCK_MONOTONIC) }
+
+        // MARK: Looking
+
+        private func look() {
+            let start = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID)
+            guard let hints else {
+                board.publish(nil)
+                lastLook = Self.now()
+                return
+            }
+            let hasLost = schedule.isHinted && hints.drain() == .fewerThanSent
+            var isComplete = true
+            do throws(NetlinkSocket.Failure) {
+                board.publish(try kernel.snapshot(), hasLostEvents: hasLost)
+            } catch {
+                isComplete = false
+                if !schedule.hasFailed { log(.warning, .net, "the network's state could not be read (\(error))") }
+                // Something has changed all the same, and the way to the server may be asked for.
+                board.publish(nil, hasLostEvents: true)
+            }
+            let cost = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID) - start
+            schedule.looked(at: Self.now(), cost: cost, isComplete: isComplete)
+        }
+
+        private func tellClock() {
+            for change in clocks.changes(to: kernel.clocks()) {
+                board.publish(nil, clock: change)
+                // Links that went away and came back during the sleep have left hints; those on the way have not yet.
+                if case .woke = change { schedule.hint() }
+            }
         }
     }
-
-    deinit { if wake >= 0 { close(wake) } }
-
-    var snapshot: NetworkSnapshot { current.withLock { $0 } }
-    var wishes: Wishes { wishList.withLock { $0 } }
-
-    /// Each is taken once.
-    func takeRoundTrips() -> [@Sendable () -> Void] {
-        wishList.withLock { wishes in
-            defer { wishes.roundTrips = [] }
-            return wishes.roundTrips
-        }
-    }
-
-    func wish(_ change: (inout Wishes) -> Void) {
-        wishList.withLock { change(&$0) }
-        var one: UInt64 = 1
-        while write(wake, &one, 8) < 0 && errno == EINTR {}
-    }
-
-    /// - Parameter snapshot: `nil` where it could not be read.
-    func publish(_ snapshot: NetworkSnapshot?, hasLostEvents: Bool = false, clock: NetworkEvent.Clock? = nil) {
-        let old = self.snapshot
-        let new = snapshot ?? old
-        current.withLock { $0 = new }
-        continuation.yield(
-            NetworkEvent(snapshot: new, reasons: old.changes(to: new), hasLostEvents: hasLostEvents, clock: clock))
-    }
-
-    func finish() { continuation.finish() }
 }
