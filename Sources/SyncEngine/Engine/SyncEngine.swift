@@ -18,7 +18,7 @@ package final class SyncEngine: Sendable {
     private let replayer: Replayer
     /// Whether the server can be used.
     package let network: NetMonitor
-    private let probe: ServerProbe
+    private let serverProbe: ServerProbe
     private let heartbeat = Heartbeat("the pulls")
     /// One for each of the loops that `run` is made of.
     package var heartbeats: [Heartbeat] {
@@ -39,7 +39,7 @@ package final class SyncEngine: Sendable {
         board = EngineBoard(settings)
         let identity = Identity(store: store, client: client, serverURL: serverURL, board: board, log: log)
         puller = Puller(store: store, client: client, identity: identity, board: board, time: time, log: log)
-        probe = ServerProbe(client: client, board: board, time: time, log: log)
+        serverProbe = ServerProbe(client: client, board: board, time: time, log: log)
         let peer = client.peer
         network = NetMonitor(
             source: source, address: ServerAddress(host: peer.host, port: peer.port), time: time, random: random,
@@ -101,7 +101,7 @@ package final class SyncEngine: Sendable {
 
     /// Asks the server now, because a person wants to know. Like any other answer, it tells whether the server can be used.
     package func ping() async -> ProbeResult {
-        let result = await probe.run(byHand: true)
+        let result = await serverProbe.run(byHand: true)
         if let failure = result.failure {
             network.noteFailure(failure, isProbe: true, at: time.now())
         } else {
@@ -170,7 +170,7 @@ package final class SyncEngine: Sendable {
 
 extension SyncEngine: NetworkUser {
     package func probe() async throws(NetMonitor.Failure) {
-        if let failure = await probe.run().failure { throw failure }
+        if let failure = await serverProbe.run().failure { throw failure }
     }
 
     package var lastAddress: String? { client.lastAddress }
