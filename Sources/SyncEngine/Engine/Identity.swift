@@ -35,9 +35,7 @@ struct Identity: Sendable {
             return dialect
         }
         let page = try await PageSize.fitting(pageSize) { limit throws(SyncFailure) in
-            try await answer { () async throws(APIError) in
-                try await client.session().timeline(TimelineRequest(.page(1), limit: limit))
-            }
+            try await SyncFailure.from(try await client.session().timeline(TimelineRequest(.page(1), limit: limit)))
         }
         guard let dialect = page.dialect else {
             throw SyncFailure(
@@ -50,7 +48,7 @@ struct Identity: Sendable {
             try refuseNone(credentials)
             if credentials.isLogin {
                 let session = client.session()
-                let account = try await answer { () async throws(APIError) in try await session.account() }
+                let account = try await SyncFailure.from(try await session.account())
                 let shown = session.credentials ?? .none
                 try refuse(account, shownTo: shown)
                 new.accountID = account.id
@@ -117,7 +115,7 @@ struct Identity: Sendable {
             return
         }
         requests.add()
-        let account = try await answer { () async throws(APIError) in try await session.account() }
+        let account = try await SyncFailure.from(try await session.account())
         let shown = session.credentials ?? .none
         guard ByteText(account.id) == ByteText(expected) else {
             // The server does not take the token for what it says; a renewed one it may.
@@ -175,16 +173,6 @@ struct Identity: Sendable {
             try await store.bind(binding)
         } catch {
             throw SyncFailure(error, verdict: .needsPerson)
-        }
-    }
-
-    private func answer<Result: Sendable>(
-        _ request: () async throws(APIError) -> Result
-    ) async throws(SyncFailure) -> Result {
-        do {
-            return try await request()
-        } catch {
-            throw SyncFailure(error)
         }
     }
 }

@@ -117,13 +117,10 @@ struct CursorPull {
         let start = time.uptime()
         let asOf = await store.deliveries
         requests.add()
-        do {
-            let page = try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit))
-            try identity.check(page, is: .cursor)
-            return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
-        } catch {
-            throw SyncFailure(error)
-        }
+        let page = try await SyncFailure.from(
+            try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit)))
+        try identity.check(page, is: .cursor)
+        return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
     }
 
     // MARK: Crowded instants
@@ -253,12 +250,9 @@ extension CursorPull {
         read.change.asOf = fetched.asOf
         read.change.bytes = fetched.page.bytes
         guard before.isAnchored(fetched.page) else { return (read, .lacks(before.anchors.map(\.id))) }
-        do {
-            let missing = try await store.unshared(by: read.change, moreThan: Self.believableAbsence)
-            if !missing.isEmpty { return (read, .shares(missing)) }
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        let missing = try await SyncFailure.from(
+            try await store.unshared(by: read.change, moreThan: Self.believableAbsence))
+        if !missing.isEmpty { return (read, .shares(missing)) }
         return (read, before.isUnanchored ? .unanchored(fetched.page) : nil)
     }
 

@@ -21,11 +21,7 @@ struct PageBound {
     mutating func add(_ limit: Int) async throws(SyncFailure) {
         asked += limit
         guard asked > most else { return }
-        do {
-            most = Self.atLeast + Self.factor * (try await store.rowCount())
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        most = Self.atLeast + Self.factor * (try await SyncFailure.from(try await store.rowCount()))
         guard asked > most else { return }
         throw CursorPlan.contradictory("it does not end, and repeats items that were read before")
     }

@@ -90,7 +90,7 @@ struct PullWork {
             return true
         }
         // A look that was begun and not finished may have left edits below what it read.
-        if try await isHeadOpen() {
+        if try await SyncFailure.from(try await store.headIsOpen()) {
             changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
@@ -107,14 +107,6 @@ struct PullWork {
         return false
     }
 
-    private func isHeadOpen() async throws(SyncFailure) -> Bool {
-        do {
-            return try await store.headIsOpen()
-        } catch {
-            throw SyncFailure(store: error)
-        }
-    }
-
     private func pass(
         _ dialect: Dialect, _ memory: inout PullMemory, pacing: SweepPacing?
     ) async throws(SyncFailure) -> Puller.Changes {
@@ -126,10 +118,6 @@ struct PullWork {
     }
 
     private func surplus(_ total: Int) async throws(SyncFailure) -> Int {
-        do {
-            return total - (try await store.liveCount())
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        total - (try await SyncFailure.from(try await store.liveCount()))
     }
 }

@@ -110,12 +110,9 @@ struct Puller: Sendable {
         let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
         let lastHead = known > .earliest ? known : newest
         let overlapped = min(newest.next, min(lastHead, now).advanced(by: .zero - Self.overlap))
-        do {
-            let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
-            return min(overlapped, pending ?? .latest)
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        let pending = try await SyncFailure.from(
+            try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit)))
+        return min(overlapped, pending ?? .latest)
     }
 
     /// The whole line again, or what a sweep that was interrupted has left.
@@ -138,15 +135,11 @@ struct Puller: Sendable {
                         pageSize: pageSize, knownNewest: newest, pacing: pacing)
                 }
             })
-        do {
-            if end == .gaveWay {
-                try await store.saveCoverage()
-                return nil
-            }
-            try await store.finishSweep(at: time.now())
-        } catch {
-            throw SyncFailure(store: error)
+        if end == .gaveWay {
+            try await SyncFailure.from(try await store.saveCoverage())
+            return nil
         }
+        try await SyncFailure.from(try await store.finishSweep(at: time.now()))
         return changes
     }
 
@@ -244,11 +237,7 @@ struct Puller: Sendable {
         record.requests = requests.count
         record.endedAt = time.now()
         record.outcome = outcome
-        do {
-            try await store.finish(record)
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        try await SyncFailure.from(try await store.finish(record))
         let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
         let didSomething = record.added + record.changed + record.deleted + record.suspects > 0
         log(
