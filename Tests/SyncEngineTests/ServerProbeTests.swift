@@ -65,7 +65,8 @@ import Testing
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: name, credentials: .none), time: time.source, seed: 7)
         let probe = ServerProbe(
-            client: client, board: board(.tcp), time: time.source, aheadTo: { _ in "127.255.255.254" }, log: { _, _, _ in })
+            client: client, board: board(.tcp), time: time.source, aheadTo: { _ in "127.255.255.254" },
+            log: { _, _, _ in })
         let result = await probe.run()
         #expect(result.error == nil)
         #expect(result.note == "nothing came back ahead, and the server answers")

@@ -5,14 +5,14 @@ import Synchronization
 final class EngineBoard: Sendable {
     private let values: Mutex<(settings: SyncSettings, state: EngineState)>
 
-    init(_ settings: SyncSettings) { values = Mutex((settings, EngineState())) }
+    init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState())) }
 
     var settings: SyncSettings {
-        get { values.withLock(\.settings) }
+        get { values.withLock { $0.settings } }
         set { values.withLock { $0.settings = newValue } }
     }
 
-    var state: EngineState { values.withLock(\.state) }
+    var state: EngineState { values.withLock { $0.state } }
 
     func publish(_ change: (inout EngineState) -> Void) { values.withLock { change(&$0.state) } }
 }
