@@ -65,8 +65,9 @@ final class EngineInbox: Sendable {
     func post(_ event: Event) {
         switch event {
         case .connectivity, .clockStepped:
-            outbox.post(event)
+            // The pulls first: what the outbox makes of it comes after it in their queue.
             pulls.post(event)
+            outbox.post(event)
         case .writes, .recovered: outbox.post(event)
         case .settings, .credentials, .sync, .delivered, .outboxSent: pulls.post(event)
         }
