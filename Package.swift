@@ -19,7 +19,8 @@ let package = Package(
         // System libraries: a module map and the shims for what Swift cannot import. Each has one importer.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CLinux"),
+        // Linux for Swift. What glibc declares for _GNU_SOURCE only, Swift's Glibc module does not have.
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
@@ -32,10 +33,9 @@ let package = Package(
         .target(
             name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
-            name: "Reports", dependencies: ["Console", "Store", "NetMonitor", "PRSNLCore"], swiftSettings: strict),
-        .target(
-            name: "Control", dependencies: ["Reports", "Console", "Store", "PRSNLCore", "CLinux"],
+            name: "Reports", dependencies: ["Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
             swiftSettings: strict),
         .target(
             name: "Doctor",
@@ -52,8 +52,9 @@ let package = Package(
                 "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
-        .executableTarget(
-            name: "prsnlctl",
+        .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
+        .target(
+            name: "Commands",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "Doctor", "CLinux",
@@ -66,7 +67,7 @@ let package = Package(
 
         // Manual pages, completions and the example configuration, written from the tables of the programs.
         .executableTarget(
-            name: "prsnl-pages", dependencies: ["Control", "Console", "Configuration", "Store", "PRSNLCore"],
+            name: "prsnl-pages", dependencies: ["Commands", "Console", "Configuration", "Store", "PRSNLCore"],
             swiftSettings: strict),
 
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
@@ -86,8 +87,9 @@ let package = Package(
             name: "prsnl-watch-network", dependencies: ["NetMonitor", "PRSNLCore"],
             path: "Tests/Benchmarks/WatchNetwork", swiftSettings: strict),
         .target(
-            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["PRSNLCore", "CLinux", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -105,8 +107,8 @@ let package = Package(
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore", "TestSupport",
-                "Doctor", "CLinux",
+                "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
+                "TestSupport", "Doctor", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -117,7 +119,8 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport",
+                "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -128,7 +131,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PackageTests",
-            dependencies: ["Configuration", "Control", "Console", "Store", "PRSNLCore", "TestSupport"],
+            dependencies: ["Commands", "Configuration", "Console", "Store", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),
     ])
 

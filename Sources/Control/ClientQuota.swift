@@ -1,4 +1,4 @@
-/// Who still gets a place at the control socket: a value, so that nobody takes all of them.
+/// Who still gets a place at the control socket: a value, so that no user takes all of them.
 enum ClientQuota {
     /// - Parameters:
     ///   - ofUser: how many the same user has already.

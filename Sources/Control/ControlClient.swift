@@ -1,4 +1,4 @@
-import Console
+package import Console
 import Glibc
 package import PRSNLCore
 
@@ -10,12 +10,12 @@ package struct ControlClient: ~Copyable {
 
     /// A status is some kilobytes, a history 30; more is not from our daemon.
     private static let replyLimit = 8 << 20
-    /// After so long without an answer, whoever waits is told.
+    /// After so long without an answer, the person who waits is told.
     private static let silence: Duration = .seconds(5)
-    /// Is called once for each answer that takes so long, where there is an end to the waiting.
+    /// Called once for each answer that takes so long, where there is an end to the waiting.
     package var whenSilent: (() -> Void)?
 
-    /// - Throws: `daemon_not_running` when nobody listens, `control_refused` when this user may not, `daemon_busy` when the
+    /// - Throws: `daemon_not_running` when no daemon listens, `control_refused` when this user may not, `daemon_busy` when the
     ///   daemon does not take connections.
     package init(path: String, timeout: Duration = .seconds(5)) throws(UserFacingError) {
         guard let address = SocketAddress(path: path) else {
@@ -42,7 +42,7 @@ package struct ControlClient: ~Copyable {
 
     deinit { close(descriptor) }
 
-    package func send(_ request: ControlRequest) throws(UserFacingError) {
+    package func send(_ request: some ControlRequest) throws(UserFacingError) {
         let line = request.line + [UInt8(ascii: "\n")]
         var rest = line[...]
         while !rest.isEmpty {
@@ -59,16 +59,42 @@ package struct ControlClient: ~Copyable {
         }
     }
 
-    /// The next line.
+    /// Sends a request and waits for its answer.
+    ///
+    /// - Returns: the answer, or the error that the daemon answered with.
+    /// - Throws: as `receive`.
+    package mutating func ask<Request: ControlRequest>(
+        _ request: Request, timeout: Duration? = .seconds(10), interruption: Interruption? = nil,
+        update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
+    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
+        try send(request)
+        return try receive(Request.self, timeout: timeout, interruption: interruption, update: update)
+    }
+
+    /// Waits for the answer to a request that was sent.
     ///
     /// - Parameters:
-    ///   - timeout: for the whole line; `nil` waits as long as the daemon lives.
+    ///   - timeout: for each line; `nil` waits as long as the daemon lives.
     ///   - interruption: what ends the waiting.
+    ///   - update: is called with each line that comes before the answer.
     /// - Throws: `daemon_busy` after the timeout, `daemon_not_running` when the daemon ends, `control_protocol` for an
     ///   answer that is none, `cancelled` after an interruption.
-    package mutating func receive(
-        timeout: Duration? = .seconds(10), interruption: Interruption? = nil
-    ) throws(UserFacingError) -> ControlReply {
+    package mutating func receive<Request: ControlRequest>(
+        _ type: Request.Type, timeout: Duration? = .seconds(10), interruption: Interruption? = nil,
+        update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
+    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
+        while true {
+            switch try decode(type, try nextLine(timeout: timeout, interruption: interruption)) {
+            case .update(let report): try update(report)
+            case .answer(let answer): return .success(answer)
+            case .error(let report): return .failure(report)
+            case .other:
+                throw UserFacingError(.controlProtocol, "The daemon answered something else than it was asked.")
+            }
+        }
+    }
+
+    private mutating func nextLine(timeout: Duration?, interruption: Interruption?) throws(UserFacingError) -> [UInt8] {
         let clock = ContinuousClock()
         let end = timeout.map { clock.now + $0 }
         var told = timeout == nil ? nil : whenSilent
@@ -77,7 +103,7 @@ package struct ControlClient: ~Copyable {
             if let newline = input.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = Array(input[..<newline])
                 input.removeSubrange(...newline)
-                return try decode(line)
+                return line
             }
             guard input.count < Self.replyLimit else { throw notOurs("it is too long") }
             if let tell = told, clock.now >= quiet {
@@ -105,9 +131,11 @@ package struct ControlClient: ~Copyable {
         }
     }
 
-    private func decode(_ line: [UInt8]) throws(UserFacingError) -> ControlReply {
+    private func decode<Request>(
+        _ type: Request.Type, _ line: [UInt8]
+    ) throws(UserFacingError) -> ReceivedLine<Request> {
         do {
-            return try JSONOutput.decode(ControlReply.self, from: line)
+            return try JSONOutput.decode(ReceivedLine<Request>.self, from: line)
         } catch {
             throw notOurs("it cannot be understood")
         }
@@ -134,6 +162,16 @@ package struct ControlClient: ~Copyable {
             return UserFacingError(.daemonBusy, "The daemon at \(path) takes no connections at the moment.")
         default:
             return UserFacingError(.daemonNotRunning, "The control socket \(path) cannot be used: \(reason).")
+        }
+    }
+}
+
+extension Result where Failure == ErrorReport {
+    /// - Throws: the daemon's error as ours.
+    package func answer() throws(UserFacingError) -> Success {
+        switch self {
+        case .success(let answer): return answer
+        case .failure(let report): throw report.userFacing
         }
     }
 }

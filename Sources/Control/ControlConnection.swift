@@ -25,7 +25,7 @@ final class ControlConnection {
     var deadline: Int64
     /// Milliseconds of CLOCK_MONOTONIC; nothing is read before, because its user has asked too much.
     var pausedUntil: Int64?
-    /// Lines in a row that were refused before anybody looked into them.
+    /// Lines in a row that were refused.
     var refusals = 0
 
     private var input: [UInt8] = []
@@ -61,7 +61,10 @@ final class ControlConnection {
     }
 
     /// Whether the line that stands first begins as a `write`.
-    var beginsAsWrite: Bool { input[start...].starts(with: ControlRequest.writePrefix) }
+    var beginsAsWrite: Bool { input[start...].starts(with: Self.write) }
+
+    /// Such a line may be longer than others.
+    private static let write = RequestLine.start(of: "write")
 
     /// What the line that stands first in `input` may have.
     private var requestLimit: Int {

@@ -1,24 +1,25 @@
 import CLinux
+import Console
 import Glibc
 import PRSNLCore
 import Synchronization
 
-/// The way back to one client, given to whoever answers its request. It may be used from anywhere, also after the client
-/// has left.
+/// The way back to one client, for what answers its request. It may be used from anywhere, also after the client has left.
 package struct ControlConversation: Sendable {
     let connection: UInt64
     let mailbox: ControlMailbox
 
-    /// Sends one line. Nothing is sent after a final reply.
-    package func send(_ reply: ControlReply) {
-        mailbox.post(.reply(connection, reply))
+    /// Sends one line. Nothing is sent after the answer.
+    package func send(_ reply: some ControlReply) {
+        mailbox.post(.reply(connection) { try JSONOutput.line(ReplyLine(reply: reply)) })
     }
 }
 
 /// What other threads have to say to the socket's thread.
 final class ControlMailbox: Sendable {
     enum Message: Sendable {
-        case reply(UInt64, ControlReply)
+        /// To a connection, with what writes the line.
+        case reply(UInt64, @Sendable () throws -> [UInt8])
         /// The handler has returned.
         case handled(UInt64)
         /// To be called, to show that the thread lives.

@@ -2,7 +2,6 @@ import CLinux
 import Console
 import Glibc
 import PRSNLCore
-import Reports
 
 /// The control socket's thread. poll(2) and not epoll(7): there are a handful of descriptors, and they change.
 struct ControlLoop {
@@ -15,9 +14,9 @@ struct ControlLoop {
     /// Of those members of the group who have asked lately.
     private var rates: [UInt32: RequestRate] = [:]
 
-    /// In one round: whoever connects without end must not keep the others from being served.
+    /// In one round, so that a flood of connections does not keep the clients from being served.
     private static let mostAcceptedAtOnce = 32
-    /// Whoever sends so many lines in a row that are refused at sight has nothing to say.
+    /// Close a connection after this many malformed or refused requests in a row.
     private static let mostRefusals = 32
 
     init(_ start: ControlServer.Start) {
@@ -107,8 +106,8 @@ struct ControlLoop {
     }
 
     private mutating func welcome(_ descriptor: Int32) {
-        // Whom the kernel does not name is nobody.
-        let peer = Peer(descriptor: descriptor) ?? Peer(user: PeerPolicy.nobody, groups: [])
+        // A peer that the kernel does not name has no rights.
+        let peer = Peer(descriptor: descriptor) ?? Peer(user: PeerPolicy.unknownUser, groups: [])
         let standing = policy.standing(of: peer)
         let served = connections.values.filter { !$0.isClosing }
         let isAdmitted = ClientQuota.admits(
@@ -134,8 +133,8 @@ struct ControlLoop {
         if events & POLLIN != 0, connection.wantsToRead, !connection.receive() { return drop(number) }
         startRequest(number)
         if events & POLLOUT != 0, !connection.flush() { return drop(number) }
-        // Both directions are closed. What came before has been read above, so a request without a wish for its answer
-        // is started all the same.
+        // Both directions are closed. What came before has been read above, so a request whose sender does not wait for its
+        // answer is started too.
         if events & (POLLHUP | POLLERR | POLLNVAL) != 0 { return drop(number) }
         if connection.isFinished { drop(number) }
     }
@@ -154,30 +153,29 @@ struct ControlLoop {
     }
 
     private mutating func begin(_ bytes: [UInt8], _ number: UInt64, _ connection: ControlConnection) {
-        let request: ControlRequest
-        do throws(ControlRequest.Refusal) {
-            request = try ControlRequest(line: bytes)
+        let read: RequestTable.Read
+        do throws(RequestRefusal) {
+            read = try start.requests.read(bytes)
         } catch {
             start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
             connection.refusals += 1
             let refusal = UserFacingError(
                 .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
-            return send(.error(ErrorReport(refusal)), to: number)
+            return send(ErrorReport(refusal), to: number)
         }
-        // Asked anew for each request: `group_may_write` may have changed since the client came.
-        guard !request.isChange || mayChange(connection.standing) else {
+        // Asked again for each request: `group_may_write` may have changed since the client came.
+        guard !read.request.isChange || mayChange(connection.standing) else {
             start.log(.debug, .control, "refused a change by user \(connection.peer.user)")
             connection.refusals += 1
-            return send(.error(ErrorReport(Self.changeError)), to: number)
+            return send(ErrorReport(Self.changeError), to: number)
         }
         connection.refusals = 0
-        if request.asksServer { charge(connection, start.limits.serverRequestCost - 1) }
+        if type(of: read.request).asksServer { charge(connection, start.limits.serverRequestCost - 1) }
         HangPoint.control.block()
-        let handler = start.handler
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task {
-            await handler(request, conversation)
+            await read.answer(conversation)
             conversation.mailbox.post(.handled(number))
         }
     }
@@ -233,13 +231,17 @@ struct ControlLoop {
     /// An error, then the end.
     private mutating func refuse(_ number: UInt64, _ error: UserFacingError) {
         connections[number]?.isClosing = true
-        send(.error(ErrorReport(error)), to: number)
+        send(ErrorReport(error), to: number)
     }
 
-    private mutating func send(_ reply: ControlReply, to number: UInt64) {
+    private mutating func send(_ error: ErrorReport, to number: UInt64) {
+        send({ try JSONOutput.line(ReplyLine(reply: error)) }, to: number)
+    }
+
+    private mutating func send(_ line: () throws -> [UInt8], to number: UInt64) {
         guard let connection = connections[number] else { return }
         do {
-            guard connection.queue(try JSONOutput.line(reply)), connection.flush() else { return drop(number) }
+            guard connection.queue(try line()), connection.flush() else { return drop(number) }
         } catch {
             start.log(.error, .control, "a reply could not be written as JSON: \(error)")
             return drop(number)
@@ -261,7 +263,7 @@ struct ControlLoop {
             switch message {
             case .stop: return true
             case .roundTrip(let answer): answer()
-            case .reply(let number, let reply): send(reply, to: number)
+            case .reply(let number, let line): send(line, to: number)
             case .handled(let number):
                 guard let connection = connections[number] else { continue }
                 connection.task = nil

@@ -1,14 +1,10 @@
 import Glibc
 package import PRSNLCore
 
-/// The daemon's end of the control socket: one thread that sleeps in poll(2) and costs nothing while nobody asks.
+/// The daemon's end of the control socket: one thread that sleeps in poll(2) and costs nothing while there are no requests.
 ///
 /// JSON lines, one request per line, answered in order. Whatever a client sends concerns only that client.
 package final class ControlServer: Sendable {
-    /// Answers one request: any number of `progress` lines, then one final line. Cancelled when the client leaves and when
-    /// the server stops.
-    package typealias Handler = @Sendable (ControlRequest, ControlConversation) async -> Void
-
     package struct Limits: Sendable {
         /// Some of them wait for deliveries, which may take all night.
         package var clients = 128
@@ -42,14 +38,14 @@ package final class ControlServer: Sendable {
     /// - Throws: `control_socket_taken` when a live program listens there, `control_socket_failed`, `limit_reached`.
     package init(
         path: String, limits: Limits = Limits(), groupRight: GroupRight = GroupRight(),
-        log: @escaping LogHandler = { _, _, _ in }, handler: @escaping Handler
+        log: @escaping LogHandler = { _, _, _ in }, requests: RequestTable
     ) throws(UserFacingError) {
         let mailbox = try ControlMailbox()
         let socket = try ListeningSocket(path: path, backlog: Int32(limits.clients))
         self.path = path
         self.mailbox = mailbox
         let start = Start(
-            socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, handler: handler)
+            socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, requests: requests)
         do throws(UserFacingError) {
             thread = try WorkerThread(name: "prsnl-control") {
                 var loop = ControlLoop(start)
@@ -80,18 +76,18 @@ package final class ControlServer: Sendable {
         let limits: Limits
         let groupRight: GroupRight
         let log: LogHandler
-        let handler: Handler
+        let requests: RequestTable
 
         init(
             socket: ListeningSocket, mailbox: ControlMailbox, limits: Limits, groupRight: GroupRight,
-            log: @escaping LogHandler, handler: @escaping Handler
+            log: @escaping LogHandler, requests: RequestTable
         ) {
             self.socket = socket
             self.mailbox = mailbox
             self.limits = limits
             self.groupRight = groupRight
             self.log = log
-            self.handler = handler
+            self.requests = requests
         }
     }
 }

@@ -9,7 +9,7 @@ package enum Folder {
     }
 
     /// Makes the folder and those above it, for this user only, as the XDG base directory specification asks. Those above
-    /// that root makes are everybody's to go through: who the folder is for need not be root.
+    /// that root makes may be passed through by all users: the folder may be for another user.
     ///
     /// - Returns: why it could not be made; `nil` when it is there.
     package static func make(_ path: String) -> String? {

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Only the first of each: given again, it ends the process at once, as ever, whatever that is waiting for.
 package struct Interruption: Sendable {
-    /// Readable, and for ever, after a signal.
+    /// Readable after a signal, and from then on.
     package let descriptor: Int32
 
     /// Call once. `nil` where there is no descriptor left: the signals then do what they always do.
@@ -27,7 +27,7 @@ package struct Interruption: Sendable {
         return Interruption(descriptor: ends[0])
     }
 
-    /// A shell starts what runs in its background so, and nohup(1) does: then nobody means this process.
+    /// A shell starts what runs in its background so, as nohup(1) does: then signals are not meant for this process.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         sigaction(number, nil, &action)
@@ -47,7 +47,7 @@ package struct Interruption: Sendable {
 
     /// Waits until a descriptor can be read, or until the signal.
     ///
-    /// - Parameter milliseconds: -1 for ever.
+    /// - Parameter milliseconds: -1 for no limit.
     /// - Returns: `nil` after the signal; else whether the descriptor can be read.
     static func wait(for descriptor: Int32, or interruption: Int32?, atMost milliseconds: Int32) -> Bool? {
         var descriptors = [

@@ -37,7 +37,7 @@ package struct LineReader {
 
     /// The next line.
     ///
-    /// - Parameter pause: milliseconds after which an input that sends nothing is reported; `nil` waits for ever.
+    /// - Parameter pause: milliseconds after which an input that sends nothing is reported; `nil` waits without a limit.
     package mutating func next(pauseAfter pause: Int32?) throws(Failure) -> Item {
         while true {
             if let newline = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {

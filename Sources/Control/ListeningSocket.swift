@@ -75,7 +75,7 @@ struct ListeningSocket {
             close(descriptor)
             return error
         }
-        // On Linux, the mode of the unbound socket, less the umask, becomes the mode of the file: nobody else can connect
+        // On Linux, the mode of the unbound socket, less the umask, becomes the mode of the file: no other user can connect
         // between bind and chmod.
         guard fchmod(descriptor, 0o600) == 0 else { throw fail() }
         guard address.with({ Glibc.bind(descriptor, $0, $1) }) == 0 else { throw fail() }

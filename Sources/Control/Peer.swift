@@ -4,7 +4,7 @@ import Glibc
 /// Who has connected: what the kernel remembers from the time of connect(2) (unix(7), SO_PEERCRED; socket(7),
 /// SO_PEERGROUPS). Nothing of it comes from the client itself.
 ///
-/// The numbers are those of this process's user namespace. Whoever has none there, as all but root and the daemon's own
+/// The numbers are those of this process's user namespace. A user who has none there, as all but root and the daemon's own
 /// under systemd's `PrivateUsers=`, is read as 65534 (user_namespaces(7), "Unmapped user and group IDs").
 struct Peer: Sendable, Equatable {
     /// 0 for a process of another pid namespace.
@@ -15,7 +15,7 @@ struct Peer: Sendable, Equatable {
 }
 
 extension Peer {
-    /// `nil` where the kernel does not say: then it is nobody.
+    /// `nil` where the kernel does not say.
     init?(descriptor: Int32) {
         var process = pid_t()
         var user = uid_t()

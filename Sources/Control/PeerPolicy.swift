@@ -16,13 +16,13 @@ struct PeerPolicy: Sendable, Equatable {
     /// The group of the socket's file.
     let group: UInt32
 
-    /// What stands for everybody whom this process's user namespace does not know, and so proves nothing.
-    static let nobody: UInt32 = 65_534
+    /// Stands for all users that this process's user namespace does not know, and so proves nothing.
+    static let unknownUser: UInt32 = 65_534
 
     func standing(of peer: Peer) -> Standing {
         if peer.user == 0 { return .root }
-        if peer.user == owner, owner != Self.nobody { return .owner }
-        if group != Self.nobody, peer.groups.contains(group) { return .member }
+        if peer.user == owner, owner != Self.unknownUser { return .owner }
+        if group != Self.unknownUser, peer.groups.contains(group) { return .member }
         return .stranger
     }
 

@@ -30,11 +30,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
         /// A command that can be typed as it is.
         @Nullable package var nextCommand: String? = nil
 
-        enum CodingKeys: String, CodingKey {
-            case group, check, level, found, advice
-            case nextCommand = "next_command"
-        }
-
         package init(
             _ group: Group, _ check: String, _ level: Level, _ found: String, advice: String? = nil,
             nextCommand: String? = nil
@@ -55,12 +50,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
     /// Grouped, in the order of the text.
     package var findings: [Finding]
 
-    enum CodingKeys: String, CodingKey {
-        case result, findings
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-    }
-
     package init(_ findings: [Finding], now: Timestamp) {
         generatedAt = now
         self.findings = Group.allCases.flatMap { group in findings.filter { $0.group == group } }
@@ -76,12 +65,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
         case .failed: .error
         }
     }
-}
-
-/// What was gathered for some checks, and what follows from it. Judging is apart from gathering, so that tests reach
-/// every level without a broken machine.
-package protocol DoctorFacts: Sendable {
-    var findings: [DoctorReport.Finding] { get }
 }
 
 extension DoctorReport.Finding {

@@ -16,11 +16,11 @@ struct DoctorScene: Sendable {
     let database: String
     /// The file on which the daemon says that it works, where root looks at another one.
     let otherDatabase: String?
-    let daemon: DoctorService.Daemon
+    let daemon: ServiceCheck.Daemon
     /// What `--repair` has done.
     let repair: DoctorReport.Finding?
     /// As they were before anything here was opened; `nil` where the disk did not answer.
-    let files: DoctorFiles?
+    let files: FilesCheck?
     /// Who reads the database.
     let readers: [String]
     /// From the daemon, else from the file; `nil` with the reason where neither told.
@@ -38,14 +38,14 @@ struct DoctorScene: Sendable {
         problems = question.problems
         socket = question.paths.controlSocket
         now = TimeSource.system.now()
-        // Before anybody opens the database, the daemon for its answer above all: that makes `-wal` and `-shm` anew.
+        // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
         let before = Self.look(question.paths.database)
         let answer = Self.ask(question)
         daemon = answer.daemon
         var unit = question.unit
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
-        // The daemon knows best on which file it works; where root is led, is for root's own configuration to say.
+        // The daemon knows best which file it works on. Root follows its own configuration alone.
         let told = answer.status?.file.path
         let path = geteuid() == 0 ? question.paths.database : told ?? question.paths.database
         database = path
@@ -55,20 +55,20 @@ struct DoctorScene: Sendable {
         credentials = answer.credentials
         let isRunning = if case .stopped = daemon { false } else { true }
         let isSameFile = RealPath.isSameFile(path, question.paths.database)
-        // What lacks was taken from under the daemon, whatever is there by now.
+        // What is missing was removed while the daemon runs, whatever is there by now.
         let wasTaken = isRunning && before?.lacksReaderFiles == true
         var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
         files?.isDaemonRunning = isRunning
         self.files = files
         let process = answer.status?.daemon?.pid
-        readers = BoundedCheck.run(within: Self.patience) { GatherFiles.readers(path, daemon: process) } ?? []
+        readers = BoundedCheck.run(within: Self.patience) { DatabaseCheck.readers(path, daemon: process) } ?? []
         let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
         status = read.0
         statusReason = read.1
     }
 
-    private static func look(_ path: String) -> DoctorFiles? {
-        BoundedCheck.run(within: patience) { GatherFiles.files(path) }
+    private static func look(_ path: String) -> FilesCheck? {
+        BoundedCheck.run(within: patience) { FilesCheck.look(path) }
     }
 
     /// The status from the file, or why there is none.
@@ -106,23 +106,22 @@ struct DoctorScene: Sendable {
     }
 
     private typealias Answer = (
-        daemon: DoctorService.Daemon, status: StatusReport?, credentials: CredentialsReport?
+        daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?
     )
 
     private static func ask(_ question: DoctorQuestion) -> Answer {
         do throws(UserFacingError) {
             var client = try ControlClient(path: question.paths.controlSocket, timeout: patience)
-            try client.send(.status)
-            let reply = try client.receive(timeout: patience)
-            guard case .status(let report) = reply, let facts = report.daemon else {
-                return (.silent(reply.unexpected()), nil, nil)
+            let report = try client.ask(StatusRequest(), timeout: patience).answer()
+            guard let facts = report.daemon else {
+                return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil)
             }
             if question.isFileGiven, !RealPath.isSameFile(report.file.path, question.paths.database) {
                 let other = UserFacingError(
                     .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
                 return (.stopped(other), nil, nil)
             }
-            let daemon = DoctorService.Daemon.answers(pid: facts.pid, version: facts.version, since: facts.since)
+            let daemon = ServiceCheck.Daemon.answers(pid: facts.pid, version: facts.version, since: facts.since)
             return (daemon, report, credentials(&client))
         } catch {
             switch error.code {
@@ -136,9 +135,8 @@ struct DoctorScene: Sendable {
     /// Without a question to the server. A daemon of an earlier version does not know this one.
     private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
         do throws(UserFacingError) {
-            try client.send(.account(acceptNew: false, dryRun: true))
-            guard case .account(let report) = try client.receive(timeout: patience) else { return nil }
-            return report.credentials
+            return try client.ask(AccountRequest(acceptNew: false, dryRun: true), timeout: patience).answer()
+                .credentials
         } catch {
             return nil
         }

@@ -16,23 +16,8 @@ package enum Examination {
     /// - Parameter say: tells what takes long.
     package static func run(_ question: DoctorQuestion, say: (String) -> Void) -> DoctorReport {
         let scene = DoctorScene(question)
-        let findings = configuration(scene).findings + [scene.repair].compactMap(\.self) + check(scene, say)
+        let findings = ConfigurationCheck(scene).findings + [scene.repair].compactMap(\.self) + check(scene, say)
         return DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
-    }
-
-    private static func configuration(_ scene: DoctorScene) -> DoctorConfiguration {
-        let loaded = scene.loaded
-        var facts = DoctorConfiguration()
-        facts.file = loaded.file
-        facts.hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
-        facts.problems = scene.problems.map(\.description)
-        // What only this user may not read, the daemon may.
-        if let path = loaded.configuration.caFile, !FileLook.isHidden(path), let problem = loaded.caFileProblem {
-            facts.problems.append(problem.description)
-        }
-        facts.warnings = loaded.hiddenFile == nil ? loaded.warnings : []
-        facts.serverURL = loaded.configuration.serverURL?.text
-        return facts
     }
 
     /// Side by side, so that all of it takes as long as the slowest.
@@ -41,24 +26,24 @@ package enum Examination {
             (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
             + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)
         let checks = [
-            Check(.credentials, "key_file") { GatherCredentials.run(scene).findings },
-            Check(.server, "way", within: GatherServer.limit + usual) { GatherServer.way(scene).findings },
-            Check(.server, "account", within: GatherServer.limit + usual) { GatherServer.copy(scene).findings },
-            Check(.file, "schema") { GatherFiles.database(scene).findings },
-            Check(.file, "integrity", within: GatherFiles.integrityLimit + usual) {
-                GatherFiles.integrity(scene)?.findings ?? []
+            Running(.credentials, "key_file") { CredentialsCheck(scene).findings },
+            Running(.server, "way", within: ServerCheck.limit + usual) { ServerCheck(scene).findings },
+            Running(.server, "account", within: ServerCheck.limit + usual) { CopyCheck(scene).findings },
+            Running(.file, "schema") { DatabaseCheck(scene).findings },
+            Running(.file, "integrity", within: IntegrityCheck.limit + usual) {
+                IntegrityCheck(scene)?.findings ?? []
             },
-            Check(.machine, "disk") { GatherMachine.run(scene).findings },
-            Check(.service, "unit", within: .seconds(30)) { GatherService.run(scene).findings },
+            Running(.machine, "disk") { MachineCheck(scene).findings },
+            Running(.service, "unit", within: .seconds(30)) { ServiceCheck(scene).findings },
         ]
         if let size = scene.status?.file.size, size > noticeSize {
-            say("reading all of \(scene.database) may take up to \(GatherFiles.integrityLimit)")
+            say("reading all of \(scene.database) may take up to \(IntegrityCheck.limit)")
         }
         return files + checks.flatMap { $0.findings() }
     }
 
     /// One check under way.
-    private struct Check {
+    private struct Running {
         private let group: DoctorReport.Group
         private let name: String
         private let limit: Duration

@@ -3,12 +3,12 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl doctor --repair`: gives the files beside the database back to its owner, and makes those that are gone anew,
+/// `prsnlctl doctor --repair`: gives the files beside the database back to its owner and creates those that are gone,
 /// so that members of the group can read the copy while the daemon is stopped.
 enum ReaderFilesRepair {
     /// What was done, in words.
     ///
-    /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and somebody works on the database.
+    /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and another process has the database.
     static func run(_ database: String, asRoot: String) throws(UserFacingError) -> [String] {
         let place = try GuardedPath(database)
         guard let file = try place.open(place.name) else {
@@ -17,7 +17,7 @@ enum ReaderFilesRepair {
         close(file.descriptor)
         var done: [String] = []
         var missing: [String] = []
-        for suffix in [""] + DoctorFiles.suffixes {
+        for suffix in [""] + FilesCheck.suffixes {
             if let file = try place.open(place.name + suffix) {
                 defer { close(file.descriptor) }
                 if let change = try giveBack(file, suffix, place, asRoot) { done.append(change) }
@@ -28,10 +28,10 @@ enum ReaderFilesRepair {
         guard !missing.isEmpty else { return done }
         // What root makes would be root's.
         try FolderOwner.run(beside: database) { path throws(UserFacingError) in try ReaderFiles.restore(path: path) }
-        return done + ["made \(missing.joined(separator: " and ")) anew"]
+        return done + ["created \(missing.joined(separator: " and "))"]
     }
 
-    /// What root has made in the folder of another, its owner gets; the mode is always the same. What belongs to a third user is
+    /// What root has made in the folder of another user goes to that user. The mode is always the same. What belongs to a third is
     /// left alone: it was not the daemon that made it.
     ///
     /// - Returns: what was changed; `nil` where all is well.
@@ -41,7 +41,7 @@ enum ReaderFilesRepair {
         let status = file.status
         let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640
         let isOwn = status.st_uid == place.owner && status.st_gid == place.group
-        // Whether the group may read is the owner's to say; more than that nobody needs.
+        // The owner decides whether the group may read the database.
         if isOwn, suffix.isEmpty || status.st_mode & 0o777 == mode { return nil }
         let name = suffix.isEmpty ? "the database" : suffix
         guard status.st_uid == place.owner || status.st_uid == 0 else {

@@ -28,7 +28,7 @@ struct ConnectivityRules: Sendable, Equatable {
 
     /// A flapping link is not followed with more probes than this.
     static let betweenHintedProbes: Duration = .milliseconds(200)
-    /// While nobody knows the way, any change of the network is a hint.
+    /// While the way is not known, any change of the network is a hint.
     static let betweenVagueProbes: Duration = .seconds(1)
     /// While the way is known and the same, other changes are a weak one: machines with containers have many.
     static let betweenWeakProbes: Duration = .seconds(10)
@@ -110,7 +110,7 @@ struct ConnectivityRules: Sendable, Equatable {
         probeAt = nil
     }
 
-    /// A probe that told nothing, because it was stopped with the network, is made up for: nobody else asks.
+    /// A probe that told nothing, because it was stopped with the network, is repeated: nothing else asks.
     mutating func endProbe(uptime: Duration) {
         if current.state.isClosed, probeAt == nil { probeAt = uptime + Self.betweenVagueProbes }
     }
@@ -119,7 +119,7 @@ struct ConnectivityRules: Sendable, Equatable {
 
     /// PRSNL has answered.
     ///
-    /// - Parameter isProbe: The health endpoint lets everybody in, so it says nothing about credentials; and a request's
+    /// - Parameter isProbe: The health endpoint needs no credentials, so it says nothing about them; and a request's
     ///   answer may have been under way while the network went.
     mutating func noteAnswer(isProbe: Bool, at now: Timestamp) -> Outcome {
         if current.state == .offline, !isProbe { return Outcome() }
@@ -151,7 +151,7 @@ struct ConnectivityRules: Sendable, Equatable {
         case .serviceUnavailable where isGateway:
             return fail((.unreachable, error), isProbe, at: now, uptime, draw)
         case .notFound, .invalidInput, .conflict:
-            // PRSNL lets everybody ask for the health.
+            // PRSNL answers the health request without credentials.
             return isProbe
                 ? fail((.portal, error), isProbe, at: now, uptime, draw) : noteAnswer(isProbe: false, at: now)
         case .rateLimited, .serverError, .serviceUnavailable:
@@ -165,7 +165,7 @@ struct ConnectivityRules: Sendable, Equatable {
         }
     }
 
-    /// What it means that nobody answers: with no way, and where a name could not be asked for, this machine is offline.
+    /// What silence means: with no way, and where a name could not be asked for, this machine is offline.
     private func stateOfSilence(
         _ error: UserFacingError, host: String
     ) -> (Connectivity.State, UserFacingError) {

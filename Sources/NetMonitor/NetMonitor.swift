@@ -99,7 +99,7 @@ package final class NetMonitor: Sendable {
         apply { $0.noteAnswer(isProbe: false, at: now) }
     }
 
-    /// PRSNL has answered a probe that was sent from elsewhere.
+    /// PRSNL has answered a probe that was not sent from here.
     package func noteProbe(at now: Timestamp) {
         learnAddress()
         apply { $0.noteAnswer(isProbe: true, at: now) }
@@ -110,7 +110,7 @@ package final class NetMonitor: Sendable {
         fail(failure, isProbe: isProbe, at: now)
     }
 
-    /// A person wants to know now: a probe goes out whatever the kernel says.
+    /// A person wants to know now: a probe is sent whatever the kernel says.
     package func probeNow() {
         state.withLock { $0.rules.ask(uptime: time.uptime()) }
         wakeup.signal()
@@ -126,7 +126,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Changes the value, and tells of it.
+    /// Changes the value, and tells its user and its watchers of it.
     private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
         let (outcome, old, new, isDueNews, staleProbe) = state.withLock { state in
             let old = state.rules.current
@@ -147,7 +147,7 @@ package final class NetMonitor: Sendable {
         }
         staleProbe?.cancel()
         if outcome.hasChanged {
-            // Two changes may come here at once, on two threads. The last one tells how it is then.
+            // Two changes may come here at once, on two threads: whoever is last tells how it is then.
             if new.state == .offline || old.state == .offline {
                 telling.withLock { _ in served?.setOffline(current.state == .offline) }
             }
@@ -319,16 +319,5 @@ package final class NetMonitor: Sendable {
             return state.unsaved
         }
         if !unsaved.isEmpty { await served?.save(unsaved) }
-    }
-}
-
-extension NetworkEvent.Clock {
-    /// `the clock was set forward by 1 h`
-    var words: String {
-        switch self {
-        case .stepped(let by):
-            "the clock was set \(by < .zero ? "back" : "forward") by \((by < .zero ? .zero - by : by).components.seconds) s"
-        case .woke(let slept): "the machine was asleep for \(slept.components.seconds) s"
-        }
     }
 }

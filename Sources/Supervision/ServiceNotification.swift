@@ -34,13 +34,13 @@ package struct ServiceNotification: Sendable {
         address = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Whether anybody listens.
+    /// Whether systemd listens.
     package var isWanted: Bool { address != nil }
 
     /// Sends one datagram.
     ///
     /// - Parameter waits: Whether to wait where systemd has much unread; what is sent again and again does not.
-    /// - Throws: `control_socket_failed` with the reason; a daemon whose systemd cannot hear it goes on all the same.
+    /// - Throws: `control_socket_failed` with the reason; the daemon goes on without it.
     package func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
         try send(messages, waits: waits)
     }

@@ -55,7 +55,7 @@ package final class Watchdog: Sendable {
     /// - Parameters:
     ///   - interval: `$WATCHDOG_USEC`.
     ///   - loops: The one that others stand on first: where it is silent, no other is blamed.
-    ///   - now: CLOCK_MONOTONIC, which is systemd's own: a suspended machine starves nobody.
+    ///   - now: CLOCK_MONOTONIC, which is systemd's own: time in suspend does not count.
     package init(
         interval: Duration, loops: [Loop], heartbeats: [Heartbeat], effects: Effects,
         now: @escaping @Sendable () -> Duration = Heartbeat.monotonic
@@ -85,11 +85,11 @@ package final class Watchdog: Sendable {
     /// The daemon ends, and its loops with it.
     package func stop() { state.withLock { $0.isStopped = true } }
 
-    /// Somebody is awake: a good time to ask the others.
+    /// The daemon is awake: a good time to ask all loops.
     ///
     /// - Returns: Whether they were asked.
     @discardableResult
-    package func ride() -> Bool {
+    package func askIfDue() -> Bool {
         let now = now()
         let round = state.withLock { state -> UInt64? in
             guard !state.isStopped, state.rules.isDue(now) else { return nil }
@@ -100,8 +100,8 @@ package final class Watchdog: Sendable {
         return true
     }
 
-    /// To be called when the time of `setAlarm` has come, by a thread of which nothing else is wanted: whoever calls it
-    /// cannot be one of those that hang.
+    /// To be called when the time of `setAlarm` has come, by a thread that does nothing else, and so cannot hang
+    /// itself.
     package func alarm() {
         let now = now()
         let late = late

@@ -1,9 +1,9 @@
-/// When the watchdog is fed, and when somebody is to be told that it is not: a value, told what happened.
+/// When the watchdog is fed, and when people are told that it is not: a value, told what happened.
 ///
-/// The loops are asked in rounds. A round begins when the daemon is awake anyway, so that being watched wakes nobody up; only
+/// The loops are asked in rounds. A round begins when the daemon is awake anyway, so that being watched costs no wake-up; only
 /// where that has not happened for four fifths of the interval does a timer begin one. All times are CLOCK_MONOTONIC.
 struct WatchdogRules: Sendable, Equatable {
-    /// What is to be done when the timer has run out.
+    /// What to do when the timer has run out.
     struct Alarm: Sendable, Equatable {
         /// The loops that are to be reported as hung; empty most of the time.
         var complaint: [String] = []
@@ -19,7 +19,7 @@ struct WatchdogRules: Sendable, Equatable {
     private var roundBegan: Duration = .zero
     private var complainedAt: Duration?
 
-    /// - Parameter now: READY=1 counts as the first meal.
+    /// - Parameter now: READY=1 counts as the first feeding.
     init(interval: Duration, now: Duration) {
         self.interval = interval
         lastFed = now
@@ -50,7 +50,7 @@ struct WatchdogRules: Sendable, Equatable {
         return waitsFor?.isEmpty == true
     }
 
-    /// Everybody has answered.
+    /// All loops have answered.
     ///
     /// - Parameter late: Loops that have promised to be back by now, and are not.
     /// - Returns: Whether to feed, and whether that ends what was complained about.
@@ -62,30 +62,30 @@ struct WatchdogRules: Sendable, Equatable {
         return (true, complainedAt != nil)
     }
 
-    /// The meal did not get there.
+    /// The message to systemd was not delivered.
     ///
     /// - Parameter lastFed: before it.
     /// - Returns: when to try again, while there is time.
     mutating func lose(lastFed: Duration, _ now: Duration) -> Duration {
         self.lastFed = lastFed
-        // Nobody is waited for, and yet not every wake-up is to ask again.
+        // No loop is waited for, and yet not every wake-up may ask again.
         waitsFor = []
         return max(firstAlarm, now + interval / 20)
     }
 
-    /// The riding has had its time: no alarm before this.
+    /// Until then a wake-up may begin a round: no alarm before this.
     var firstAlarm: Duration { lastFed + interval * 4 / 5 }
 
     /// When the timer is to run out next.
     func nextAlarm(_ now: Duration) -> Duration { firstAlarm > now ? firstAlarm : now + interval / 10 }
 
-    /// The timer has run out: whoever did not answer in the round before is silent, and a new round begins.
+    /// The timer has run out: a loop that did not answer in the round before is silent, and a new round begins.
     ///
-    /// - Parameter loops: In the order of who is blamed first: whoever is hung makes those wait that stand behind it.
+    /// - Parameter loops: In the order of blame: a loop that is hung makes those behind it wait.
     mutating func alarm(_ loops: [String], late: [String], _ now: Duration) -> Alarm {
         var complaint: [String] = []
         let silent = loops.first { waitsFor?.contains($0) == true }.map { [$0] } ?? late
-        // Before systemd ends it, so that the journal says why; and again for as long as nobody does.
+        // Before systemd ends it, so that the journal says why; and again for as long as it does not.
         let isTime = now - lastFed >= interval * 17 / 20
         if isTime, !silent.isEmpty, complainedAt.map({ now - $0 >= interval }) ?? true {
             complaint = silent

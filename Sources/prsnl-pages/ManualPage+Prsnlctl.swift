@@ -1,3 +1,4 @@
+import Commands
 import Configuration
 import Console
 
@@ -62,7 +63,7 @@ extension ManualPage {
             "prsnlctl capture https://example.org/ --title 'For the train' --tag later --wait")
         page.example("Many at once:", "prsnlctl capture --stdin <urls.txt")
         page.example(
-            "What waits to be sent, and everything about one of them:", "prsnlctl queue", "prsnlctl queue show 12")
+            "The writes that wait, and everything about one of them:", "prsnlctl queue", "prsnlctl queue show 12")
         page.example("For scripts:", "prsnlctl status --json")
 
         page.seeAlso(

@@ -32,7 +32,7 @@ extension ManualPage {
             "A person's own; it stands above the machine's.")
         page.term(
             Roff.italic(DefaultPaths.systemDatabase),
-            "The copy, with what waits to be sent. The files beside it whose names begin with its own belong to it, and "
+            "The copy, with the writes that wait. The files beside it whose names begin with its own belong to it, and "
                 + "stay when the daemon stops. Elsewhere than in the service: `~/.local/state/prsnld/prsnl.sqlite`.")
         page.term(Roff.italic(DefaultPaths.systemControlSocket), "Where `prsnlctl` reaches the daemon.")
         page.term(

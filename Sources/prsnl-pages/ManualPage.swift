@@ -1,5 +1,4 @@
 import Console
-import Control
 
 /// A manual page in the macros of man(7), which both groff and mandoc read.
 struct ManualPage {

@@ -116,10 +116,7 @@ struct Daemon {
             begin: { [events] in events.continuation.yield(.newCopy($0)) })
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
-            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log
-        ) { request, conversation in
-            await handler.handle(request, conversation)
-        }
+            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: handler.requests)
     }
 
     /// Until it is to stop.

@@ -15,14 +15,14 @@ import Testing
             Samples.login.text(style) == """
                 logged in as ada@example.org on https://prsnl.example.org
                 server_url was written to /etc/prsnld/prsnld.conf
-                The daemon goes on with it now.
+                The daemon uses it now.
 
                 """)
         #expect(Samples.login.exitCode == .fine)
         #expect(
             Samples.firstLogin.text(style) == """
                 logged in as ada@example.org on https://prsnl.example.org
-                The daemon is not running: the login will be used at its next start.
+                The daemon is not running. It will use the login when it starts.
                 `systemctl start prsnld`
 
                 """)
@@ -76,7 +76,7 @@ import Testing
 
                 """)
         let nobody = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
-        #expect(nobody.text(style) == "nobody was logged in\n")
+        #expect(nobody.text(style) == "not logged in\n")
         #expect(nobody.exitCode == .fine)
     }
 
@@ -124,7 +124,7 @@ import Testing
         report.sameAccount = nil
         report.credentials.refused = true
         #expect(report.exitCode == .needsAttention)
-        #expect(report.text(style).contains("Account      the server named nobody\n"))
+        #expect(report.text(style).contains("Account      the server named no account\n"))
         #expect(report.text(style).contains("             The server refuses them.\n"))
         report.credentials.refused = nil
         #expect(report.exitCode == .error)
@@ -155,9 +155,9 @@ import Testing
             Samples.setAside.text(style) == """
                 the copy of ada@example.org was set aside:
                 /var/lib/prsnld/prsnl-ada@example.org-2026-11-21.sqlite
-                It keeps 1,234,567 items and its undelivered writes (2 wait, 1 parked); nothing
-                of it is sent any more.
-                The daemon starts again with an empty copy, and pulls.
+                It keeps 1,234,567 items and its undelivered writes (2 wait, 1 parked). The
+                writes will not be sent.
+                The daemon restarts with an empty copy and pulls.
 
                 """)
         var plan = Samples.account
@@ -223,7 +223,7 @@ import Testing
     @Test func aLoginOnItsWayShowsNothingOfItself() {
         var text = ""
         dump(Samples.handover, to: &text)
-        text += "\(Samples.handover) \(ControlRequest.login(Samples.handover))"
+        text += "\(Samples.handover) \([Samples.handover])"
         #expect(!text.contains("not-a-real"), "\(text)")
     }
 
@@ -236,8 +236,10 @@ import Testing
         (["server": String(repeating: "s", count: 9_000), "access_token": "a", "refresh_token": "r"], "longer than"),
     ])
     func aLoginThatIsNoneIsRefusedWithoutAWordOfIt(members: [String: String], reason: String) {
-        do throws(ControlRequest.Refusal) {
-            _ = try LoginHandover(members: members)
+        do throws(RequestRefusal) {
+            var line = RequestLine("login")
+            for (name, value) in members.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
+            _ = try LoginRequest(RequestMembers(line.bytes + [UInt8(ascii: "}")]))
             Issue.record("accepted")
         } catch {
             #expect(error.reason.contains(reason))

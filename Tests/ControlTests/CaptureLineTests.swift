@@ -1,5 +1,6 @@
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 

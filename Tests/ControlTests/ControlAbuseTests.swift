@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Glibc
 import PRSNLCore
 import Synchronization
@@ -13,9 +14,8 @@ import Testing
     private var path: String { folder.file("run/control.sock") }
 
     private func start(_ limits: ControlServer.Limits = .init()) throws -> ControlServer {
-        try ControlServer(path: path, limits: limits) { _, conversation in
-            conversation.send(.status(Samples.full))
-        }
+        try ControlServer(
+            path: path, limits: limits, requests: RequestTable { _, conversation in conversation.send(Samples.full) })
     }
 
     private static let status = "{\"command\":\"status\"}\n"
@@ -23,7 +23,7 @@ import Testing
     private func othersAreServed() throws {
         let other = try RawClient(path)
         other.send(Self.status)
-        #expect(try other.reply() == .status(Samples.full))
+        #expect(try other.line() == wire(Samples.full))
     }
 
     @Test func aLineThatTricklesInHasTheSameTimeAsAnyOther() async throws {
@@ -52,7 +52,7 @@ import Testing
             let blanks = Array(repeating: UInt8(ascii: "\n"), count: 1 << 20)
             #expect(client.send(blanks + Array(Self.status.utf8)))
             try othersAreServed()
-            #expect(try client.reply() == .status(Samples.full))
+            #expect(try client.line() == wire(Samples.full))
         }
     }
 
@@ -63,9 +63,9 @@ import Testing
             let client = try RawClient(path)
             client.send(String(repeating: "garbage\n", count: 5_000))
             var errors = 0
-            while let reply = try client.reply() {
-                guard case .error(let error) = reply else {
-                    Issue.record("an answer: \(reply)")
+            while let line = try client.line() {
+                guard let error = try RawClient.error(line) else {
+                    Issue.record("an answer: \(line)")
                     return
                 }
                 #expect(error.code == "control_protocol")
@@ -84,13 +84,13 @@ import Testing
             for _ in 0..<3 {
                 for _ in 0..<31 {
                     client.send("garbage\n")
-                    guard case .error = try client.reply() else {
+                    guard try client.error() != nil else {
                         Issue.record("no error")
                         return
                     }
                 }
                 client.send(Self.status)
-                #expect(try client.reply() == .status(Samples.full))
+                #expect(try client.line() == wire(Samples.full))
             }
         }
     }
@@ -139,7 +139,7 @@ import Testing
             let client = try RawClient(path)
             #expect(prsnl_send_descriptor(client.descriptor, ends[1]) == 0)
             client.send(Self.status)
-            #expect(try client.reply() == .status(Samples.full))
+            #expect(try client.line() == wire(Samples.full))
             close(ends[1])
             // The end of the pipe: nobody has the other end any more.
             var ready = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
@@ -164,7 +164,7 @@ import Testing
             let client = try RawClient(path)
             for _ in 0..<50 {
                 client.send(Self.status)
-                #expect(try client.reply() == .status(Samples.full))
+                #expect(try client.line() == wire(Samples.full))
             }
             stop.set()
         }
@@ -177,7 +177,7 @@ import Testing
             #expect(mkdir(folder.file("run"), 0o700) == 0)
             let aim = folder.file("aim")
             if target == "a file" { try TestFile.write("precious", to: aim) }
-            let live = target == "a live socket" ? try ControlServer(path: aim) { _, _ in } : nil
+            let live = target == "a live socket" ? try ControlServer(path: aim, requests: RequestTable()) : nil
             defer { live?.stop() }
             #expect(symlink(aim, path) == 0)
             #expect(try errorCode { _ = try start() } == .controlSocketFailed)

@@ -1,4 +1,5 @@
 import CLinux
+import Console
 import Glibc
 import PRSNLCore
 import Synchronization
@@ -8,33 +9,34 @@ import Testing
 @testable import Control
 @testable import Reports
 
+private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversation) async -> Void
+
 @Suite struct ControlServerTests {
     let folder = TemporaryDirectory()
     var path: String { folder.file("run/control.sock") }
 
     private func start(
-        _ limits: ControlServer.Limits = .init(), _ handler: @escaping ControlServer.Handler = Self.answer
+        _ limits: ControlServer.Limits = .init(), _ handler: @escaping AnyHandler = Self.answer
     ) throws -> ControlServer {
-        try ControlServer(path: path, limits: limits, handler: handler)
+        try ControlServer(path: path, limits: limits, requests: RequestTable(handler))
     }
 
-    private static let answer: ControlServer.Handler = { request, conversation in
+    private static let answer: AnyHandler = { request, conversation in
         switch request {
-        case .status: conversation.send(.status(Samples.full))
-        case .history: conversation.send(.history(Samples.history))
-        case .sync(_, let wait, _):
-            if wait { for _ in 0..<3 { conversation.send(.progress(Samples.pull)) } }
-            conversation.send(.sync(.started))
-        case .write: conversation.send(.tally(Samples.tally))
+        case is StatusRequest: conversation.send(Samples.full)
+        case is HistoryRequest: conversation.send(Samples.history)
+        case let sync as SyncNowRequest:
+            if sync.wait { for _ in 0..<3 { conversation.send(Samples.pull) } }
+            conversation.send(SyncReport.started)
+        case is TallyRequest: conversation.send(Samples.tally)
         default:
-            conversation.send(.error(ErrorReport(Samples.problem)))
+            conversation.send(ErrorReport(Samples.problem))
         }
     }
 
-    private func ask(_ request: ControlRequest) throws -> ControlReply {
+    private func ask<Request: ControlRequest>(_ request: Request) throws -> Request.Answer {
         var client = try ControlClient(path: path)
-        try client.send(request)
-        return try client.receive(timeout: .seconds(60))
+        return try client.ask(request, timeout: .seconds(60)).answer()
     }
 
     private func code(_ body: () throws -> Void) -> ErrorCode? {
@@ -54,7 +56,7 @@ import Testing
             try await onThread {
                 let server = try start()
                 defer { server.stop() }
-                _ = try ask(.status)
+                _ = try ask(StatusRequest())
             }
         }
     }
@@ -64,13 +66,15 @@ import Testing
             let server = try start()
             defer { server.stop() }
             var client = try ControlClient(path: path)
-            try client.send(.sync(full: false, wait: true, acceptDeletions: false))
-            try client.send(.status)
-            try client.send(.history)
-            for _ in 0..<3 { #expect(try client.receive() == .progress(Samples.pull)) }
-            #expect(try client.receive() == .sync(.started))
-            #expect(try client.receive() == .status(Samples.full))
-            #expect(try client.receive() == .history(Samples.history))
+            try client.send(SyncNowRequest(full: false, wait: true, acceptDeletions: false))
+            try client.send(StatusRequest())
+            try client.send(HistoryRequest())
+            var progress: [PullProgress] = []
+            let synced = try client.receive(SyncNowRequest.self) { progress.append($0) }
+            #expect(progress == Array(repeating: Samples.pull, count: 3))
+            #expect(try synced.answer() == .started)
+            #expect(try client.receive(StatusRequest.self).answer() == Samples.full)
+            #expect(try client.receive(HistoryRequest.self).answer() == Samples.history)
         }
     }
 
@@ -83,7 +87,7 @@ import Testing
             #expect(information.st_mode & S_IFMT == S_IFSOCK)
             server.stop()
             #expect(!TestFile.exists(path))
-            #expect(code { _ = try ask(.status) } == .daemonNotRunning)
+            #expect(code { _ = try ask(StatusRequest()) } == .daemonNotRunning)
         }
     }
 
@@ -98,14 +102,14 @@ import Testing
             defer { server.stop() }
             let client = try RawClient(path)
             client.send(garbage + "\n")
-            guard case .error(let error) = try client.reply() else {
+            guard let error = try client.error() else {
                 Issue.record("no error")
                 return
             }
             #expect(error.code == "control_protocol")
             client.send("\r\n  \n{\"command\":\"status\"}\r\n")
-            #expect(try client.reply() == .status(Samples.full))
-            #expect(try ask(.status) == .status(Samples.full))
+            #expect(try client.line() == wire(Samples.full))
+            #expect(try ask(StatusRequest()) == Samples.full)
         }
     }
 
@@ -119,7 +123,7 @@ import Testing
             for hasEnd in [true, false] {
                 let client = try RawClient(path)
                 client.send(Array(repeating: UInt8(ascii: "x"), count: 1_001) + (hasEnd ? [UInt8(ascii: "\n")] : []))
-                guard case .error(let error) = try client.reply() else {
+                guard let error = try client.error() else {
                     Issue.record("no error")
                     return
                 }
@@ -127,10 +131,10 @@ import Testing
                 #expect(try client.line() == nil)
             }
             bystander.send("{\"command\":\"status\"}\n")
-            #expect(try bystander.reply() == .status(Samples.full))
+            #expect(try bystander.line() == wire(Samples.full))
             let exact = try RawClient(path)
             exact.send("{\"command\":\"status\"}" + String(repeating: " ", count: 980) + "\n")
-            #expect(try exact.reply() == .status(Samples.full))
+            #expect(try exact.line() == wire(Samples.full))
         }
     }
 
@@ -142,18 +146,18 @@ import Testing
             let (taken, continuation) = AsyncStream<Int>.makeStream()
             defer { _ = taken }
             let server = try start(limits) { request, conversation in
-                if case .write(let drafts, _) = request { continuation.yield(drafts.count) }
-                conversation.send(.tally(Samples.tally))
+                if let request = request as? TallyRequest { continuation.yield(request.writes.count) }
+                conversation.send(Samples.tally)
             }
             defer { server.stop() }
             let drafts = (0..<1_000).map {
                 WriteRequest(.create(NewItem(url: "https://example.org/\($0)", title: "\"é\n")))
             }
-            #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
-            #expect(try ask(.write(drafts, isBrief: true)) == .tally(Samples.tally))
+            #expect(TallyRequest(drafts).line.count > 64 << 10)
+            #expect(try ask(TallyRequest(drafts)) == Samples.tally)
             let client = try RawClient(path)
             client.send("{\"command\":\"write\",\"writes\":[\"" + String(repeating: "x", count: 300_000))
-            guard case .error(let error) = try client.reply() else {
+            guard let error = try client.error() else {
                 Issue.record("no error")
                 return
             }
@@ -172,10 +176,10 @@ import Testing
             var clients = try (0..<3).map { _ in try RawClient(path) }
             for client in clients {
                 client.send("{\"command\":\"status\"}\n")
-                #expect(try client.reply() == .status(Samples.full))
+                #expect(try client.line() == wire(Samples.full))
             }
             let fourth = try RawClient(path)
-            guard case .error(let error) = try fourth.reply() else {
+            guard let error = try fourth.error() else {
                 Issue.record("no error")
                 return
             }
@@ -186,7 +190,7 @@ import Testing
             let clock = ContinuousClock()
             let end = clock.now + generousDeadline
             while clock.now < end {
-                if case .status = try ask(.status) { return }
+                do { if try ask(StatusRequest()) == Samples.full { return } } catch is UserFacingError { continue }
             }
             Issue.record("no place became free")
         }
@@ -198,7 +202,7 @@ import Testing
         let (release, continuation) = AsyncStream<Void>.makeStream()
         let server = try start(limits) { _, conversation in
             for await _ in release {}
-            conversation.send(.sync(.started))
+            conversation.send(SyncReport.started)
         }
         defer { server.stop() }
         let busy = try RawClient(path)
@@ -207,7 +211,7 @@ import Testing
         // Which takes as long as a busy client may have been idle.
         #expect(try await onThread { try idle.line() } == nil)
         continuation.finish()
-        #expect(try await onThread { try busy.reply() } == .sync(.started))
+        #expect(try await onThread { try busy.line() } == wire(SyncReport.started))
     }
 
     @Test func aClientThatClosesItsSendingSideStillGetsItsAnswer() async throws {
@@ -217,8 +221,8 @@ import Testing
             let client = try RawClient(path)
             client.send("{\"command\":\"status\"}\n{\"command\":\"history\"}")
             client.endOfInput()
-            #expect(try client.reply() == .status(Samples.full))
-            #expect(try client.reply() == .history(Samples.history))
+            #expect(try client.line() == wire(Samples.full))
+            #expect(try client.line() == wire(Samples.history))
             #expect(try client.line() == nil)
         }
     }
@@ -244,24 +248,26 @@ import Testing
     }
 
     @Test func aRequestWhoseSenderLeavesAtOnceIsStillTaken() async throws {
-        let (taken, continuation) = AsyncStream<ControlRequest>.makeStream()
-        let server = try start { request, _ in continuation.yield(request) }
+        let (taken, continuation) = AsyncStream<SyncNowRequest>.makeStream()
+        let server = try start { request, _ in
+            if let request = request as? SyncNowRequest { continuation.yield(request) }
+        }
         defer { server.stop() }
         do {
             let client = try RawClient(path)
             client.send("{\"command\":\"sync\",\"full\":true}\n")
         }
         var iterator = taken.makeAsyncIterator()
-        #expect(await iterator.next() == .sync(full: true, wait: false, acceptDeletions: false))
+        #expect(await iterator.next() == SyncNowRequest(full: true, wait: false, acceptDeletions: false))
     }
 
     @Test func aClientThatReadsNothingIsDroppedAndHurtsNobody() async throws {
         let (ended, continuation) = AsyncStream<Void>.makeStream()
         let server = try start { request, conversation in
-            guard case .sync = request else { return Self.answerStatus(conversation) }
+            guard request is SyncNowRequest else { return Self.answerStatus(conversation) }
             await withTaskCancellationHandler {
                 while !Task.isCancelled {
-                    conversation.send(.status(Samples.full))
+                    conversation.send(Samples.full)
                     await Task.yield()
                 }
             } onCancel: {
@@ -272,10 +278,10 @@ import Testing
         let lazy = try RawClient(path)
         lazy.send("{\"command\":\"sync\"}\n")
         for await _ in ended {}
-        #expect(try await onThread { try ask(.status) } == .status(Samples.full))
+        #expect(try await onThread { try ask(StatusRequest()) } == Samples.full)
     }
 
-    private static func answerStatus(_ conversation: ControlConversation) { conversation.send(.status(Samples.full)) }
+    private static func answerStatus(_ conversation: ControlConversation) { conversation.send(Samples.full) }
 
     @Test func manyClientsAtOnceAllGetTheirAnswers() async throws {
         let server = try start()
@@ -287,8 +293,8 @@ import Testing
                     try await onThread {
                         for _ in 0..<20 {
                             var client = try ControlClient(path: path)
-                            try client.send(.status)
-                            guard try client.receive(timeout: .seconds(60)) == .status(Samples.full) else { return 0 }
+                            let answer = try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
+                            guard answer == Samples.full else { return 0 }
                         }
                         return 20
                     }
@@ -311,7 +317,7 @@ import Testing
             #expect(TestFile.exists(path))
             let server = try start()
             defer { server.stop() }
-            #expect(try ask(.status) == .status(Samples.full))
+            #expect(try ask(StatusRequest()) == Samples.full)
         }
     }
 
@@ -320,7 +326,7 @@ import Testing
             let server = try start()
             defer { server.stop() }
             #expect(code { _ = try start() } == .controlSocketTaken)
-            #expect(try ask(.status) == .status(Samples.full))
+            #expect(try ask(StatusRequest()) == Samples.full)
         }
     }
 
@@ -335,7 +341,7 @@ import Testing
             for _ in 0..<8 {
                 group.addTask {
                     do throws(UserFacingError) {
-                        return try ControlServer(path: path, handler: Self.answer)
+                        return try ControlServer(path: path, requests: RequestTable(Self.answer))
                     } catch {
                         #expect(error.code == .controlSocketTaken)
                         return nil
@@ -345,7 +351,7 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }.compactMap(\.self)
         }
         #expect(servers.count == 1)
-        #expect(try await onThread { try ask(.status) } == .status(Samples.full))
+        #expect(try await onThread { try ask(StatusRequest()) } == Samples.full)
         servers.forEach { $0.stop() }
     }
 
@@ -355,7 +361,7 @@ import Testing
             try TestFile.write("precious", to: path)
             #expect(code { _ = try start() } == .controlSocketFailed)
             #expect(try TestFile.text(path) == "precious")
-            #expect(code { _ = try ask(.status) } == .daemonNotRunning)
+            #expect(code { _ = try ask(StatusRequest()) } == .daemonNotRunning)
         }
     }
 
@@ -365,7 +371,7 @@ import Testing
             #expect(rename(path, folder.file("run/moved")) == 0)
             let second = try start()
             first.stop()
-            #expect(try ask(.status) == .status(Samples.full))
+            #expect(try ask(StatusRequest()) == Samples.full)
             second.stop()
         }
     }
@@ -373,7 +379,8 @@ import Testing
     @Test func aPathThatIsTooLongIsRefusedOnBothSides() async throws {
         try await onThread {
             let long = folder.file(String(repeating: "x", count: 120))
-            #expect(code { _ = try ControlServer(path: long, handler: Self.answer) } == .controlSocketFailed)
+            #expect(
+                code { _ = try ControlServer(path: long, requests: RequestTable(Self.answer)) } == .controlSocketFailed)
             #expect(code { _ = try ControlClient(path: long) } == .usage)
         }
     }
@@ -401,15 +408,15 @@ import Testing
             let accepted = accept(listener, nil, nil)
             #expect(write(accepted, "HTTP/1.1 400 Bad\n", 17) == 17)
             var caught: ErrorCode?
-            do throws(UserFacingError) { _ = try client.receive() } catch { caught = error.code }
+            do throws(UserFacingError) { _ = try client.receive(StatusRequest.self) } catch { caught = error.code }
             #expect(caught == .controlProtocol)
             // Silence is "busy", a closed connection is "not running".
-            do throws(UserFacingError) { _ = try client.receive(timeout: .milliseconds(1)) } catch {
+            do throws(UserFacingError) { _ = try client.receive(StatusRequest.self, timeout: .milliseconds(1)) } catch {
                 caught = error.code
             }
             #expect(caught == .daemonBusy)
             close(accepted)
-            do throws(UserFacingError) { _ = try client.receive() } catch { caught = error.code }
+            do throws(UserFacingError) { _ = try client.receive(StatusRequest.self) } catch { caught = error.code }
             #expect(caught == .daemonNotRunning)
         }
     }

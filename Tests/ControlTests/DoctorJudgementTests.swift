@@ -1,15 +1,17 @@
+import Console
 import Control
-import Doctor
 import PRSNLCore
 import Reports
 import Testing
+
+@testable import Doctor
 
 /// What follows from what was gathered: each check at each of its levels.
 @Suite struct DoctorJudgementTests {
     typealias Level = DoctorReport.Level
 
     /// The levels of one check; empty where it has no line.
-    private func levels(_ facts: some DoctorFacts, _ check: String) -> [Level] {
+    private func levels(_ facts: some Check, _ check: String) -> [Level] {
         facts.findings.filter { $0.check == check }.map(\.level)
     }
 
@@ -18,7 +20,7 @@ import Testing
     // MARK: Configuration
 
     @Test func aConfigurationWithoutAServerFails() {
-        var facts = DoctorConfiguration()
+        var facts = ConfigurationCheck()
         #expect(levels(facts, "configuration") == [.ok] && levels(facts, "server_url") == [.failed])
         facts.serverURL = "https://prsnl.example.org"
         facts.file = "/etc/prsnld/prsnld.conf"
@@ -26,7 +28,7 @@ import Testing
     }
 
     @Test func eachProblemOfTheConfigurationIsALine() {
-        var facts = DoctorConfiguration()
+        var facts = ConfigurationCheck()
         facts.problems = ["prsnld.conf:5: pol_interval is not a known key", "prsnld.conf:6: page_size is out of range"]
         facts.warnings = ["environment variable PRSNL_PAGE_SIZ is not known"]
         #expect(facts.findings.map(\.level) == [.failed, .failed, .warning])
@@ -34,7 +36,7 @@ import Testing
     }
 
     @Test func aConfigurationThatMayNotBeReadIsNotCalledGood() {
-        var facts = DoctorConfiguration()
+        var facts = ConfigurationCheck()
         facts.hiddenFile = "/etc/prsnld/prsnld.conf"
         #expect(facts.findings.map(\.level) == [.notChecked])
     }
@@ -42,9 +44,9 @@ import Testing
     // MARK: Credentials
 
     private func credentials(
-        _ key: DoctorCredentials.State = .none, login: DoctorCredentials.State = .none, owner: String = "prsnld"
-    ) -> DoctorCredentials {
-        var facts = DoctorCredentials(now: time)
+        _ key: CredentialsCheck.State = .none, login: CredentialsCheck.State = .none, owner: String = "prsnld"
+    ) -> CredentialsCheck {
+        var facts = CredentialsCheck(now: time)
         facts.daemonUser = "prsnld"
         facts.key.path = "/etc/prsnld/key"
         facts.key.state = key
@@ -68,7 +70,7 @@ import Testing
     }
 
     @Test func aFileOfAnotherUserIsNoUseToTheDaemon() {
-        let key = DoctorCredentials.State.sound(form: "an API key", expires: nil)
+        let key = CredentialsCheck.State.sound(form: "an API key", expires: nil)
         #expect(levels(credentials(key, owner: "root"), "key_file") == [.failed])
         var fromSystemd = credentials(key, owner: "root")
         fromSystemd.key.isFromSystemd = true
@@ -77,7 +79,7 @@ import Testing
 
     @Test(arguments: [(3 * 86_400, Level.ok), (3_600, .warning), (0, .failed), (-60, .failed)])
     func aLoginIsJudgedByHowLongItLasts(seconds: Int, level: Level) {
-        let state = DoctorCredentials.State.sound(form: "a login", expires: time.advanced(by: .seconds(seconds)))
+        let state = CredentialsCheck.State.sound(form: "a login", expires: time.advanced(by: .seconds(seconds)))
         #expect(levels(credentials(login: state), "login") == [level])
         #expect(levels(credentials(state), "key_file") == [level])
     }
@@ -92,17 +94,17 @@ import Testing
 
     // MARK: Server
 
-    private func server(_ change: (inout PingReport) -> Void = { _ in }) -> DoctorServer {
+    private func server(_ change: (inout PingReport) -> Void = { _ in }) -> ServerCheck {
         var ping = PingReport(state: "online", probe: "http", total: .milliseconds(20), now: time)
         ping.address = "192.0.2.9"
         ping.phases = .init(
             name: .milliseconds(1), connect: .milliseconds(2), tls: .milliseconds(9), firstByte: .milliseconds(5))
         ping.status = 200
         change(&ping)
-        var facts = DoctorServer()
+        var facts = ServerCheck()
         facts.ping = ping
         facts.isByDaemon = true
-        facts.clockOffset = 0.4
+        facts.ping?.clockOffset = 0.4
         return facts
     }
 
@@ -127,7 +129,7 @@ import Testing
     }
 
     @Test func whatWasNotAskedIsNotGood() {
-        #expect(DoctorServer().findings.map(\.level) == [.notChecked])
+        #expect(ServerCheck().findings.map(\.level) == [.notChecked])
     }
 
     @Test(arguments: [
@@ -135,24 +137,24 @@ import Testing
     ])
     func clocksThatDifferAreJudgedByHowMuch(offset: Double, level: Level) {
         var facts = server()
-        facts.clockOffset = offset
+        facts.ping?.clockOffset = offset
         #expect(levels(facts, "clock") == [level])
-        facts.clockOffset = nil
+        facts.ping?.clockOffset = nil
         #expect(levels(facts, "clock") == [.notChecked])
     }
 
     @Test func theClockSaysWhichOneIsBehind() {
         var facts = server()
-        facts.clockOffset = 600
+        facts.ping?.clockOffset = 600
         #expect(facts.findings.last?.found == "10 min behind the server's")
-        facts.clockOffset = -600
+        facts.ping?.clockOffset = -600
         #expect(facts.findings.last?.found == "10 min ahead of the server's")
     }
 
     // MARK: Copy
 
-    private func copy(_ summary: StatusReport) -> DoctorCopy {
-        var facts = DoctorCopy()
+    private func copy(_ summary: StatusReport) -> CopyCheck {
+        var facts = CopyCheck()
         facts.status = summary
         return facts
     }
@@ -165,7 +167,7 @@ import Testing
 
     @Test func aHealthyCopyHasNothingToSay() {
         #expect(copy(online).findings.map(\.level) == [.ok, .ok, .ok, .ok])
-        #expect(DoctorCopy().findings.map(\.level) == [.notChecked])
+        #expect(CopyCheck().findings.map(\.level) == [.notChecked])
     }
 
     @Test func whoseItIsOnlyADaemonFindsOut() {

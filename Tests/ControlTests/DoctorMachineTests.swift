@@ -1,17 +1,18 @@
 import Console
 import Control
-import Doctor
 import PRSNLCore
 import Testing
+
+@testable import Doctor
 
 /// The doctor's judgement of files, of the machine and of the service.
 @Suite struct DoctorMachineTests {
     typealias Level = DoctorReport.Level
-    typealias Entry = DoctorFiles.Entry
+    typealias Entry = FilesCheck.Entry
 
     private let time = Samples.now
 
-    private func levels(_ facts: some DoctorFacts, _ check: String) -> [Level] {
+    private func levels(_ facts: some Check, _ check: String) -> [Level] {
         facts.findings.filter { $0.check == check }.map(\.level)
     }
 
@@ -21,8 +22,8 @@ import Testing
         .there(mode: mode, owner: owner, group: group, isFile: true)
     }
 
-    private func files(_ change: (inout DoctorFiles) -> Void = { _ in }) -> DoctorFiles {
-        var facts = DoctorFiles(path: "/var/lib/prsnld/prsnl.sqlite")
+    private func files(_ change: (inout FilesCheck) -> Void = { _ in }) -> FilesCheck {
+        var facts = FilesCheck(path: "/var/lib/prsnld/prsnl.sqlite")
         facts.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
         facts.database = entry(0o640)
         facts.beside = ["-wal": entry(0o640), "-shm": entry(0o640), ".lock": entry(0o600)]
@@ -87,7 +88,7 @@ import Testing
     // MARK: The database
 
     @Test func aLogThatAReaderHoldsBackNamesTheReader() {
-        var facts = DoctorDatabase(path: "/p.sqlite")
+        var facts = DatabaseCheck(path: "/p.sqlite")
         #expect(facts.findings.map(\.level) == [.ok, .ok, .ok])
         facts.logSize = 65 << 20
         facts.readers = ["sqlite3 (4242)"]
@@ -96,7 +97,7 @@ import Testing
     }
 
     @Test func errorsOfTheFileAreToldOnce() {
-        var facts = DoctorDatabase(path: "/p.sqlite")
+        var facts = DatabaseCheck(path: "/p.sqlite")
         facts.error = UserFacingError(.noDatabase, "none")
         #expect(facts.findings.isEmpty)
         facts.error = UserFacingError(.databaseUnreadable, "hidden")
@@ -106,8 +107,8 @@ import Testing
     }
 
     @Test func damageFailsAndWhatWasNotReadIsNotGood() {
-        func levels(_ outcome: DoctorIntegrity.Outcome) -> [Level] {
-            DoctorIntegrity(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
+        func levels(_ outcome: IntegrityCheck.Outcome) -> [Level] {
+            IntegrityCheck(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
         }
         #expect(levels(.sound) == [.ok])
         #expect(levels(.damaged(["row 1 missing from index x"])) == [.failed])
@@ -124,7 +125,7 @@ import Testing
             (19 << 20, 1 << 30, .failed), (0, 0, .failed),
         ] as [(Int64, Int64, Level)])
     func theDiskIsJudgedByWhatIsFree(free: Int64, total: Int64, level: Level) {
-        var facts = DoctorMachine()
+        var facts = MachineCheck()
         #expect(levels(facts, "disk") == [.notChecked])
         facts.disk = .init(free: free, total: total, freeInodes: 900, inodes: 1_000)
         #expect(levels(facts, "disk") == [level] && levels(facts, "inodes") == [])
@@ -132,7 +133,7 @@ import Testing
 
     @Test(arguments: [(0, Level.failed), (15, .warning)] as [(Int64, Level)])
     func inodesCanRunOutToo(free: Int64, level: Level) {
-        var facts = DoctorMachine()
+        var facts = MachineCheck()
         facts.disk = .init(free: 1 << 40, total: 1 << 41, freeInodes: free, inodes: 1_000)
         #expect(levels(facts, "disk") == [.ok] && levels(facts, "inodes") == [level])
         facts.disk?.inodes = 0  // a file system that does not count them
@@ -140,7 +141,7 @@ import Testing
     }
 
     @Test func theKernelsInterfacesAreJudgedByWhatIsUsed() {
-        var facts = DoctorMachine()
+        var facts = MachineCheck()
         #expect(levels(facts, "netlink") == [.notChecked] && levels(facts, "icmp") == [])
         facts.isNetlinkPermitted = true
         facts.wantsICMP = true
@@ -153,8 +154,8 @@ import Testing
     }
 
     @Test func aStrangerIsToldHowToJoin() {
-        var facts = DoctorMachine()
-        for caller in [DoctorMachine.Caller.root, .owner, .member("prsnld")] {
+        var facts = MachineCheck()
+        for caller in [MachineCheck.Caller.root, .owner, .member("prsnld")] {
             facts.caller = caller
             #expect(levels(facts, "caller") == [.ok])
         }
@@ -167,14 +168,14 @@ import Testing
     // MARK: The service
 
     private func service(
-        _ properties: [String: String] = [:], daemon: DoctorService.Daemon? = nil,
-        journal: DoctorService.Journal = .read([])
-    ) -> DoctorService {
+        _ properties: [String: String] = [:], daemon: ServiceCheck.Daemon? = nil,
+        journal: ServiceCheck.Journal = .read([])
+    ) -> ServiceCheck {
         let usual = [
             "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
             "UnitFileState": "enabled", "NRestarts": "0", "WatchdogUSec": "5min", "NeedDaemonReload": "no",
         ]
-        var facts = DoctorService(
+        var facts = ServiceCheck(
             daemon: daemon ?? .answers(pid: 7, version: ProductVersion.current, since: time),
             socketPath: "/run/prsnld/control.sock",
             unit: .known(name: "prsnld", isUser: false, properties: usual.merging(properties) { $1 }), journal: journal,
@@ -216,7 +217,7 @@ import Testing
     }
 
     @Test func aDaemonThatDoesNotAnswerInTimeFailsUnlessItIsStarting() {
-        let hung = DoctorService.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
+        let hung = ServiceCheck.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
         var facts = service(daemon: hung)
         #expect(levels(facts, "daemon") == [.failed])
         facts.unit = .known(name: "prsnld", isUser: true, properties: ["ActiveState": "active"])
@@ -237,13 +238,13 @@ import Testing
 
     @Test func aHangIsRememberedForADay() {
         #expect(levels(service(["WatchdogUSec": "infinity"]), "watchdog") == [.warning])
-        let kill = DoctorService.Message(at: time, text: "prsnld.service: Watchdog timeout (limit 5min)!")
+        let kill = ServiceCheck.Message(at: time, text: "prsnld.service: Watchdog timeout (limit 5min)!")
         #expect(levels(service(journal: .read([kill])), "watchdog") == [.warning])
     }
 
     @Test func errorsBeforeTheLastGoodStartAndSystemdsOwnWordsDoNotCount() {
-        func message(_ seconds: Int64, _ text: String, isSystemd: Bool = false) -> DoctorService.Message {
-            DoctorService.Message(at: time.advanced(by: .seconds(seconds)), text: text, isSystemd: isSystemd)
+        func message(_ seconds: Int64, _ text: String, isSystemd: Bool = false) -> ServiceCheck.Message {
+            ServiceCheck.Message(at: time.advanced(by: .seconds(seconds)), text: text, isSystemd: isSystemd)
         }
         let failed = [message(-90, "prsnld: no server"), message(-90, "Failed to start", isSystemd: true)]
         var facts = service(journal: .read(failed))
@@ -256,7 +257,7 @@ import Testing
     }
 
     @Test func errorsInTheLogAreCountedAndTheLastOnesShown() {
-        let messages = (1...3).map { DoctorService.Message(at: time, text: "error \($0)") }
+        let messages = (1...3).map { ServiceCheck.Message(at: time, text: "error \($0)") }
         let facts = service(journal: .read(messages))
         let found = facts.findings.first { $0.check == "log" }?.found ?? ""
         #expect(found.hasPrefix("3 errors") && found.hasSuffix("error 3") && !found.contains("error 1"))

@@ -1,8 +1,9 @@
 import Console
-import Control
 import PRSNLCore
 import Reports
 import Testing
+
+@testable import Control
 
 @Suite struct JSONContractTests {
     @Test func everyReportDecodesToItself() throws {
@@ -62,18 +63,69 @@ import Testing
     }
 
     @Test func repliesSurviveTheWire() throws {
-        let replies: [ControlReply] = [
-            .status(Samples.full), .history(Samples.history), .progress(Samples.pull), .progress(nil),
-            .sync(Samples.failedSync), .write(Samples.writes), .tally(Samples.tally), .delivery(Samples.deliveries),
-            .queue(Samples.queue), .entry(Samples.shown), .retry(Samples.retried), .drop(Samples.dropped),
-            .ping(Samples.ping), .net(Samples.net), .netChange(Samples.netChange),
-            .errors(Samples.errors), .errors(Samples.forgotten),
-            .loginReady(LoginReadiness(server: "https://prsnl.example.org")), .login(Samples.login),
-            .login(Samples.firstLogin), .logout(Samples.logout), .whoami(Samples.whoami), .account(Samples.account),
-            .account(Samples.setAside), .error(ErrorReport(Samples.problem)),
-        ]
-        for reply in replies {
-            #expect(try JSONOutput.decode(ControlReply.self, from: try JSONOutput.line(reply)) == reply)
+        func expect<Request: ControlRequest>(_ type: Request.Type, _ answers: Request.Answer...) throws {
+            for answer in answers {
+                let line = try JSONOutput.line(ReplyLine(reply: answer))
+                guard case .answer(let read) = try JSONOutput.decode(ReceivedLine<Request>.self, from: line) else {
+                    Issue.record("not an answer: \(String(decoding: line, as: UTF8.self))")
+                    continue
+                }
+                #expect(read == answer)
+            }
         }
+        try expect(StatusRequest.self, Samples.full)
+        try expect(HistoryRequest.self, Samples.history)
+        try expect(SyncNowRequest.self, Samples.failedSync)
+        try expect(WritesRequest.self, Samples.writes)
+        try expect(TallyRequest.self, Samples.tally)
+        try expect(DeliveryRequest.self, Samples.deliveries)
+        try expect(QueueRequest.self, Samples.queue)
+        try expect(EntryRequest.self, Samples.shown)
+        try expect(RetryRequest.self, Samples.retried)
+        try expect(DropRequest.self, Samples.dropped)
+        try expect(PingRequest.self, Samples.ping)
+        try expect(NetRequest.self, Samples.net)
+        try expect(NetWatchRequest.self, Samples.netChange)
+        try expect(ErrorsRequest.self, Samples.errors, Samples.forgotten)
+        try expect(LoginCheckRequest.self, LoginReadiness(server: "https://prsnl.example.org"))
+        try expect(LoginRequest.self, Samples.login, Samples.firstLogin)
+        try expect(LogoutRequest.self, Samples.logout)
+        try expect(WhoamiRequest.self, Samples.whoami)
+        try expect(AccountRequest.self, Samples.account, Samples.setAside)
+    }
+
+    @Test func updatesAndErrorsAreToldFromAnswers() throws {
+        func read<Request: ControlRequest>(
+            _ type: Request.Type, _ reply: some ControlReply
+        ) throws -> ReceivedLine<Request> {
+            try JSONOutput.decode(ReceivedLine<Request>.self, from: try JSONOutput.line(ReplyLine(reply: reply)))
+        }
+        guard case .update(Samples.pull) = try read(SyncNowRequest.self, Samples.pull) else {
+            Issue.record("no progress")
+            return
+        }
+        let waiting = WaitingReport(Samples.queue)
+        guard case .update(waiting) = try read(DeliveryRequest.self, waiting) else {
+            Issue.record("nothing that is waited for")
+            return
+        }
+        let problem = ErrorReport(Samples.problem)
+        guard case .error(problem) = try read(StatusRequest.self, problem),
+            case .other = try read(StatusRequest.self, Samples.history)
+        else {
+            Issue.record("taken for an answer")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        ("schemaVersion", "schema_version"), ("accountID", "account_id"), ("serverURL", "server_url"),
+        ("at", "at"), ("newAsOf", "new_as_of"), ("wasQueued", "was_queued"),
+    ])
+    func aMembersNameIsTheSameWordsInSwiftAndInJSON(swift: String, json: String) {
+        #expect(JSONKeys.snake(swift) == json)
+        #expect(JSONKeys.camel(json) == swift)
+        // As systemd's journal has them.
+        #expect(JSONKeys.camel("__REALTIME_TIMESTAMP") == "__REALTIME_TIMESTAMP")
     }
 }

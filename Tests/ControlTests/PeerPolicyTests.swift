@@ -1,4 +1,5 @@
 import PRSNLCore
+import Reports
 import Store
 import Testing
 
@@ -40,17 +41,20 @@ import Testing
     }
 
     @Test(arguments: [
-        (ControlRequest.status, false), (.history, false), (.queue(.all, limit: 1), false), (.entry(1), false),
-        (.wait([1], atMost: nil), false), (.ping, false), (.net(watch: true), false), (.net(watch: false), false),
-        (.errors(clear: false), false), (.errors(clear: true), true),
-        (.sync(full: false, wait: false, acceptDeletions: false), true),
-        (.sync(full: true, wait: true, acceptDeletions: true), true),
-        (.write([WriteRequest(.delete(item: "a"))], isBrief: true), true),
-        (.retry(nil, parked: true, dryRun: false), true), (.retry([1], parked: false, dryRun: true), false),
-        (.drop([1], withDependents: true, dryRun: false), true),
-        (.drop([1], withDependents: true, dryRun: true), false),
+        (StatusRequest() as any ControlRequest, false), (HistoryRequest(), false),
+        (QueueRequest(.all, limit: 1), false),
+        (EntryRequest(1), false), (DeliveryRequest([1], atMost: nil), false), (PingRequest(), false),
+        (NetWatchRequest(), false), (NetRequest(), false), (ErrorsRequest(), false), (ClearErrorsRequest(), true),
+        (SyncNowRequest(full: false, wait: false, acceptDeletions: false), true),
+        (SyncNowRequest(full: true, wait: true, acceptDeletions: true), true),
+        (TallyRequest([WriteRequest(.delete(item: "a"))]), true),
+        (RetryRequest(nil, parked: true, dryRun: false), true), (RetryRequest([1], parked: false, dryRun: true), false),
+        (DropRequest([1], withDependents: true, dryRun: false), true),
+        (DropRequest([1], withDependents: true, dryRun: true), false), (LoginCheckRequest(), true),
+        (LogoutRequest(), true), (WhoamiRequest(), false), (AccountRequest(acceptNew: true, dryRun: false), true),
+        (AccountRequest(acceptNew: true, dryRun: true), false),
     ])
-    func changesAreToldFromLooking(request: ControlRequest, isChange: Bool) {
+    func changesAreToldFromLooking(request: any ControlRequest, isChange: Bool) {
         #expect(request.isChange == isChange)
     }
 

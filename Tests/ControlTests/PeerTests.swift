@@ -1,10 +1,14 @@
 import CLinux
+import Console
 import Glibc
 import PRSNLCore
+import Reports
 import TestSupport
 import Testing
 
 @testable import Control
+
+private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversation) async -> Void
 
 /// Real sockets, and real other users at their far end: threads that have become them.
 @Suite(.enabled(if: OtherUser.canBeMade, "needs root, to be other users"))
@@ -20,24 +24,23 @@ struct PeerTests {
 
     /// The socket's group is the folder's, as with the set-group-ID bit.
     private func start(
-        _ limits: ControlServer.Limits = .init(), _ handler: @escaping ControlServer.Handler = Self.answer
+        _ limits: ControlServer.Limits = .init(), _ handler: @escaping AnyHandler = Self.answer
     ) throws -> ControlServer {
         #expect(chmod(folder.path, 0o711) == 0)
         #expect(mkdir(folder.file("run"), 0o700) == 0)
         try OtherUser(0, group: Self.group).own(folder.file("run"), mode: 0o2755)
-        return try ControlServer(path: path, limits: limits, groupRight: right, handler: handler)
+        return try ControlServer(path: path, limits: limits, groupRight: right, requests: RequestTable(handler))
     }
 
-    private static let answer: ControlServer.Handler = { request, conversation in
-        conversation.send(request.isChange ? .sync(.started) : .status(Samples.full))
+    private static let answer: AnyHandler = { request, conversation in
+        if request is TallyRequest { return conversation.send(Samples.tally) }
+        if request.isChange { conversation.send(SyncReport.started) } else { conversation.send(Samples.full) }
     }
 
     private static let sync = "{\"command\":\"sync\"}\n"
     private static let status = "{\"command\":\"status\"}\n"
 
-    private func code(_ reply: ControlReply?) -> String? {
-        if case .error(let error)? = reply { error.code } else { nil }
-    }
+    private func code(_ line: String?) throws -> String? { try RawClient.error(line)?.code }
 
     @Test(arguments: [
         member, secondMember, OtherUser(61_004, groups: (1...200).map { 62_000 + $0 } + [group]),
@@ -52,14 +55,14 @@ struct PeerTests {
             let client = try RawClient(path)
             return try [Self.status, Self.sync, Self.status].map { line in
                 client.send(line)
-                return try client.reply()
+                return try client.line()
             }
         }
-        #expect(replies[0] == .status(Samples.full))
-        #expect(code(replies[1]) == "control_refused")
+        #expect(try replies[0] == wire(Samples.full))
+        #expect(try code(replies[1]) == "control_refused")
         // The connection goes on.
-        #expect(replies[2] == .status(Samples.full))
-        guard case .error(let error)? = replies[1] else { return }
+        #expect(try replies[2] == wire(Samples.full))
+        guard let error = try RawClient.error(replies[1]) else { return }
         #expect(error.recoverySuggestion.contains("group_may_write = yes"))
         #expect(error.consequence == "Nothing was changed.")
     }
@@ -75,7 +78,7 @@ struct PeerTests {
             return try [false, true, false].map { mayWrite in
                 right.set(mayWrite: mayWrite)
                 client.send(Self.sync)
-                return try client.reply() == .sync(.started)
+                return try client.line() == wire(SyncReport.started)
             }
         }
         #expect(codes == [false, true, false])
@@ -102,16 +105,15 @@ struct PeerTests {
             try Self.stranger.becomeInThisThread()
             let client = try RawClient(path)
             client.send(Self.status)
-            return (try client.reply(), try client.line())
+            return (try client.line(), try client.line())
         }
-        #expect(code(reply) == "control_refused")
+        #expect(try code(reply) == "control_refused")
         #expect(end == nil)
         let own = try await onThread {
             var client = try ControlClient(path: path)
-            try client.send(.status)
-            return try client.receive(timeout: .seconds(60))
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
         }
-        #expect(own == .status(Samples.full))
+        #expect(own == Samples.full)
     }
 
     @Test func aLongWriteOfAMemberIsRefusedForItsReasonAndNotItsLength() async throws {
@@ -124,16 +126,15 @@ struct PeerTests {
             let drafts = (0..<1_000).map {
                 WriteRequest(.create(NewItem(url: "https://example.org/\($0)", title: "title")))
             }
-            #expect(ControlRequest.write(drafts, isBrief: true).line.count > 64 << 10)
+            #expect(TallyRequest(drafts).line.count > 64 << 10)
             return try [false, true].map { mayWrite in
                 right.set(mayWrite: mayWrite)
                 var client = try ControlClient(path: path)
-                try client.send(.write(drafts, isBrief: true))
-                return try client.receive(timeout: .seconds(60))
+                return try client.ask(TallyRequest(drafts), timeout: .seconds(60))
             }
         }
-        #expect(code(replies[0]) == "control_refused")
-        #expect(replies[1] == .sync(.started))
+        #expect(throws: ErrorReport.self) { try replies[0].get() }
+        #expect(try replies[1].get() == Samples.tally)
     }
 
     @Test func twoHundredConnectionsOfOneMemberLeavePlacesForOthers() async throws {
@@ -146,8 +147,7 @@ struct PeerTests {
             var refused = 0
             for client in clients {
                 client.send(Self.status)
-                let reply = try client.reply()
-                if case .error(let error)? = reply, error.code == "daemon_busy" { refused += 1 }
+                if try client.error()?.code == "daemon_busy" { refused += 1 }
             }
             return (clients, refused)
         }
@@ -155,16 +155,16 @@ struct PeerTests {
         let other = try await onThread {
             try Self.secondMember.becomeInThisThread()
             var client = try ControlClient(path: path)
-            try client.send(.status)
-            return try client.receive(timeout: .seconds(60))
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
         }
-        #expect(other == .status(Samples.full))
+        #expect(other == Samples.full)
         let root = try await onThread {
             var client = try ControlClient(path: path)
-            try client.send(.sync(full: false, wait: false, acceptDeletions: false))
-            return try client.receive(timeout: .seconds(60))
+            return try client.ask(
+                SyncNowRequest(full: false, wait: false, acceptDeletions: false), timeout: .seconds(60)
+            ).answer()
         }
-        #expect(root == .sync(.started))
+        #expect(root == .started)
         withExtendedLifetime(clients) {}
     }
 
@@ -183,17 +183,16 @@ struct PeerTests {
                 return try (0..<4).map { _ in
                     let client = try RawClient(path)
                     client.send(Self.status)
-                    _ = try client.reply()
+                    _ = try client.line()
                     return client
                 }
             }
         }
         let root = try await onThread {
             var client = try ControlClient(path: path)
-            try client.send(.status)
-            return try client.receive(timeout: .seconds(60))
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
         }
-        #expect(root == .status(Samples.full))
+        #expect(root == Samples.full)
         withExtendedLifetime(clients) {}
     }
 
@@ -209,9 +208,10 @@ struct PeerTests {
             let client = try RawClient(path)
             // In one piece: what is paused for is already read.
             client.send(String(repeating: Self.status, count: 12))
-            return try (0..<12).map { _ in try client.reply() }
+            return try (0..<12).map { _ in try client.line() }
         }
-        #expect(replies.allSatisfy { $0 == .status(Samples.full) })
+        let status = try wire(Samples.full)
+        #expect(replies.allSatisfy { $0 == status })
     }
 
     @Test(arguments: ["whoami", "ping"])
@@ -219,10 +219,10 @@ struct PeerTests {
         var limits = ControlServer.Limits()
         // The next request of this user could be read in half an hour.
         limits.serverRequestCost = 100_000
-        let (asked, continuation) = AsyncStream<ControlRequest>.makeStream()
+        let (asked, continuation) = AsyncStream<any ControlRequest>.makeStream()
         let server = try start(limits) { request, conversation in
             continuation.yield(request)
-            conversation.send(.status(Samples.full))
+            conversation.send(Samples.full)
         }
         defer { server.stop() }
         let path = path
@@ -230,19 +230,19 @@ struct PeerTests {
             try Self.member.becomeInThisThread()
             let client = try RawClient(path)
             client.send("{\"command\":\"\(command)\"}\n" + Self.status)
-            #expect(try client.reply() == .status(Samples.full))
+            #expect(try client.line() == wire(Samples.full))
             return client
         }
         // Everybody else is answered meanwhile, and root is not held back.
         let root = try RawClient(path)
         for _ in 0..<20 {
             root.send("{\"command\":\"\(command)\"}\n")
-            #expect(try root.reply() == .status(Samples.full))
+            #expect(try root.line() == wire(Samples.full))
         }
         continuation.finish()
-        let requests = await asked.reduce(into: [ControlRequest]()) { $0.append($1) }
+        let requests = await asked.reduce(into: [any ControlRequest]()) { $0.append($1) }
         #expect(requests.count == 21)
-        #expect(requests.allSatisfy { $0 != .status })
+        #expect(requests.allSatisfy { !($0 is StatusRequest) })
         withExtendedLifetime(client) {}
     }
 

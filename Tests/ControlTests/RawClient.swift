@@ -59,8 +59,12 @@ final class RawClient: Sendable {
         }
     }
 
-    func reply() throws -> ControlReply? {
-        guard let line = try line() else { return nil }
-        return try JSONOutput.decode(ControlReply.self, from: Array(line.utf8))
+    /// The next line, where it is an error.
+    func error() throws -> ErrorReport? { try Self.error(try line()) }
+
+    static func error(_ line: String?) throws -> ErrorReport? {
+        struct Line: Decodable { let error: ErrorReport? }
+        guard let line else { return nil }
+        return try JSONOutput.decode(Line.self, from: Array(line.utf8)).error
     }
 }

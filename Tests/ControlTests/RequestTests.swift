@@ -3,6 +3,7 @@ import Store
 import Testing
 
 @testable import Control
+@testable import Reports
 
 /// The lines to the control socket, and the drafts in them.
 @Suite struct RequestTests {
@@ -16,31 +17,56 @@ import Testing
         WriteRequest(.delete(item: "local-x"), key: RequestKey("0123456789_AZaz-")),
     ]
 
-    @Test(arguments: [
-        ControlRequest.status, .history, .sync(full: true, wait: false, acceptDeletions: true),
-        .sync(full: false, wait: true, acceptDeletions: false), .write(drafts, isBrief: true),
-        .write([drafts[0]], isBrief: false), .queue(.open, limit: 50), .queue(.all, limit: 0),
-        .queue(.state(.parked), limit: 7), .entry(12), .retry(nil, parked: true, dryRun: false),
-        .retry([1, 2], parked: false, dryRun: true), .drop([3], withDependents: true, dryRun: true),
-        .wait([4, 5], atMost: .milliseconds(1_500)), .wait([4], atMost: nil), .ping, .net(watch: true),
-        .net(watch: false), .errors(clear: true), .errors(clear: false),
-        .loginCheck, .login(Samples.handover), .logout, .whoami,
-        .account(acceptNew: false, dryRun: false), .account(acceptNew: true, dryRun: true),
-    ])
-    func requestsSurviveTheWire(request: ControlRequest) throws {
-        #expect(try ControlRequest(line: request.line) == request)
+    private static let requests: [any ControlRequest] = [
+        StatusRequest(), HistoryRequest(), SyncNowRequest(full: true, wait: false, acceptDeletions: true),
+        SyncNowRequest(full: false, wait: true, acceptDeletions: false), TallyRequest(drafts),
+        WritesRequest([drafts[0]]), QueueRequest(.open), QueueRequest(.all, limit: 0),
+        QueueRequest(.state(.parked), limit: 7), EntryRequest(12), RetryRequest(nil, parked: true, dryRun: false),
+        RetryRequest([1, 2], parked: false, dryRun: true), DropRequest([3], withDependents: true, dryRun: true),
+        DeliveryRequest([4, 5], atMost: .milliseconds(1_500)), DeliveryRequest([4], atMost: nil), PingRequest(),
+        NetWatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), LoginCheckRequest(),
+        Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),
+        AccountRequest(acceptNew: true, dryRun: true),
+    ]
+
+    /// Reads a line as the server does.
+    private static func read(_ line: [UInt8]) throws(RequestRefusal) -> any ControlRequest {
+        try RequestTable { _, _ in }.read(line).request
+    }
+
+    private static func isSame<Request: ControlRequest>(_ request: Request, _ other: any ControlRequest) -> Bool {
+        other as? Request == request
+    }
+
+    @Test(arguments: requests.indices)
+    func requestsSurviveTheWire(index: Int) throws {
+        let request = Self.requests[index]
+        let read = try Self.read(request.line)
+        let isSame = Self.isSame(request, read)
+        #expect(isSame, "\(read)")
+    }
+
+    @Test func everyKindOfRequestIsTried() {
+        let tried = Set(Self.requests.map { ObjectIdentifier(type(of: $0)) })
+        #expect(tried == Set(RequestTable.kinds.map { ObjectIdentifier($0) }))
     }
 
     @Test func whatIsLeftOutHasItsDefault() throws {
-        func read(_ text: String) throws -> ControlRequest { try ControlRequest(line: Array(text.utf8)) }
-        #expect(try read(#"{"command":"sync"}"#) == .sync(full: false, wait: false, acceptDeletions: false))
-        #expect(try read(#"{"command":"queue","filter":null,"new":[{}]}"#) == .queue(.open, limit: 50))
-        #expect(try read(#"{"limit":99999999,"command":"queue"}"#) == .queue(.open, limit: 1_000))
-        #expect(try read(#"{"command":"net"}"#) == .net(watch: false))
-        #expect(try read(#"{"command":"retry"}"#) == .retry(nil, parked: false, dryRun: false))
-        #expect(
-            try read(#"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#)
-                == .write([WriteRequest(.delete(item: "x"))], isBrief: false))
+        func expect(_ text: String, _ request: some ControlRequest) throws {
+            let read = try Self.read(Array(text.utf8))
+            let isSame = Self.isSame(request, read)
+            #expect(isSame, "\(text): \(read)")
+        }
+        try expect(
+            #"{"command":"sync"}"#, SyncNowRequest(full: false, wait: false, acceptDeletions: false))
+        try expect(#"{"command":"queue","filter":null,"new":[{}]}"#, QueueRequest(.open, limit: 50))
+        try expect(#"{"limit":99999999,"command":"queue"}"#, QueueRequest(.open, limit: 1_000))
+        try expect(#"{"command":"net"}"#, NetRequest())
+        try expect(#"{"command":"net","watch":false}"#, NetRequest())
+        try expect(#"{"command":"retry"}"#, RetryRequest(nil, parked: false, dryRun: false))
+        try expect(
+            #"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#,
+            WritesRequest([WriteRequest(.delete(item: "x"))]))
     }
 
     @Test(arguments: [
@@ -73,8 +99,8 @@ import Testing
         (#"{"command":"reboot\u001b"}"#, #""reboot\u{1B}" is not a command"#),
     ])
     func whatIsNoRequestIsRefusedWithItsReason(line: String, part: String) {
-        do throws(ControlRequest.Refusal) {
-            _ = try ControlRequest(line: Array(line.utf8))
+        do throws(RequestRefusal) {
+            _ = try Self.read(Array(line.utf8))
             Issue.record("accepted")
         } catch {
             #expect(error.reason.contains(part), "\(error.reason)")
@@ -83,17 +109,18 @@ import Testing
 
     @Test func aRequestHasAtMostAThousandDrafts() throws {
         let draft = WriteRequest(.delete(item: "x"))
-        let most = ControlRequest.write(Array(repeating: draft, count: 1_000), isBrief: true)
-        #expect(try ControlRequest(line: most.line) == most)
-        let more = ControlRequest.write(Array(repeating: draft, count: 1_001), isBrief: true)
-        #expect(throws: ControlRequest.Refusal.self) { try ControlRequest(line: more.line) }
+        let most = TallyRequest(Array(repeating: draft, count: 1_000))
+        let isSame = Self.isSame(most, try Self.read(most.line))
+        #expect(isSame)
+        let more = TallyRequest(Array(repeating: draft, count: 1_001))
+        #expect(throws: RequestRefusal.self) { try Self.read(more.line) }
     }
 
     @Test func bytesThatAreNotUTF8AreRefusedAndNotRepaired() {
-        var line = ControlRequest.write([WriteRequest(.create(NewItem(url: "https://example.org/?")))], isBrief: false)
-            .line
+        var line = WritesRequest([WriteRequest(.create(NewItem(url: "https://example.org/?")))]).line
         line[line.firstIndex(of: UInt8(ascii: "?")) ?? 0] = 0xFF
-        #expect(throws: ControlRequest.Refusal(reason: "it is not UTF-8")) { try ControlRequest(line: line) }
+        let bytes = line
+        #expect(throws: RequestRefusal(reason: "it is not UTF-8")) { try Self.read(bytes) }
     }
 
     @Test(arguments: [

@@ -1,3 +1,4 @@
+import Console
 import Control
 import PRSNLCore
 import Reports
@@ -11,11 +12,11 @@ extension Samples {
         kind: .login, path: path + ".login", expiresAt: time("2026-11-21T04:30:00Z"), refused: false)
 
     /// Obviously not a login.
-    static var handover: LoginHandover {
+    static var handover: LoginRequest {
         guard let pair = TokenPair(access: "not-a-real.access.token", refresh: "not-a-real-refresh-token") else {
             preconditionFailure("no tokens")
         }
-        return LoginHandover(server: "https://prsnl.example.org", pair: pair, account: ada)
+        return LoginRequest(server: "https://prsnl.example.org", pair: pair, account: ada)
     }
 
     static var login: LoginReport {

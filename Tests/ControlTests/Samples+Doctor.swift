@@ -1,20 +1,21 @@
 import Control
-import Doctor
 import PRSNLCore
+
+@testable import Doctor
 
 extension Samples {
     /// A finding of each level.
     static var doctor: DoctorReport {
-        var configuration = DoctorConfiguration()
+        var configuration = ConfigurationCheck()
         configuration.file = "/etc/prsnld/prsnld.conf"
         configuration.hiddenFile = nil
         configuration.serverURL = "https://prsnl.example.org"
-        var credentials = DoctorCredentials(now: now)
+        var credentials = CredentialsCheck(now: now)
         credentials.key.path = "/etc/prsnld/key"
         credentials.key.state = .hidden
-        var machine = DoctorMachine()
+        var machine = MachineCheck()
         machine.disk = .init(free: 812 << 10, total: 1 << 30, freeInodes: 0, inodes: 0)
-        var files = DoctorFiles(path: "/var/lib/prsnld/prsnl.sqlite")
+        var files = FilesCheck(path: "/var/lib/prsnld/prsnl.sqlite")
         files.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
         files.database = .there(mode: 0o640, owner: "prsnld", group: "prsnld", isFile: true)
         // One line of each, so that the text is short; out of order, because the report puts them in theirs.

@@ -1,3 +1,4 @@
+import Console
 import NetMonitor
 import PRSNLCore
 import Reports

@@ -8,7 +8,7 @@ import Testing
     @Test func aFreshFileSaysThatNothingIsKnown() {
         #expect(
             Samples.report(Samples.fresh, nil).text(TextStyle()) == """
-                Daemon       does not answer; this is what the file says
+                Daemon       not responding; showing data from the file
                 Server       not known
                 Account      not known
                 Copy         incomplete: nothing pulled yet

@@ -1,4 +1,5 @@
 import CLinux
+import Console
 import Control
 import DevServer
 import Glibc

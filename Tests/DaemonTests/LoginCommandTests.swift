@@ -26,7 +26,7 @@ import Testing
         #expect(terminal.echoes)
         #expect(!terminal.shown.contains(password))
         #expect(terminal.shown.contains("logged in as owner@prsnl.example on \(scene.server.url)"))
-        #expect(terminal.shown.contains("will be used at its next start"))
+        #expect(terminal.shown.contains("It will use the login when it starts"))
         var information = stat()
         #expect(stat(scene.loginFile, &information) == 0)
         #expect(information.st_mode & 0o777 == 0o600)
@@ -214,7 +214,7 @@ import Testing
         #expect(ended.exit == .status(1))
         let error = try scene.fixture.decode(FailureReport.self, ended).error
         #expect(error.code == code, "\(ended)")
-        #expect(error.consequence == "No password was sent, and nobody was logged in.")
+        #expect(error.consequence == "No password was sent, and no login was made.")
         #expect(scene.server.requests(.login).isEmpty)
     }
 
@@ -233,7 +233,7 @@ import Testing
         scene.server.script(.answer(status: 500, headers: [:], body: "{}"), on: .login)
         let ended = try await scene.logIn(.owner, ["--json"])
         let error = try scene.fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "server_error" && error.consequence == "Nobody was logged in.", "\(ended)")
+        #expect(error.code == "server_error" && error.consequence == "No login was made.", "\(ended)")
     }
 
     @Test(.enabled(if: OtherUser.canBeMade, "needs root, to be other users"))
@@ -352,7 +352,7 @@ import Testing
         #expect(scene.server.requests(.path("/api/auth/logout")).count == 1)
         #expect(!TestFile.exists(scene.loginFile))
         let again = try await scene.fixture.control("logout")
-        #expect(again.exit == .status(0) && again.stdout.hasPrefix("nobody was logged in\n"), "\(again)")
+        #expect(again.exit == .status(0) && again.stdout.hasPrefix("not logged in\n"), "\(again)")
     }
 
     @Test func aServerThatCannotBeToldDoesNotKeepTheLogin() async throws {

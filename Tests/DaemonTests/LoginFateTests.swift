@@ -1,3 +1,4 @@
+import Console
 import Control
 import DevServer
 import Glibc
@@ -35,16 +36,17 @@ import Testing
     ) async throws -> DaemonFixture.Ended {
         let server = scene.server.url
         let (asked, continuation) = AsyncStream<Void>.makeStream()
-        let daemon = try ControlServer(path: scene.fixture.socket) { request, conversation in
-            switch request {
-            case .loginCheck: conversation.send(.loginReady(LoginReadiness(server: server)))
-            default:
-                answer(conversation)
-                continuation.yield()
-                // Cancelled when the socket is closed.
-                do { try await Task.sleep(for: .seconds(600)) } catch { return }
-            }
+        var requests = RequestTable()
+        requests.on(LoginCheckRequest.self) { _, conversation in
+            conversation.send(LoginReadiness(server: server))
         }
+        requests.on(LoginRequest.self) { _, conversation in
+            answer(conversation)
+            continuation.yield()
+            // Cancelled when the socket is closed.
+            do { try await Task.sleep(for: .seconds(600)) } catch { return }
+        }
+        let daemon = try ControlServer(path: scene.fixture.socket, requests: requests)
         let child = try scene.fixture.startControl(
             ["login", "--email", DevAccount.owner.email, "--password-stdin"],
             input: DevAccount.owner.password + "\n")
@@ -65,7 +67,7 @@ import Testing
     @Test func aLoginThatTheDaemonRefusesIsTakenBack() async throws {
         let scene = try LoginScene()
         let ended = try await withDaemon(scene) {
-            $0.send(.error(ErrorReport(UserFacingError(.diskFull, "There is no space for it."))))
+            $0.send(ErrorReport(UserFacingError(.diskFull, "There is no space for it.")))
         }
         #expect(ended.exit == .status(1), "\(ended)")
         #expect(scene.server.requests(Self.ending).count == 1)

@@ -336,7 +336,7 @@ import Testing
         daemon.signal(SIGSTOP)
         let queue = try await fixture.control("queue")
         #expect(queue.exit == .status(0))
-        #expect(queue.stderr.contains("the daemon does not answer; waiting"), "\(queue.stderr)")
+        #expect(queue.stderr.contains("the daemon is not responding; waiting"), "\(queue.stderr)")
         #expect(queue.stderr.contains("this is what the file says"), "\(queue.stderr)")
         daemon.signal(SIGCONT)
         #expect(try await daemon.terminate() == .status(0))

@@ -102,15 +102,12 @@ private struct WriteLoad {
         guard case .alive(let box) = connection else { return forget(steps) }
         batches += 1
         do throws(UserFacingError) {
-            try box.client.send(.write(steps.map { WriteRequest(draft($0)) }, isBrief: false))
+            try box.client.send(WritesRequest(steps.map { WriteRequest(draft($0)) }))
             if !isAwaited {
                 Victim.spend(Int.random(in: 0..<2_000_000, using: &random))
                 daemon.signal(SIGKILL)
             }
-            guard case .write(let report) = try box.client.receive() else {
-                Issue.record("not an answer to a write")
-                return
-            }
+            let report = try box.client.receive(WritesRequest.self).answer()
             for (step, write) in zip(steps, report.writes) { acknowledge(step, write) }
         } catch {
             #expect(error.code == .daemonNotRunning, "\(error)")

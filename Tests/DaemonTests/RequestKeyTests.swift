@@ -53,9 +53,9 @@ import Testing
         let scene = try await WriteScene()
         // A daemon that takes a write, says nothing and is gone, and its file with it.
         let (asked, continuation) = AsyncStream<Void>.makeStream()
-        let server = try ControlServer(path: scene.fixture.socket) { request, _ in
-            if case .write = request { continuation.yield() }
-        }
+        var requests = RequestTable()
+        requests.on(WritesRequest.self) { _, _ in continuation.yield() }
+        let server = try ControlServer(path: scene.fixture.socket, requests: requests)
         let writer = try scene.fixture.startControl(["note", "a note"])
         for await _ in asked { break }
         try #require(rename(scene.fixture.database, scene.fixture.database + ".away") == 0)

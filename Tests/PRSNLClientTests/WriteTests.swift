@@ -90,7 +90,7 @@ struct WriteTests {
         ("DELETE /api/items/{id}", "The server may have applied it, so it is looked up before it is sent again."),
         ("GET /api/timeline", "The copy stays as it is."), ("GET /api/health", "The copy stays as it is."),
         ("POST /api/capture/check-duplicate", "The copy stays as it is."),
-        ("POST /api/auth/login", "Nobody was logged in."), ("POST /api/auth/logout", nil),
+        ("POST /api/auth/login", "No login was made."), ("POST /api/auth/logout", nil),
     ])
     func onlyAWriteIsSaidToBeLookedUp(endpoint: String, consequence: String?) {
         for kind in [APIError.Kind.networkError(.cutOff), .decodingError(.empty)] {

@@ -1,3 +1,4 @@
+import Commands
 import Configuration
 import Console
 import TestSupport

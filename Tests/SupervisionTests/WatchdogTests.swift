@@ -22,7 +22,7 @@ import Testing
         // Polls of a quiet day.
         for _ in 0..<100 {
             scene.sleep(900)
-            #expect(scene.watchdog.ride())
+            #expect(scene.watchdog.askIfDue())
         }
         #expect(scene.meals.count == 100)
         #expect(scene.alarms == 0)
@@ -33,7 +33,7 @@ import Testing
         let scene = WatchdogScene()
         for _ in 0..<7_500 {
             scene.sleep(1)
-            scene.watchdog.ride()
+            scene.watchdog.askIfDue()
         }
         // Every sixteenth of the interval, which is 75 s.
         #expect(scene.meals.count == 100)
@@ -50,7 +50,7 @@ import Testing
         let scene = WatchdogScene()
         #expect(scene.alarmAt == 960)
         scene.sleep(500)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         #expect(scene.alarmAt == 500 + 960)
     }
 
@@ -58,10 +58,10 @@ import Testing
     func aThreadThatDoesNotAnswerStarvesItAndIsNamedBeforeTheTimeIsOver(hung: String) {
         let scene = WatchdogScene()
         scene.sleep(300)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         scene.hang(hung)
         scene.sleep(300)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         scene.sleep(1_080 - 300 - 1)
         #expect(scene.complaints.isEmpty)
         scene.sleep(1)
@@ -85,7 +85,7 @@ import Testing
         let scene = WatchdogScene()
         scene.heartbeat.rest(atMost: .seconds(600))
         scene.sleep(599)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         #expect(scene.meals == [599])
         scene.sleep(1_199)
         #expect(scene.meals == [599])
@@ -98,7 +98,7 @@ import Testing
         for _ in 0..<1_000 {
             scene.heartbeat.expect(within: .seconds(60))
             scene.sleep(60)
-            scene.watchdog.ride()
+            scene.watchdog.askIfDue()
         }
         #expect(scene.meals.count == 500)
         #expect(scene.complaints.isEmpty)
@@ -140,17 +140,17 @@ import Testing
         let scene = WatchdogScene()
         scene.lose(2)
         scene.sleep(500)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         for _ in 0..<74 {
             scene.sleep(1)
-            #expect(!scene.watchdog.ride())
+            #expect(!scene.watchdog.askIfDue())
         }
         scene.sleep(1)
-        #expect(scene.watchdog.ride())
+        #expect(scene.watchdog.askIfDue())
         #expect(scene.meals.isEmpty)
         #expect(scene.alarmAt == 960)
         scene.sleep(75)
-        scene.watchdog.ride()
+        scene.watchdog.askIfDue()
         #expect(scene.meals == [650])
         #expect(scene.alarmAt == 650 + 960)
     }
@@ -166,7 +166,7 @@ import Testing
         let scene = WatchdogScene()
         scene.watchdog.stop()
         scene.sleep(5_000)
-        #expect(!scene.watchdog.ride())
+        #expect(!scene.watchdog.askIfDue())
         #expect(scene.meals.isEmpty)
         #expect(scene.complaints.isEmpty)
         #expect(scene.alarms == 1)

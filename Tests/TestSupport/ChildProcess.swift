@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Glibc
 import Synchronization
 

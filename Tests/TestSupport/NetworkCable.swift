@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Glibc
 
 /// Two networks of a test's own and what joins them: a cable (a pair of veth links) from the near one, which has a default

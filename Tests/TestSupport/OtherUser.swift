@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Glibc
 
 /// Somebody else on this machine, by numbers that nobody has a name for. Root alone can become others.

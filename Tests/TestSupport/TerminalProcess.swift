@@ -1,4 +1,5 @@
 import CLinux
+import CTestSupport
 import Glibc
 import Synchronization
 
@@ -145,7 +146,7 @@ package final class TerminalProcess: Sendable {
         arguments.append(nil)
         variables.append(nil)
         var processID = pid_t()
-        let code = withSpawnAttributes(flags: prsnl_spawn_setsid()) { attributes in
+        let code = withSpawnAttributes(flags: prsnl_spawn_setsid) { attributes in
             posix_spawn(&processID, path, &actions, &attributes, arguments, variables)
         }
         guard code == 0 else {

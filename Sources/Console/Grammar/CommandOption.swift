@@ -58,6 +58,12 @@ package struct CommandOption: Sendable, Equatable {
     package var documentationRow: String { "| `\(usage)` | \(summary) |" }
 }
 
+extension CommandOption {
+    package static let help = CommandOption("--help", nil, "Print this help.")
+    package static let version = CommandOption("--version", nil, "Print the version.")
+    package static let json = CommandOption("--json", nil, "Print JSON instead of text.")
+}
+
 /// What a command takes besides options.
 package struct CommandOperands: Sendable, Equatable {
     /// As the help writes it: `ID...`

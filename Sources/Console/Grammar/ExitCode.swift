@@ -12,7 +12,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     /// The database cannot be used as it is, and another start changes nothing about that: EX_DATAERR of sysexits.h. The
     /// units do not restart it after this.
     case database = 65
-    /// The daemon cannot start until a person has mended its configuration or its credentials: EX_CONFIG of sysexits.h.
+    /// The daemon cannot start until a person has corrected its configuration or its credentials: EX_CONFIG of sysexits.h.
     /// The units do not restart it after this.
     case configuration = 78
 

@@ -69,7 +69,7 @@ package struct ServiceUnit: Sendable, Equatable {
         case "prsnld" where instance != nil && words.contains("--check-config"):
             return ((isRoot ? ["sudo"] : []) + ["prsnld", "--instance", instance ?? ""] + words.dropFirst())
                 .joined(separator: " ")
-        // By hand it would keep another copy, below the home directory of whoever types it.
+        // By hand it would keep another copy, below the home directory of the user who types it.
         case "prsnld" where instance != nil && words.contains("--once"): return fit("systemctl start prsnld")
         case "prsnld" where !configuration.isEmpty:
             let more = ShellText.command("prsnld", configuration)

@@ -1,6 +1,6 @@
 /// Commands that can be typed into a shell.
 package enum ShellText {
-    /// A program with its arguments. What a terminal would obey in them is made visible, and has to be typed anew.
+    /// A program with its arguments. What a terminal would obey in them is made visible, and has to be typed again.
     package static func command(_ program: String, _ arguments: [String]) -> String {
         ([program] + arguments.map { SafeText.harmless(quoted($0)) }).joined(separator: " ")
     }

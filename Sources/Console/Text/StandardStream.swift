@@ -5,7 +5,7 @@ package enum StandardStream: Int32, Sendable {
     case output = 1
     case error = 2
 
-    /// Writes all of it. False when the other end is gone or the disk is full: nobody is left to be told.
+    /// Writes all of it. False when the other end is gone or the disk is full: the caller has nowhere left to report it.
     @discardableResult
     package func write(_ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]

@@ -2,8 +2,7 @@ import PRSNLCore
 import Synchronization
 
 /// Work on a thread of its own, which is waited for only so long: a disk, a name service or a daemon that hangs must not
-/// hang the one who looks for the reason. What is not done in time is left to itself; the process ends soon, and leaves by
-/// `_exit` then.
+/// hang `doctor` too. What is not done in time is left running, and the process then ends by `_exit`.
 final class BoundedCheck<Value: Sendable>: Sendable {
     private let result = Mutex<Value?>(nil)
     private let done = ThreadWakeup()
@@ -13,7 +12,7 @@ final class BoundedCheck<Value: Sendable>: Sendable {
         do throws(UserFacingError) {
             _ = try WorkerThread(name: "check") { [self] in run(body) }
         } catch {
-            // No thread is to be had: rather without a limit than not at all.
+            // No thread can be made. A check without a limit is better than none.
             run(body)
         }
     }

@@ -8,7 +8,7 @@ enum FileLook {
         return (nil, errno)
     }
 
-    /// Who has made the link that root finds there; `nil` where there is none, or where it is root's own.
+    /// Who made the link that root finds there. `nil` where there is none, or where root made it.
     static func foreignLink(_ path: String) -> uid_t? {
         var status = stat()
         guard geteuid() == 0, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0 else {
@@ -22,7 +22,7 @@ enum FileLook {
         geteuid() != 0 && access(path, R_OK) != 0 && errno == EACCES
     }
 
-    static func entry(_ path: String) -> DoctorFiles.Entry {
+    static func entry(_ path: String) -> FilesCheck.Entry {
         if let owner = foreignLink(path) { return .linked(owner: UserDatabase.user(owner)) }
         let (status, code) = status(path)
         guard let status else { return code == ENOENT || code == ENOTDIR ? .missing : .hidden }

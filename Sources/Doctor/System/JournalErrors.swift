@@ -5,10 +5,10 @@ import PRSNLCore
 /// What the journal has of the unit at the level of errors, of the last day.
 enum JournalErrors {
     private static let patience: Duration = .seconds(10)
-    /// The newest; more of them would say no more.
+    /// How many are read, the newest first.
     private static let most = 1_000
 
-    static func read(_ unit: DoctorService.Unit) -> DoctorService.Journal {
+    static func read(_ unit: ServiceCheck.Unit) -> ServiceCheck.Journal {
         guard case .known(let name, let isUser, let properties) = unit, properties["LoadState"] != "not-found" else {
             return .notKnown("there is no unit whose log could be read")
         }
@@ -53,16 +53,16 @@ enum JournalErrors {
         return isThere ? "; members of the groups systemd-journal and adm may" : nil
     }
 
-    private static func messages(_ output: [UInt8]) -> [DoctorService.Message] {
+    private static func messages(_ output: [UInt8]) -> [ServiceCheck.Message] {
         output.split(separator: UInt8(ascii: "\n")).compactMap { line in
             guard line.first == UInt8(ascii: "{") else { return nil }
             do {
                 let entry = try JSONOutput.decode(Entry.self, from: Array(line))
-                return DoctorService.Message(
+                return ServiceCheck.Message(
                     at: Timestamp(microseconds: entry.time), text: entry.text, isSystemd: entry.identifier == "systemd")
             } catch {
-                // A line that was cut off, or a field in a form that is not expected: it counts all the same.
-                return DoctorService.Message(at: TimeSource.system.now(), text: "(a message that cannot be read)")
+                // A line that was cut off, or a field in a form that is not expected: it still counts as an error.
+                return ServiceCheck.Message(at: TimeSource.system.now(), text: "(a message that cannot be read)")
             }
         }
     }

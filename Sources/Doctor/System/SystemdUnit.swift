@@ -14,7 +14,7 @@ enum SystemdUnit {
     /// sd_booted(3).
     static var isRunning: Bool { access("/run/systemd/system", F_OK) == 0 }
 
-    static func look(_ scene: DoctorScene) -> DoctorService.Unit {
+    static func look(_ scene: DoctorScene) -> ServiceCheck.Unit {
         guard isRunning else { return .notKnown("systemd does not run here") }
         if let process = scene.processID {
             switch kind(of: process) {
@@ -43,7 +43,7 @@ enum SystemdUnit {
     }
 
     /// When it was last active, which is after a start that succeeded.
-    static func lastStart(_ unit: DoctorService.Unit, now: Timestamp) -> Timestamp? {
+    static func lastStart(_ unit: ServiceCheck.Unit, now: Timestamp) -> Timestamp? {
         guard case .known(_, _, let properties) = unit,
             let since = properties["ActiveEnterTimestampMonotonic"].flatMap({ Int64($0) }), since > 0
         else { return nil }
@@ -52,7 +52,7 @@ enum SystemdUnit {
         return now.advanced(by: .microseconds(since - Int64(clock.tv_sec) * 1_000_000 - Int64(clock.tv_nsec) / 1_000))
     }
 
-    private static func show(_ name: String, isUser: Bool) -> DoctorService.Unit {
+    private static func show(_ name: String, isUser: Bool) -> ServiceCheck.Unit {
         let scope = isUser ? ["--user"] : []
         let arguments = scope + ["show", "\(name).service"] + properties.map { "--property=\($0)" }
         do throws(ToolRun.Failure) {

@@ -14,10 +14,10 @@ struct ToolRun {
         let reason: String
     }
 
-    /// More is cut off: whoever prints so much says nothing that is read here.
+    /// More is cut off.
     private static let limit = 4 << 20
 
-    /// - Parameter path: absolute, so that nobody's `PATH` decides what root runs.
+    /// - Parameter path: absolute, so that no user's `PATH` decides what root runs.
     init(_ path: String, _ arguments: [String], within limit: Duration) throws(Failure) {
         var outputEnds: [Int32] = [-1, -1]
         var errorEnds: [Int32] = [-1, -1]
@@ -41,7 +41,7 @@ struct ToolRun {
         let isComplete = collect(outputEnds[0], errorEnds[0], until: .now + limit)
         close(outputEnds[0])
         close(errorEnds[0])
-        // Who has closed its output is at its end; who has not is hanging.
+        // A program that has closed its output is at its end. One that has not is hanging.
         if !isComplete { kill(process, SIGKILL) }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 && errno == EINTR {}

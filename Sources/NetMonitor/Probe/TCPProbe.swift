@@ -6,7 +6,7 @@ import PRSNLCore
 package enum TCPProbe {
     package enum Outcome: Sendable, Equatable {
         case connected(after: Duration)
-        /// The machine is there, and nobody listens.
+        /// The machine is there, and no program listens.
         case refused
         /// `because` in words: no answer in time, or what the kernel says (no route, unreachable).
         case noAnswer(because: String)

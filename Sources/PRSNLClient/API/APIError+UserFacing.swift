@@ -106,7 +106,7 @@ extension APIError: UserFacing {
             return "Nothing was sent; the copy stays as it is, and writes wait in the queue."
         }
         switch purpose {
-        case .login: return "Nobody was logged in."
+        case .login: return "No login was made."
         case .session: return nil
         case .read: return "The copy stays as it is."
         case .write: return consequenceForWrite

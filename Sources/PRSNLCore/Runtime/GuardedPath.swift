@@ -87,7 +87,7 @@ package struct GuardedPath: ~Copyable {
         do throws(UserFacingError) { return try GuardedPath(path).path } catch { return nil }
     }
 
-    private static let look = O_NOFOLLOW | O_CLOEXEC | prsnl_o_path()
+    private static let look = O_NOFOLLOW | O_CLOEXEC | prsnl_o_path
 
     private static var workingDirectory: String {
         guard let path = getcwd(nil, 0) else { return "/" }

@@ -1,18 +1,19 @@
+package import Console
 package import PRSNLCore
 package import Store
 
 /// Whether the copy is of another account or server than the one that is asked now. Only then may a new copy take its place:
-/// nobody should lose the thread of a good one by a slip.
+/// a good copy should not be set aside by a slip.
 package enum AccountChange {
     /// What a pull ends with that has found out.
     package static let codes: [ErrorCode] = [.accountChanged, .serverChanged]
 
     /// - Parameters:
     ///   - problem: what the last pull ended with, where it is one of `codes`.
-    ///   - subject: whom the login is for, by its token's own word.
+    ///   - subject: the account that the login is for, by its token's own word.
     ///   - server: the server that is asked now.
     /// - Returns: what has changed, in words; `login_expired` where the login is the copy's account's, and the server takes it for
-    ///   somebody else's all the same; `nil` where nothing has.
+    ///   another account's; `nil` where nothing has.
     package static func found(
         copy: CopySummary, problem: UserFacingError?, subject: String?, server: String?
     ) -> UserFacingError? {
@@ -31,7 +32,7 @@ package enum AccountChange {
         }
         if copy.isAnonymous, subject != nil {
             return UserFacingError(
-                .accountChanged, "This copy was made without a login and holds everybody's items.",
+                .accountChanged, "This copy was made without a login and holds the items of all accounts.",
                 consequence: "Nothing is pulled and nothing is sent.")
         }
         return nil
@@ -45,7 +46,7 @@ package enum AccountChange {
         }
     }
 
-    /// A new copy would be of whoever the server shows to a login that it does not take.
+    /// A new copy would be of the account that the server shows to a login that it does not take.
     package static let loginExpired = UserFacingError(
         .loginExpired, "The server does not take the login for the account's any more.",
         consequence: "The copy is of the right account, and was not changed.")

@@ -33,7 +33,7 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
         case none
         /// In `api_key_file`.
         case apiKey = "api_key"
-        /// In `api_key_file`, put there by hand: nobody renews it.
+        /// In `api_key_file`, put there by hand, and not renewed.
         case loginToken = "login_token"
         /// Of `prsnlctl login`: the daemon renews it.
         case login
@@ -46,13 +46,8 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
     @Nullable package var path: String? = nil
     /// When the token expires that is shown to the server.
     @Nullable package var expiresAt: Timestamp? = nil
-    /// The server has refused them; `null` where nobody has asked.
+    /// The server has refused them; `null` where it was not asked.
     @Nullable package var refused: Bool? = nil
-
-    enum CodingKeys: String, CodingKey {
-        case kind, path, refused
-        case expiresAt = "expires_at"
-    }
 
     package init(kind: Kind, path: String? = nil, expiresAt: Timestamp? = nil, refused: Bool? = nil) {
         self.kind = kind

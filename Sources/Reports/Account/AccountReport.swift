@@ -1,13 +1,41 @@
 package import Console
+package import Control
 package import PRSNLCore
 package import Store
 
+/// Asks whose timeline the copy is of. With `acceptNew`, sets the copy aside and starts a new one.
+package struct AccountRequest: ControlRequest {
+    package typealias Answer = AccountReport
+    package static let command = "account"
+
+    package let acceptNew: Bool
+    package let dryRun: Bool
+    package var isChange: Bool { acceptNew && !dryRun }
+
+    package init(acceptNew: Bool, dryRun: Bool) {
+        self.acceptNew = acceptNew
+        self.dryRun = dryRun
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        acceptNew = try members.bool("accept_new")
+        dryRun = try members.bool("dry_run")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("accept_new", acceptNew)
+        line.add("dry_run", dryRun)
+    }
+}
+
 /// Whose timeline the copy is of: the JSON of `prsnlctl account --json`.
-package struct AccountReport: Sendable, Equatable, Codable {
+package struct AccountReport: ControlReply {
+    package static let type = "account"
+
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
-    /// `null` where the copy is bound to nobody.
+    /// `null` where the copy is not bound.
     @Nullable package var account: AccountName? = nil
     @Nullable package var server: String? = nil
     @Nullable package var dialect: String? = nil
@@ -19,20 +47,12 @@ package struct AccountReport: Sendable, Equatable, Codable {
     package var parked: Int
     package var credentials: CredentialsReport
     /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
-    /// code `login_expired` the login has to be made anew instead, because the server takes it for somebody else's.
+    /// code `login_expired` the login has to be made again instead, because the server takes it for another account's.
     @Nullable package var change: ErrorReport? = nil
     package var file: String
     /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
     @Nullable package var setAside: String? = nil
     package var dryRun = false
-
-    enum CodingKeys: String, CodingKey {
-        case source, account, server, dialect, since, items, waiting, parked, credentials, change, file
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case setAside = "set_aside"
-        case dryRun = "dry_run"
-    }
 
     package init(
         _ summary: CopySummary, source: StatusReport.Source, file: String, credentials: CredentialsReport,
@@ -113,12 +133,12 @@ extension AccountReport: Report {
         var lines = ["the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"]
         let kept = [Figures.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
             .compactMap(\.self).joined(separator: " and ")
-        lines.append("It keeps \(kept); nothing of it is sent any more.")
+        lines.append("It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent."))
         lines.append(
             dryRun
                 ? "Nothing was changed. \(style.command("prsnlctl account --accept-new")) does it."
                 : source == .daemon
-                    ? "The daemon starts again with an empty copy, and pulls."
+                    ? "The daemon restarts with an empty copy and pulls."
                     : "There is an empty copy now; the daemon fills it when it runs.")
         return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
     }

@@ -1,7 +1,10 @@
 package import Console
+import Control
 
 /// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
-package struct LoginReport: Sendable, Equatable, Codable {
+package struct LoginReport: ControlReply {
+    package static let type = "login"
+
     package var schemaVersion = 1
     /// Who stored the login: the daemon, which uses it by now, or prsnlctl itself, for the next start.
     package var source: StatusReport.Source
@@ -18,15 +21,6 @@ package struct LoginReport: Sendable, Equatable, Codable {
     @Nullable package var configuration: String? = nil
     /// What comes next, where something does.
     @Nullable package var nextCommand: String? = nil
-
-    enum CodingKeys: String, CodingKey {
-        case source, server, account, configuration
-        case schemaVersion = "schema_version"
-        case copyAccount = "copy_account"
-        case sameAccount = "same_account"
-        case inUse = "in_use"
-        case nextCommand = "next_command"
-    }
 
     package init(
         source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
@@ -66,9 +60,9 @@ extension LoginReport: Report {
             lines.append("\(style.command(Self.acceptNew)) sets it aside and starts one of this account.")
         } else if inUse {
             lines.append(
-                copyAccount == nil ? "The daemon makes the first copy now." : "The daemon goes on with it now.")
+                copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now.")
         } else {
-            lines.append("The daemon is not running: the login will be used at its next start.")
+            lines.append("The daemon is not running. It will use the login when it starts.")
             if let nextCommand { lines.append("`\(nextCommand)`") }
         }
         return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()

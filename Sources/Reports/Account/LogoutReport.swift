@@ -1,27 +1,33 @@
 package import Console
+package import Control
+
+/// Forgets the login, here and on the server.
+package struct LogoutRequest: ControlRequest {
+    package typealias Answer = LogoutReport
+    package static let command = "logout"
+    package var isChange: Bool { true }
+
+    package init() {}
+    package init(_ members: RequestMembers) {}
+}
 
 /// What `prsnlctl logout` did: its JSON, and the daemon's answer.
-package struct LogoutReport: Sendable, Equatable, Codable {
+package struct LogoutReport: ControlReply {
+    package static let type = "logout"
+
     package var schemaVersion = 1
     package var source: StatusReport.Source
     /// There was a login to forget.
     package var wasLoggedIn: Bool
     /// The server of the login.
     @Nullable package var server: String? = nil
-    /// The server was told, so that the login is worth nothing to anybody any more; `null` where there was none.
+    /// The server was told, so that the login can no longer be used; `null` where there was none.
     @Nullable package var serverTold: Bool? = nil
     /// Why it could not be told.
     @Nullable package var error: ErrorReport? = nil
     /// What stays: items, and writes that are not delivered. `null` where there is no copy.
     @Nullable package var items: Int? = nil
     @Nullable package var undelivered: Int? = nil
-
-    enum CodingKeys: String, CodingKey {
-        case source, server, error, items, undelivered
-        case schemaVersion = "schema_version"
-        case wasLoggedIn = "was_logged_in"
-        case serverTold = "server_told"
-    }
 
     package init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
         self.source = source
@@ -40,7 +46,7 @@ extension LogoutReport: Report {
         if wasLoggedIn {
             lines.append("logged out" + (server.map { " of \(style.safe($0))" } ?? ""))
         } else {
-            lines.append("nobody was logged in")
+            lines.append("not logged in")
         }
         if serverTold == false {
             lines.append(

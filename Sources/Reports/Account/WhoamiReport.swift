@@ -1,30 +1,36 @@
 package import Console
+package import Control
 package import PRSNLCore
 
-/// Whom the server takes us for: the JSON of `prsnlctl whoami --json`.
-package struct WhoamiReport: Sendable, Equatable, Codable {
+/// Asks the server which account it takes the daemon for.
+package struct WhoamiRequest: ControlRequest {
+    package typealias Answer = WhoamiReport
+    package static let command = "whoami"
+    package static let asksServer = true
+    package var isChange: Bool { false }
+
+    package init() {}
+    package init(_ members: RequestMembers) {}
+}
+
+/// The account that the server sees: the JSON of `prsnlctl whoami --json`.
+package struct WhoamiReport: ControlReply {
+    package static let type = "whoami"
+
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
     @Nullable package var server: String? = nil
     /// The server was asked just now.
     package var asked: Bool
-    /// As the server answered; `null` where it was not asked, or named nobody.
+    /// As the server answered; `null` where it was not asked, or named none.
     @Nullable package var account: AccountName? = nil
-    /// Whose timeline the copy is of; `null` where it is bound to nobody.
+    /// Whose timeline the copy is of; `null` where it is not bound.
     @Nullable package var copyAccount: AccountName? = nil
     @Nullable package var sameAccount: Bool? = nil
     package var credentials: CredentialsReport
-    /// Why the server named nobody, or could not be asked.
+    /// Why the server named no account, or could not be asked.
     @Nullable package var error: ErrorReport? = nil
-
-    enum CodingKeys: String, CodingKey {
-        case source, server, asked, account, credentials, error
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case copyAccount = "copy_account"
-        case sameAccount = "same_account"
-    }
 
     package init(
         source: StatusReport.Source, server: String?, account: AccountName?, copyAccount: AccountName?,
@@ -75,8 +81,8 @@ extension WhoamiReport: Report {
             return "\(account.text(style)) (\(style.safe(id)))"
         }
         if source == .file { return "the server was not asked; this is what the copy remembers" }
-        if !asked { return "nobody: there is nothing to log in with" }
-        return error == nil ? "this server has no accounts that it names" : "the server named nobody"
+        if !asked { return "none: there are no credentials" }
+        return error == nil ? "this server has no accounts that it names" : "the server named no account"
     }
 
     private func copyText(_ account: AccountName, _ style: TextStyle) -> String {

@@ -17,13 +17,6 @@ package struct RecurringErrorReport: Sendable, Equatable, Codable {
     @Nullable package var recoverySuggestion: String? = nil
     @Nullable package var nextCommand: String? = nil
 
-    enum CodingKeys: String, CodingKey {
-        case code, endpoint, message, first, last, count
-        case isOver = "is_over"
-        case recoverySuggestion = "recovery_suggestion"
-        case nextCommand = "next_command"
-    }
-
     /// As `ErrorReport`.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)

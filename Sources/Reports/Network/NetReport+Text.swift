@@ -93,7 +93,7 @@ extension NetReport.Transition {
 }
 
 extension NetChange {
-    /// One line without its end, however wide: whoever watches may be `grep`.
+    /// One line without its end, however wide: the reader may be `grep`.
     package func line(_ style: TextStyle) -> String {
         let time = Figures.time(at)
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(style.safe(state))))

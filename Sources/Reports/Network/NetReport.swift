@@ -1,10 +1,23 @@
 package import Console
+package import Control
 package import NetMonitor
 package import PRSNLCore
 
+/// Asks for the network and the way to the server.
+package struct NetRequest: ControlRequest {
+    package typealias Answer = NetReport
+    package static let command = "net"
+    package var isChange: Bool { false }
+
+    package init() {}
+    package init(_ members: RequestMembers) {}
+}
+
 /// The network as the kernel describes it, the way to the server, and the state that follows: the JSON of
 /// `prsnlctl net --json`.
-package struct NetReport: Sendable, Equatable, Codable {
+package struct NetReport: ControlReply {
+    package static let type = "net"
+
     package struct Link: Sendable, Equatable, Codable {
         package var name: String
         /// Switched on.
@@ -54,14 +67,6 @@ package struct NetReport: Sendable, Equatable, Codable {
 
     package static let mostTransitions = 20
 
-    enum CodingKeys: String, CodingKey {
-        case source, listening, links, route, connectivity, transitions
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case listeningReason = "listening_reason"
-        case defaultRoutes = "default_routes"
-    }
-
     package init(
         _ snapshot: NetworkSnapshot, how: NetworkSource.How, transitions: [ConnectivityTransition],
         source: StatusReport.Source, now: Timestamp
@@ -91,41 +96,5 @@ extension NetReport.Transition {
         self.init(
             at: transition.at, state: transition.state.rawValue, code: transition.code?.rawValue,
             reason: transition.reason)
-    }
-}
-
-/// One change, as `prsnlctl net --watch --json` prints it, one per line.
-package struct NetChange: Sendable, Equatable, Codable {
-    package var schemaVersion = 1
-    package var at: Timestamp
-    /// `current` (as it was when the watch began), `network`, `connectivity`, `clock`.
-    package var kind: String
-    /// What has changed, in words.
-    package var reasons: [String]
-    /// As it is after the change.
-    package var state: String
-    /// The way to the server in words.
-    package var route: String
-
-    enum CodingKeys: String, CodingKey {
-        case at, kind, reasons, state, route
-        case schemaVersion = "schema_version"
-    }
-
-    package init(_ change: NetworkChange, route: String) {
-        at = change.at
-        kind = change.kind.rawValue
-        reasons = change.reasons
-        state = change.connectivity.state.rawValue
-        self.route = route
-    }
-
-    /// What a watch begins with.
-    package init(current connectivity: Connectivity, route: String, now: Timestamp) {
-        at = now
-        kind = "current"
-        reasons = connectivity.reason.map { [$0.message] } ?? []
-        state = connectivity.state.rawValue
-        self.route = route
     }
 }

@@ -1,19 +1,28 @@
 package import Console
+package import Control
 package import PRSNLCore
 
+/// Asks for one probe of the server, now.
+package struct PingRequest: ControlRequest {
+    package typealias Answer = PingReport
+    package static let command = "ping"
+    package static let asksServer = true
+    package var isChange: Bool { false }
+
+    package init() {}
+    package init(_ members: RequestMembers) {}
+}
+
 /// One probe of the server: the JSON of `prsnlctl ping --json`.
-package struct PingReport: Sendable, Equatable, Codable {
+package struct PingReport: ControlReply {
+    package static let type = "ping"
+
     /// Milliseconds; `null` where it was not reached, and where there is no such phase.
     package struct Phases: Sendable, Equatable, Codable {
         @Nullable package var name: Double? = nil
         @Nullable package var connect: Double? = nil
         @Nullable package var tls: Double? = nil
         @Nullable package var firstByte: Double? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case name, connect, tls
-            case firstByte = "first_byte"
-        }
 
         package init(
             name: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil, firstByte: Duration? = nil
@@ -48,14 +57,6 @@ package struct PingReport: Sendable, Equatable, Codable {
     /// The server's clock minus this machine's, in seconds, from its newest answer; good to a second or two.
     @Nullable package var clockOffset: Double? = nil
 
-    enum CodingKeys: String, CodingKey {
-        case state, probe, note, address, ahead, phases, total, status, error
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case failedPhase = "failed_phase"
-        case clockOffset = "clock_offset"
-    }
-
     package init(state: String, probe: String, total: Duration, now: Timestamp) {
         self.state = state
         self.probe = probe
@@ -71,4 +72,35 @@ package struct PingReport: Sendable, Equatable, Codable {
 extension Duration {
     /// With microseconds behind the point.
     fileprivate var milliseconds: Double { Double(wholeMicroseconds) / 1_000 }
+}
+
+extension PingReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
+
+    package func text(_ style: TextStyle) -> String {
+        func field(_ label: String, _ text: String?) -> [String] {
+            text.map { TextLayout.field(label, [$0], style: style) } ?? []
+        }
+        let fields: [[String]] = [
+            field("State", ConnectivityWords.painted(state, style)),
+            field("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
+            field("Address", address.map(style.safe)),
+            field(probe == "icmp" ? "Echo" : "Handshake", phase("ahead", ahead, style)),
+            field("Name", phase("name", phases.name, style)),
+            field("Connect", phase("connect", phases.connect, style)),
+            field("TLS", phase("tls", phases.tls, style)),
+            field("First byte", phase("first_byte", phases.firstByte, style)),
+            field("Answer", phase("answer", nil, style) ?? status.map { "HTTP \($0)" }),
+            field("Total", Figures.milliseconds(total)),
+        ]
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    /// How long it took, or that it is where the probe failed.
+    private func phase(_ name: String, _ took: Double?, _ style: TextStyle) -> String? {
+        if failedPhase == name {
+            return style.paint("failed", .red) + (name == "answer" ? status.map { ", HTTP \($0)" } ?? "" : "")
+        }
+        return took.map(Figures.milliseconds)
+    }
 }

@@ -26,7 +26,7 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     package var lines = 0
     package var accepted = 0
     package var refused = 0
-    /// `null` where nobody waited.
+    /// `null` without `--wait`.
     @Nullable package var delivered: Int? = nil
     @Nullable package var parked: Int? = nil
     /// Given up while they were waited for, or since then no longer in the file.
@@ -37,13 +37,6 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     @Nullable package var lastEntry: Int64? = nil
     /// The first 100.
     package var refusals: [Refusal] = []
-
-    enum CodingKeys: String, CodingKey {
-        case source, sending, lines, accepted, refused, delivered, parked, dropped, superseded, refusals
-        case schemaVersion = "schema_version"
-        case firstEntry = "first_entry"
-        case lastEntry = "last_entry"
-    }
 
     package init() {}
 

@@ -1,8 +1,50 @@
 package import Console
+package import Control
+package import PRSNLCore
 package import Store
 
+/// Gives writes up that are not sent.
+package struct DropRequest: OutboxRequest {
+    package typealias Answer = DropReport
+    package static let command = "drop"
+
+    package let entries: [Int64]
+    /// Also what is queued behind them.
+    package let withDependents: Bool
+    package let dryRun: Bool
+    package var isChange: Bool { !dryRun }
+
+    package init(_ entries: [Int64], withDependents: Bool, dryRun: Bool) {
+        self.entries = entries
+        self.withDependents = withDependents
+        self.dryRun = dryRun
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        entries = try members.entries()
+        withDependents = try members.bool("with_dependents")
+        dryRun = try members.bool("dry_run")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("entries", entries)
+        line.add("with_dependents", withDependents)
+        line.add("dry_run", dryRun)
+    }
+
+    package func perform(_ outbox: OutboxOperations) async throws(UserFacingError) -> DropReport {
+        let outcome = try await outbox.store.drop(
+            entries, withDependents: withDependents, dryRun: dryRun, now: outbox.now())
+        return DropReport(outcome, dryRun: dryRun, source: outbox.source)
+    }
+
+    package static func hasChanged(_ answer: DropReport) -> Bool { !answer.dropped.isEmpty && !answer.dryRun }
+}
+
 /// What `queue drop` did, or with `dry_run` would do: the JSON of `prsnlctl queue drop --json`.
-package struct DropReport: Sendable, Equatable, Codable {
+package struct DropReport: ControlReply {
+    package static let type = "drop"
+
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var dryRun: Bool
@@ -10,12 +52,6 @@ package struct DropReport: Sendable, Equatable, Codable {
     package var dropped: [Int64]
     /// What is queued behind a dropped creation, and can only go with it.
     package var dependents: [Int64]
-
-    enum CodingKeys: String, CodingKey {
-        case source, dropped, dependents
-        case schemaVersion = "schema_version"
-        case dryRun = "dry_run"
-    }
 
     package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
         self.source = source

@@ -34,7 +34,7 @@ extension QueueReport: Report {
             + "(\(OutboxWords.numbers(entries.map(\.entry))))"
     }
 
-    /// What somebody who waits for the first entry is told: `#7 waits: Server error: …; next attempt in 60 s`. `nil` where it
+    /// What a person who waits for the first entry is told: `#7 waits: Server error: …; next attempt in 60 s`. `nil` where it
     /// takes its course.
     package func waitingText(_ style: TextStyle) -> String? {
         guard let entry = entries.first else { return nil }
@@ -132,7 +132,7 @@ extension QueueReport.Entry {
         if let endedAt { return "over for \(Figures.duration(now.duration(since: endedAt)))" }
         guard let nextAttemptAt else { return nil }
         if awaitsItem { return "waits until the server has processed the item" }
-        // When that is over, what waits is due at once.
+        // When that is over, waiting writes are due at once.
         if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
         let wait = nextAttemptAt.duration(since: now)
         return wait > .zero ? "next attempt in \(Figures.duration(wait))" : Self.dueNow

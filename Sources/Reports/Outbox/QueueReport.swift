@@ -1,9 +1,46 @@
 package import Console
+package import Control
 package import PRSNLCore
 package import Store
 
+/// Asks for a part of the outbox.
+package struct QueueRequest: ControlRequest {
+    package typealias Answer = QueueReport
+    package static let command = "queue"
+
+    /// Entries in one answer.
+    private static let mostListed: Int64 = 1_000
+    /// What a list has where nothing else is asked for.
+    package static let usuallyListed = 50
+
+    package let filter: OutboxFilter
+    package let limit: Int
+    package var isChange: Bool { false }
+
+    package init(_ filter: OutboxFilter, limit: Int = usuallyListed) {
+        self.filter = filter
+        self.limit = limit
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        let name = try members.text("filter") ?? "open"
+        guard let filter = OutboxFilter(name: name) else {
+            throw RequestRefusal(reason: "filter must be open, all or a state")
+        }
+        self.filter = filter
+        limit = Int(min(try members.number("limit") ?? Int64(Self.usuallyListed), Self.mostListed))
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("filter", filter.name)
+        line.add("limit", Int64(limit))
+    }
+}
+
 /// A part of the outbox: the JSON of `prsnlctl queue --json`.
-package struct QueueReport: Sendable, Equatable, Codable {
+package struct QueueReport: ControlReply {
+    package static let type = "queue"
+
     package struct Entry: Sendable, Equatable, Codable {
         package var entry: Int64
         package var state: String
@@ -26,29 +63,12 @@ package struct QueueReport: Sendable, Equatable, Codable {
         package var reachableAge: Int
         @Nullable package var remark: String? = nil
         @Nullable package var error: ErrorReport? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case entry, state, kind, what, behind, follows, attempts, remark, error
-            case itemID = "item_id"
-            case awaitsItem = "awaits_item"
-            case acceptedAt = "accepted_at"
-            case endedAt = "ended_at"
-            case nextAttemptAt = "next_attempt_at"
-            case supersededBy = "superseded_by"
-            case lastAttemptAt = "last_attempt_at"
-            case reachableAge = "reachable_age"
-        }
     }
 
     /// Until when the server has asked not to send: it limits how many items are made in a minute, say.
     package struct Wait: Sendable, Equatable, Codable {
         @Nullable package var creationsUntil: Timestamp? = nil
         @Nullable package var othersUntil: Timestamp? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case creationsUntil = "creations_until"
-            case othersUntil = "others_until"
-        }
 
         package init(creationsUntil: Timestamp?, othersUntil: Timestamp?) {
             self.creationsUntil = creationsUntil
@@ -68,12 +88,6 @@ package struct QueueReport: Sendable, Equatable, Codable {
     /// How many entries there are; `entries` may hold fewer.
     package var total: Int
     package var entries: [Entry]
-
-    enum CodingKeys: String, CodingKey {
-        case source, connectivity, wait, filter, total, entries
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-    }
 
     package init(
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
@@ -122,114 +136,6 @@ extension OutboxEntry {
         case .edit(let edit): return edit.title.map { String($0.prefix(Self.shown)) } ?? itemID
         case .delete: return itemID
         }
-    }
-}
-
-/// Everything about one entry: the JSON of `prsnlctl queue show --json`.
-package struct EntryReport: Sendable, Equatable, Codable {
-    /// What is to be written; of an edit, the members that change.
-    package struct Fields: Sendable, Equatable, Codable {
-        @Nullable package var url: String? = nil
-        @Nullable package var title: String? = nil
-        @Nullable package var note: String? = nil
-        @Nullable package var summary: String? = nil
-        @Nullable package var tags: [String]? = nil
-        @Nullable package var type: String? = nil
-        @Nullable package var summarize: Bool? = nil
-    }
-
-    package struct Attempt: Sendable, Equatable, Codable {
-        /// `send` or `look`.
-        package var purpose: String
-        package var startedAt: Timestamp
-        @Nullable package var endedAt: Timestamp? = nil
-        @Nullable package var verdict: String? = nil
-        @Nullable package var errorCode: String? = nil
-        @Nullable package var status: Int? = nil
-        @Nullable package var requestID: String? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case purpose, verdict, status
-            case startedAt = "started_at"
-            case endedAt = "ended_at"
-            case errorCode = "error_code"
-            case requestID = "request_id"
-        }
-    }
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var generatedAt: Timestamp
-    /// As in `QueueReport`.
-    @Nullable package var connectivity: StatusReport.Connectivity? = nil
-    @Nullable package var wait: QueueReport.Wait? = nil
-    package var entry: QueueReport.Entry
-    package var write: Fields
-    /// What an edited item's fields were when the edit was accepted.
-    @Nullable package var base: Fields? = nil
-    /// In a conflict, what the server has there.
-    @Nullable package var theirs: Fields? = nil
-    package var idempotencyKey: String
-    /// The oldest first.
-    package var requests: [Attempt]
-
-    enum CodingKeys: String, CodingKey {
-        case source, connectivity, wait, entry, write, base, theirs, requests
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case idempotencyKey = "idempotency_key"
-    }
-
-    package init(
-        _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
-    ) {
-        self.source = source
-        self.connectivity = connectivity
-        self.wait = wait
-        generatedAt = now
-        self.entry = QueueReport.Entry(entry)
-        write = Fields(entry.payload)
-        base = entry.base.map(Fields.init)
-        theirs = entry.theirs.map(Fields.init)
-        idempotencyKey = entry.idempotencyKey
-        requests = attempts.map(Attempt.init)
-    }
-}
-
-extension EntryReport.Fields {
-    fileprivate init(_ payload: OutboxEntry.Payload) {
-        self.init()
-        switch payload {
-        case .create(let item):
-            url = item.url
-            title = item.title
-            note = item.note
-            tags = item.tags
-            type = item.type
-            summarize = item.summarize
-        case .edit(let edit): self = EntryReport.Fields(edit)
-        case .delete: break
-        }
-    }
-
-    fileprivate init(_ edit: ItemEdit) {
-        self.init()
-        title = edit.title
-        summary = edit.summary
-        tags = edit.tags
-    }
-}
-
-extension EntryReport.Attempt {
-    fileprivate init(_ attempt: OutboxAttempt) {
-        purpose = attempt.purpose.rawValue
-        startedAt = attempt.startedAt
-        endedAt = attempt.endedAt
-        verdict = attempt.verdict
-        errorCode = attempt.errorCode
-        status = attempt.status
-        requestID = attempt.requestID
     }
 }
 

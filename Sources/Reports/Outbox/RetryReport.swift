@@ -1,8 +1,49 @@
 package import Console
+package import Control
+package import PRSNLCore
 package import Store
 
+/// Sends writes again now, instead of at their next attempt.
+package struct RetryRequest: OutboxRequest {
+    package typealias Answer = RetryReport
+    package static let command = "retry"
+
+    /// `nil`: all that wait.
+    package let entries: [Int64]?
+    package let parked: Bool
+    package let dryRun: Bool
+    package var isChange: Bool { !dryRun }
+
+    package init(_ entries: [Int64]?, parked: Bool, dryRun: Bool) {
+        self.entries = entries
+        self.parked = parked
+        self.dryRun = dryRun
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        entries = try members.hasValue("entries") ? members.entries() : nil
+        parked = try members.bool("parked")
+        dryRun = try members.bool("dry_run")
+    }
+
+    package func write(to line: inout RequestLine) {
+        if let entries { line.add("entries", entries) }
+        line.add("parked", parked)
+        line.add("dry_run", dryRun)
+    }
+
+    package func perform(_ outbox: OutboxOperations) async throws(UserFacingError) -> RetryReport {
+        let outcome = try await outbox.store.retry(entries, parked: parked, dryRun: dryRun, now: outbox.now())
+        return RetryReport(outcome, dryRun: dryRun, source: outbox.source, sending: outbox.sending())
+    }
+
+    package static func hasChanged(_ answer: RetryReport) -> Bool { answer.touched > 0 && !answer.dryRun }
+}
+
 /// What `retry-queue` did, or with `dry_run` would do: the JSON of `prsnlctl retry-queue --json`.
-package struct RetryReport: Sendable, Equatable, Codable {
+package struct RetryReport: ControlReply {
+    package static let type = "retry"
+
     package struct Skipped: Sendable, Equatable, Codable {
         package var entry: Int64
         /// `being_sent`, `already_due`, `behind_another`, `tried_just_now`, `parked`, `over`.
@@ -21,14 +62,6 @@ package struct RetryReport: Sendable, Equatable, Codable {
     /// All, by reason.
     package var skippedByReason: [String: Int]
 
-    enum CodingKeys: String, CodingKey {
-        case source, sending, touched, skipped
-        case schemaVersion = "schema_version"
-        case dryRun = "dry_run"
-        case touchedEntries = "touched_entries"
-        case skippedByReason = "skipped_by_reason"
-    }
-
     package init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {
         self.source = source
         self.sending = sending
@@ -45,9 +78,9 @@ extension RetryReport: Report {
     package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if touched == 0 {
-            // The daemon is told all the same, and does not wait for its next look at a server that was away.
+            // The daemon is told anyway, and does not wait for its next look at a server that was away.
             let isTried = !dryRun && source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
-            lines.append(isTried ? "Nothing to change; what is due is tried now." : "Nothing to do.")
+            lines.append(isTried ? "Nothing to change. Due writes are tried now." : "Nothing to do.")
         } else {
             let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
             // The total counts all; the numbers are the first of them.

@@ -1,29 +1,35 @@
 package import Console
-import PRSNLCore
+package import Control
+package import PRSNLCore
 package import Store
 
-/// When the daemon will send what is queued, as far as that can be known.
-package enum Sending: String, Sendable, Codable {
-    /// The server is reachable.
-    case inTurn = "in_turn"
-    case whenReachable = "when_reachable"
-    /// The server refuses the credentials.
-    case whenAuthorized = "when_authorized"
-    case whenDaemonRuns = "when_daemon_runs"
+/// Accepts writes. Answered when all of them are on disk.
+package struct WritesRequest: OutboxRequest {
+    package typealias Answer = WriteReport
+    package static let command = "write"
 
-    func text(_ style: TextStyle) -> String {
-        switch self {
-        case .inTurn: "will be sent in turn"
-        case .whenReachable: "will be sent when the server is reachable"
-        case .whenAuthorized:
-            "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
-        case .whenDaemonRuns: "will be sent when the daemon runs"
-        }
+    package let writes: [WriteRequest]
+    package var isChange: Bool { true }
+
+    package init(_ writes: [WriteRequest]) { self.writes = writes }
+    package init(_ members: RequestMembers) throws(RequestRefusal) { writes = try members.writes() }
+
+    package func write(to line: inout RequestLine) { line.add(writes) }
+
+    package func perform(_ outbox: OutboxOperations) async throws(UserFacingError) -> WriteReport {
+        WriteReport(
+            try await outbox.store.accept(writes, now: outbox.now()), source: outbox.source, sending: outbox.sending())
+    }
+
+    package static func hasChanged(_ answer: WriteReport) -> Bool {
+        answer.writes.contains { $0.outcome == .accepted }
     }
 }
 
 /// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
-package struct WriteReport: Sendable, Equatable, Codable {
+package struct WriteReport: ControlReply {
+    package static let type = "write"
+
     package struct Write: Sendable, Equatable, Codable {
         package enum Outcome: String, Sendable, Codable {
             /// On disk.
@@ -45,12 +51,6 @@ package struct WriteReport: Sendable, Equatable, Codable {
         @Nullable package var remark: String? = nil
         /// Why it was refused, or what the last attempt failed with.
         @Nullable package var error: ErrorReport? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case outcome, entry, state, kind, supersedes, behind, remark, error
-            case itemID = "item_id"
-            case wasQueued = "was_queued"
-        }
     }
 
     package var schemaVersion = 1
@@ -60,11 +60,6 @@ package struct WriteReport: Sendable, Equatable, Codable {
     package var waited = false
     /// In the order of the drafts.
     package var writes: [Write]
-
-    enum CodingKeys: String, CodingKey {
-        case source, sending, waited, writes
-        case schemaVersion = "schema_version"
-    }
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
         self.source = source
@@ -114,63 +109,6 @@ extension WriteReport.Write {
         case .refused(let error):
             outcome = .refused
             self.error = ErrorReport(error)
-        }
-    }
-}
-
-/// What became of many writes, in numbers: the answer to a `write` with `brief`.
-package struct WriteTally: Sendable, Equatable, Codable {
-    package struct Refusal: Sendable, Equatable, Codable {
-        /// The place among the drafts, from 0.
-        package var index: Int
-        package var error: ErrorReport
-    }
-
-    package var source: StatusReport.Source
-    package var sending: Sending
-    /// The entries of what was accepted, in the order of the drafts.
-    package var entries: [Int64]
-    package var refused: [Refusal]
-
-    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-        entries = []
-        refused = []
-        entries.reserveCapacity(acceptances.count)
-        for (index, acceptance) in acceptances.enumerated() {
-            switch acceptance {
-            case .accepted(let write): entries.append(write.entry)
-            case .refused(let error): refused.append(Refusal(index: index, error: ErrorReport(error)))
-            }
-        }
-    }
-}
-
-/// How far some entries are: the answer to a `wait`.
-package struct DeliveryReport: Sendable, Equatable, Codable {
-    package struct Delivery: Sendable, Equatable, Codable {
-        package var entry: Int64
-        package var state: String
-        package var itemID: String
-        @Nullable package var behind: Int64? = nil
-        @Nullable package var remark: String? = nil
-        @Nullable package var error: ErrorReport? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case entry, state, behind, remark, error
-            case itemID = "item_id"
-        }
-    }
-
-    /// Entries that are no longer there are left out.
-    package var deliveries: [Delivery]
-
-    package init(_ entries: [OutboxEntry]) {
-        deliveries = entries.map { entry in
-            Delivery(
-                entry: entry.id, state: entry.state.rawValue, itemID: entry.itemID, behind: entry.behind,
-                remark: entry.remark, error: entry.error)
         }
     }
 }

@@ -14,7 +14,7 @@ package struct ServiceStatus: Sendable, Equatable {
     package var queued = 0
     package var parked = 0
     package var deletionsHeld = 0
-    /// What only a person can mend, or what went wrong last.
+    /// What needs a person, or what went wrong last.
     package var problem: ErrorCode?
     /// The daemon whose commands the line names.
     package var unit = ServiceUnit()

@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 package import Store
 
@@ -73,7 +74,7 @@ extension StatusReport.Copy {
 }
 
 extension ErrorCode {
-    /// Whether waiting does not help: somebody has to change something.
+    /// Whether waiting does not help: a person has to change something.
     package var needsPerson: Bool {
         switch self {
         case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,

@@ -52,7 +52,7 @@ extension StatusReport: Report {
     }
 
     private func daemonText(_ style: TextStyle) -> [String] {
-        guard let daemon else { return ["does not answer; this is what the file says"] }
+        guard let daemon else { return ["not responding; showing data from the file"] }
         var lines = [
             "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Figures.time(daemon.since))"
         ]
@@ -106,7 +106,8 @@ extension StatusReport: Report {
         switch (server.accountName, server.accountID) {
         case (let name?, let id?): "\(style.safe(name)) (\(style.safe(id)))"
         case (let only?, nil), (nil, let only?): style.safe(only)
-        case (nil, nil): server.dialect == Dialect.cursor.rawValue ? "none: everybody's items" : Figures.notKnown
+        case (nil, nil):
+            server.dialect == Dialect.cursor.rawValue ? "none: the items of all accounts" : Figures.notKnown
         }
     }
 

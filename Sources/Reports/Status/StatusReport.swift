@@ -1,12 +1,25 @@
 package import Console
+package import Control
 package import PRSNLCore
 package import Store
+
+/// Asks for the state of the copy and of the daemon.
+package struct StatusRequest: ControlRequest {
+    package typealias Answer = StatusReport
+    package static let command = "status"
+    package var isChange: Bool { false }
+
+    package init() {}
+    package init(_ members: RequestMembers) {}
+}
 
 /// The state of the copy and of the daemon: the JSON of `prsnlctl status --json` and of the control socket.
 ///
 /// A public contract, member by member in docs/cli.md. Within one `schema_version` members are only added. What is not
 /// known is `null`.
-package struct StatusReport: Sendable, Equatable, Codable {
+package struct StatusReport: ControlReply {
+    package static let type = "status"
+
     package static let schemaVersion = 1
 
     /// Who answered.
@@ -16,7 +29,7 @@ package struct StatusReport: Sendable, Equatable, Codable {
     package enum Attention: String, Sendable, Codable {
         case copyIncomplete = "copy_incomplete"
         case deletionsHeld = "deletions_held"
-        /// Writes wait for somebody to decide about them.
+        /// Writes wait for a decision by a person.
         case writesParked = "writes_parked"
         /// Writes fail again and again: see `outbox.failing`.
         case writesFailing = "writes_failing"
@@ -36,11 +49,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         @Nullable package var network: Network? = nil
         /// By endpoint, in the order of their names.
         @Nullable package var requests: [Requests]? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case pid, version, since, activity, problem, connectivity, network, requests
-            case nextPullAt = "next_pull_at"
-        }
     }
 
     /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
@@ -66,11 +74,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         /// The way to the server in words.
         package var route: String
 
-        enum CodingKeys: String, CodingKey {
-            case listening, route
-            case listeningReason = "listening_reason"
-        }
-
         package init(listening: String, listeningReason: String?, route: String) {
             self.listening = listening
             self.listeningReason = listeningReason
@@ -90,14 +93,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         package var meanDuration: Double
         /// Milliseconds, of the longest call.
         package var longestDuration: Double
-
-        enum CodingKeys: String, CodingKey {
-            case endpoint, requests, failures
-            case bytesSent = "bytes_sent"
-            case bytesReceived = "bytes_received"
-            case meanDuration = "mean_duration"
-            case longestDuration = "longest_duration"
-        }
 
         /// - Parameters:
         ///   - duration: of all requests together.
@@ -122,12 +117,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         @Nullable package var dialect: String? = nil
         @Nullable package var accountID: String? = nil
         @Nullable package var accountName: String? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case url, dialect
-            case accountID = "account_id"
-            case accountName = "account_name"
-        }
     }
 
     /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
@@ -147,29 +136,16 @@ package struct StatusReport: Sendable, Equatable, Codable {
         package var deletionsHeld: Int
         package var gaps: [Gap]
         package var possiblyMoreAt: [Timestamp]
-
-        enum CodingKeys: String, CodingKey {
-            case complete, live, deleted, rejected, suspects, gaps
-            case newAsOf = "new_as_of"
-            case editsAsOf = "edits_as_of"
-            case deletionsHeld = "deletions_held"
-            case possiblyMoreAt = "possibly_more_at"
-        }
     }
 
     /// Writes that have failed at least four times, or were refused, and are still tried.
     package struct Failing: Sendable, Equatable, Codable {
         package var count: Int
-        /// Those of them that somebody asked for. The others are titles and tags that follow a capture.
+        /// Those of them that a person asked for. The others are titles and tags that follow a capture.
         package var ownCount: Int
         /// The first of them, and what it failed with last.
         package var entry: Int64
         @Nullable package var error: ErrorReport? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case count, entry, error
-            case ownCount = "own_count"
-        }
 
         init(_ failing: CopySummary.Failing) {
             count = failing.count
@@ -187,11 +163,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         package var unknown: Int
         @Nullable package var oldestWaiting: Timestamp? = nil
         @Nullable package var failing: Failing? = nil
-
-        enum CodingKeys: String, CodingKey {
-            case waiting, parked, unknown, failing
-            case oldestWaiting = "oldest_waiting"
-        }
     }
 
     package struct File: Sendable, Equatable, Codable {
@@ -200,12 +171,6 @@ package struct StatusReport: Sendable, Equatable, Codable {
         package var size: Int64
         package var walSize: Int64
         package var schemaVersion: Int
-
-        enum CodingKeys: String, CodingKey {
-            case path, size
-            case walSize = "wal_size"
-            case schemaVersion = "schema_version"
-        }
     }
 
     package var schemaVersion = StatusReport.schemaVersion
@@ -220,19 +185,14 @@ package struct StatusReport: Sendable, Equatable, Codable {
     @Nullable package var lastError: RecurringErrorReport? = nil
     package var file: File
 
-    enum CodingKeys: String, CodingKey {
-        case source, attention, daemon, server, copy, outbox, pull, file
-        case schemaVersion = "schema_version"
-        case generatedAt = "generated_at"
-        case lastError = "last_error"
-    }
-
     /// 0, or 4 where `attention` has a reason.
     package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
 }
 
 /// The pull under way: in the status and on each progress line of `sync` with `wait`.
-package struct PullProgress: Sendable, Equatable, Codable {
+package struct PullProgress: ControlReply {
+    package static let type = "progress"
+
     /// `backfill`, `head`, `sweep`, `pass`, `check`.
     package var kind: String
     package var startedAt: Timestamp
@@ -244,12 +204,6 @@ package struct PullProgress: Sendable, Equatable, Codable {
     @Nullable package var position: Timestamp? = nil
     /// Items per second since the pull began.
     package var rate: Double = 0
-
-    enum CodingKeys: String, CodingKey {
-        case kind, pages, items, position, rate
-        case startedAt = "started_at"
-        case expectedItems = "expected_items"
-    }
 
     package init(kind: PullRecord.Kind, startedAt: Timestamp) {
         self.kind = kind.rawValue

@@ -1,10 +1,45 @@
 package import Console
+package import Control
 package import PRSNLCore
 
+/// Asks the daemon to pull now.
+package struct SyncNowRequest: ControlRequest {
+    package typealias Answer = SyncReport
+    package typealias Update = PullProgress
+    package static let command = "sync"
+
+    /// The whole timeline again.
+    package let full: Bool
+    /// Answered at the end of the pull, with its progress before that.
+    package let wait: Bool
+    package let acceptDeletions: Bool
+    package var isChange: Bool { true }
+
+    package init(full: Bool, wait: Bool, acceptDeletions: Bool) {
+        self.full = full
+        self.wait = wait
+        self.acceptDeletions = acceptDeletions
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        full = try members.bool("full")
+        wait = try members.bool("wait")
+        acceptDeletions = try members.bool("accept_deletions")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("full", full)
+        line.add("wait", wait)
+        line.add("accept_deletions", acceptDeletions)
+    }
+}
+
 /// What became of a requested pull: the JSON of `prsnlctl sync --json`.
-package struct SyncReport: Sendable, Equatable, Codable {
+package struct SyncReport: ControlReply {
+    package static let type = "sync"
+
     package enum Outcome: String, Sendable, Codable {
-        /// The daemon has taken the request and pulls; nobody waited.
+        /// The daemon has taken the request and pulls. The request did not wait for the end.
         case started
         /// Nothing is known to be missing now.
         case complete
@@ -15,16 +50,11 @@ package struct SyncReport: Sendable, Equatable, Codable {
 
     package var schemaVersion = 1
     package var outcome: Outcome
-    /// `null` where nobody waited.
+    /// `null` where the end was not waited for.
     @Nullable package var added: Int? = nil
     @Nullable package var changed: Int? = nil
     @Nullable package var deleted: Int? = nil
     @Nullable package var problem: ErrorReport? = nil
-
-    enum CodingKeys: String, CodingKey {
-        case outcome, added, changed, deleted, problem
-        case schemaVersion = "schema_version"
-    }
 
     package static let started = SyncReport(outcome: .started)
 
@@ -41,7 +71,7 @@ package struct SyncReport: Sendable, Equatable, Codable {
         outcome =
             switch problem?.code {
             case nil: isComplete ? .complete : .incomplete
-            // The pull itself worked; what is missing waits for a person, for a quieter timeline, or for ever.
+            // The pull itself worked; what is missing waits for a person, for a quieter timeline, or without an end.
             case .deletionsHeld, .deletionUndecided, .timelineUnsettled, .crowdedInstant: .incomplete
             default: .failed
             }
@@ -54,5 +84,35 @@ package struct SyncReport: Sendable, Equatable, Codable {
         // A person has to log in; asking again would change nothing.
         case .failed: problem?.knownCode == .needsLogin ? .needsAttention : .error
         }
+    }
+}
+
+extension SyncReport: Report {
+    package mutating func fit(_ unit: ServiceUnit) { problem?.fit(unit) }
+
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String]
+        switch outcome {
+        case .started: lines = ["Sync started. Follow it with \(style.command("prsnlctl status"))."]
+        case .complete: lines = ["\(style.paint("Complete", .green)): \(figures)."]
+        case .incomplete:
+            lines = [
+                "\(style.paint("Incomplete", .yellow)): \(figures). \(style.command("prsnlctl status")) names what is missing."
+            ]
+        case .failed: lines = ["\(style.paint("Failed", .red)): \(figures)."]
+        }
+        if let problem {
+            lines += [problem.message, problem.consequence, problem.recoverySuggestion].compactMap(\.self)
+                .map(style.safe)
+            if let command = problem.nextCommand { lines.append("`\(style.safe(command))`") }
+        }
+        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
+
+    private var figures: String {
+        let parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
+            number.map { "\(Figures.count($0)) \(word)" }
+        }
+        return parts.joined(separator: ", ")
     }
 }

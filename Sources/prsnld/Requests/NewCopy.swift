@@ -1,3 +1,4 @@
+import Console
 import Control
 import Glibc
 import PRSNLCore
@@ -21,10 +22,10 @@ struct NewCopy: Sendable {
             let path = try await parts.store.setAside(as: report.setAsideName)
             report.setAside = path
             log(.notice, .daemon, "the copy was set aside: \(path)")
-            conversation.send(.account(report))
+            conversation.send(report)
         } catch {
             log(.error, .daemon, error.description)
-            conversation.send(.error(ErrorReport(error)))
+            conversation.send(ErrorReport(error))
         }
     }
 

@@ -1,4 +1,5 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLClient
@@ -9,28 +10,28 @@ import SyncEngine
 
 // Requests about whose copy it is, and how the server knows us.
 extension RequestHandler {
-    func answerAccount(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
-        switch request {
-        case .loginCheck:
+    func addAccount(to table: inout RequestTable) {
+        on(LoginCheckRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in
             try login.refuseBesideKeyFile()
-            conversation.send(.loginReady(LoginReadiness(server: login.server.text)))
-        case .login(let handover): conversation.send(.login(try logIn(handover)))
-        case .logout: conversation.send(.logout(try await logOut()))
-        case .whoami: conversation.send(.whoami(try await whoami()))
-        case .account(acceptNew: false, dryRun: _): conversation.send(.account(try account()))
-        case .account(acceptNew: true, let dryRun): try await acceptNew(dryRun: dryRun, conversation)
-        default: throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
+            return LoginReadiness(server: login.server.text)
+        }
+        on(LoginRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in try logIn(request) }
+        on(LogoutRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in try await logOut() }
+        on(WhoamiRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in try await whoami() }
+        on(AccountRequest.self, in: &table) { [self] request, conversation throws(UserFacingError) in
+            guard request.acceptNew else { return try account() }
+            return try await acceptNew(dryRun: request.dryRun, conversation)
         }
     }
 
     // MARK: Logging in and out
 
     /// Answers when the pair is stored and in use.
-    private func logIn(_ handover: LoginHandover) throws(UserFacingError) -> LoginReport {
-        try login.take(StoredLogin(server: handover.server, pair: handover.pair))
+    private func logIn(_ request: LoginRequest) throws(UserFacingError) -> LoginReport {
+        try login.take(StoredLogin(server: request.server, pair: request.pair))
         let copy = copyAtBest
         return LoginReport(
-            source: .daemon, server: handover.server, account: handover.account,
+            source: .daemon, server: request.server, account: request.account,
             copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
             copyServer: copy?.serverURL, isCopyAnonymous: copy?.isAnonymous ?? false)
     }
@@ -87,7 +88,7 @@ extension RequestHandler {
         return report
     }
 
-    /// Whom the server takes us for. Only the main server says so; the others show by a page that they let us in.
+    /// Which account the server sees. Only the main server says so; the others show by a page that they let us in.
     private func accountOrProof(_ dialect: Dialect?) async throws(APIError) -> AccountName? {
         if dialect == nil || dialect == .cursor {
             do throws(APIError) {
@@ -127,13 +128,16 @@ extension RequestHandler {
 
     // MARK: Another one
 
-    private func acceptNew(dryRun: Bool, _ conversation: ControlConversation) async throws(UserFacingError) {
+    /// - Returns: `nil` where the daemon answers later: when the file is set aside.
+    private func acceptNew(
+        dryRun: Bool, _ conversation: ControlConversation
+    ) async throws(UserFacingError) -> AccountReport? {
         var report = try account()
         try AccountChange.require(report.change)
         try refuseExpiredToken(report.credentials)
         guard !dryRun else {
             report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
-            return conversation.send(.account(report))
+            return report
         }
         // Its reader would keep the copy from being set aside.
         guard await !store.awaitsCheck else {
@@ -142,21 +146,14 @@ extension RequestHandler {
                 consequence: "Nothing was changed.",
                 recoverySuggestion: "Give the command again when that is done; the log says when.")
         }
-        guard !isEnding.exchange(true, ordering: .relaxed) else { return try refuseWhileEnding(.logout) }
-        begin(NewCopy(report: report, conversation: conversation))
-        // The daemon answers when the file is set aside; this only keeps the connection until then.
-        do { try await time.sleep(.seconds(60)) } catch { return }
-    }
-
-    /// - Throws: `daemon_busy` for what would change the copy that is being set aside.
-    func refuseWhileEnding(_ request: ControlRequest) throws(UserFacingError) {
-        guard isEnding.load(ordering: .relaxed) else { return }
-        switch request {
-        case .write, .retry, .drop, .sync, .login, .logout, .account(acceptNew: true, dryRun: false):
-            throw UserFacingError(
-                .daemonBusy, "The daemon is starting a new copy.", consequence: "Nothing was changed.")
-        default: return
+        guard !isEnding.exchange(true, ordering: .relaxed) else {
+            try refuseWhileEnding()
+            return nil
         }
+        begin(NewCopy(report: report, conversation: conversation))
+        // Only keeps the connection until the daemon answers.
+        do { try await time.sleep(.seconds(60)) } catch { return nil }
+        return nil
     }
 
     /// The server shows a test user's items to a token that has expired: a new copy would be of those.

@@ -1,3 +1,4 @@
+import Console
 import Control
 import NetMonitor
 import PRSNLClient
@@ -7,6 +8,15 @@ import Store
 
 // Requests about the network.
 extension RequestHandler {
+    func addNetwork(to table: inout RequestTable) {
+        on(PingRequest.self, in: &table) { [self] _, _ in await ping() }
+        on(NetRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in try net() }
+        on(NetWatchRequest.self, in: &table) { [self] _, conversation in
+            await watchNet(conversation)
+            return nil
+        }
+    }
+
     private var network: NetMonitor { engine.network }
 
     var networkFacts: StatusReport.Network {
@@ -14,7 +24,7 @@ extension RequestHandler {
     }
 
     /// A probe that a person asked for. Like any other, it tells whether the server can be used.
-    func ping() async -> PingReport {
+    private func ping() async -> PingReport {
         let result = await engine.ping()
         var report = PingReport(
             state: network.current.state.rawValue, probe: result.sent.rawValue, total: result.total, now: time.now())
@@ -31,13 +41,13 @@ extension RequestHandler {
             report.failedPhase = "ahead"
         }
         report.clockOffset = client.serverClockOffset?.seconds
-        // Everybody may ask for the health: that it is fine does not mean that the server can be used.
+        // The health check needs no login: an answer does not mean that the server can be used.
         let current = network.current
         report.error = (result.error ?? (current.state == .online ? nil : current.reason)).map(ErrorReport.init)
         return report
     }
 
-    func net() throws(UserFacingError) -> NetReport {
+    private func net() throws(UserFacingError) -> NetReport {
         // They are written with some delay, and a person looks at once.
         let unsaved = network.unsavedTransitions
         let saved = try StoreReader(path: database).connectivityHistory(limit: NetReport.mostTransitions)
@@ -51,13 +61,10 @@ extension RequestHandler {
     }
 
     /// Until the client leaves, or the daemon stops.
-    func watchNet(_ conversation: ControlConversation) async {
+    private func watchNet(_ conversation: ControlConversation) async {
         // Before the state is read, so that no change falls in between.
         let changes = network.changes()
-        conversation.send(
-            .netChange(NetChange(current: network.current, route: network.routeText, now: time.now())))
-        for await change in changes {
-            conversation.send(.netChange(NetChange(change, route: network.routeText)))
-        }
+        conversation.send(NetChange(current: network.current, route: network.routeText, now: time.now()))
+        for await change in changes { conversation.send(NetChange(change, route: network.routeText)) }
     }
 }

@@ -6,64 +6,82 @@ import SyncEngine
 
 // Requests about writes.
 extension RequestHandler {
-    func answerOutbox(_ request: ControlRequest, _ conversation: ControlConversation) async throws(UserFacingError) {
-        if case .wait(let entries, let atMost) = request {
-            var last: QueueReport?
-            try await engine.waitForDelivery(entries, atMost: atMost) { first in
-                var report = QueueReport(
-                    OutboxList(entries: [first], total: 1), filter: .open, source: .daemon,
-                    connectivity: StatusReport.Connectivity(engine.state.connectivity),
-                    wait: engine.state.serverWait.map(QueueReport.Wait.init), now: time.now())
-                if let until = engine.state.refusedUntil[first.id] { report.entries[0].nextAttemptAt = until }
-                if let last, report.waitsAs(last) { return }
-                last = report
-                conversation.send(.waiting(report))
-            }
-            return conversation.send(.delivery(DeliveryReport(try await store.outboxEntries(entries))))
+    func addOutbox(to table: inout RequestTable) {
+        on(WritesRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            await engine.countReachable()
+            return try await perform(request, byHand: false)
         }
-        let operations = OutboxOperations(
-            store: store, source: .daemon, now: time.now,
-            connectivity: { [engine] in StatusReport.Connectivity(engine.state.connectivity) },
-            wait: { [engine] in engine.state.serverWait.map(QueueReport.Wait.init) },
-            sending: { [engine] in Sending(engine.state.connectivity.state) })
-        if case .write = request { await engine.countReachable() }
-        guard let reply = try await operations.answer(request) else {
-            throw UserFacingError(.controlProtocol, "This request cannot be answered here.")
+        on(TallyRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            await engine.countReachable()
+            return try await perform(request, byHand: false)
         }
-        let refused = engine.state.refusedUntil
-        if let byHand = request.bringsWork { engine.writesAccepted(byHand: byHand) }
-        conversation.send(reply.postponing(refused))
-    }
-}
-
-extension ControlRequest {
-    /// Whether a person wants what waits to be tried now; `nil` where there is nothing new to send.
-    fileprivate var bringsWork: Bool? {
-        switch self {
-        case .write: false
-        case .retry(_, _, let dryRun): dryRun ? nil : true
-        case .drop(_, _, let dryRun): dryRun ? nil : false
-        case .status, .history, .sync, .queue, .entry, .wait, .ping, .net, .errors: nil
-        case .loginCheck, .login, .logout, .whoami, .account: nil
+        on(RetryRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            try await perform(request, byHand: true)
         }
-    }
-}
-
-extension ControlReply {
-    /// Entries that were refused are due, by the file; the replayer leaves them alone for a while.
-    fileprivate func postponing(_ refused: [Int64: Timestamp]) -> ControlReply {
-        func postpone(_ entry: inout QueueReport.Entry) {
-            if entry.nextAttemptAt != nil, let until = refused[entry.entry] { entry.nextAttemptAt = until }
+        on(DropRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            try await perform(request, byHand: false)
         }
-        switch self {
-        case .queue(var report):
+        on(ClearErrorsRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            try await request.perform(outbox)
+        }
+        on(QueueRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            var report = QueueReport(
+                try StoreReader(path: database).outbox(request.filter, limit: request.limit), filter: request.filter,
+                source: .daemon, connectivity: connectivity, wait: serverWait, now: time.now())
             for index in report.entries.indices { postpone(&report.entries[index]) }
-            return .queue(report)
-        case .entry(var report):
-            postpone(&report.entry)
-            return .entry(report)
-        default: return self
+            return report
         }
+        on(EntryRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            let (entry, attempts) = try StoreReader(path: database).outboxEntry(request.entry)
+            var report = EntryReport(
+                entry, attempts, source: .daemon, connectivity: connectivity, wait: serverWait, now: time.now())
+            postpone(&report.entry)
+            return report
+        }
+        on(DeliveryRequest.self, in: &table) { [self] request, conversation throws(UserFacingError) in
+            try await waitForDelivery(request, conversation)
+        }
+    }
+
+    private var outbox: OutboxOperations {
+        OutboxOperations(
+            store: store, source: .daemon, now: time.now,
+            sending: { [engine] in Sending(engine.state.connectivity.state) })
+    }
+
+    private var connectivity: StatusReport.Connectivity { StatusReport.Connectivity(engine.state.connectivity) }
+    private var serverWait: QueueReport.Wait? { engine.state.serverWait.map(QueueReport.Wait.init) }
+
+    /// - Parameter byHand: A person wants what waits to be tried now.
+    private func perform<Request: OutboxRequest>(
+        _ request: Request, byHand: Bool
+    ) async throws(UserFacingError) -> Request.Answer {
+        let answer = try await request.perform(outbox)
+        if request.isChange { engine.writesAccepted(byHand: byHand) }
+        return answer
+    }
+
+    /// An entry that was refused is due, by the file. The replayer leaves it alone for a while.
+    private func postpone(_ entry: inout QueueReport.Entry) {
+        if entry.nextAttemptAt != nil, let until = engine.state.refusedUntil[entry.entry] {
+            entry.nextAttemptAt = until
+        }
+    }
+
+    private func waitForDelivery(
+        _ request: DeliveryRequest, _ conversation: ControlConversation
+    ) async throws(UserFacingError) -> DeliveryReport {
+        var last: QueueReport?
+        try await engine.waitForDelivery(request.entries, atMost: request.atMost) { first in
+            var report = QueueReport(
+                OutboxList(entries: [first], total: 1), filter: .open, source: .daemon,
+                connectivity: connectivity, wait: serverWait, now: time.now())
+            if let until = engine.state.refusedUntil[first.id] { report.entries[0].nextAttemptAt = until }
+            if let last, report.waitsAs(last) { return }
+            last = report
+            conversation.send(WaitingReport(report))
+        }
+        return DeliveryReport(try await store.outboxEntries(request.entries))
     }
 }
 

@@ -1,3 +1,4 @@
+import Console
 import Control
 import Glibc
 import PRSNLClient
@@ -26,10 +27,10 @@ final class RequestHandler: Sendable {
     /// Pulls that were asked for and have not ended.
     private let asked = Mutex(0)
 
-    /// Whoever asks faster than the daemon pulls is told so, rather than remembered.
+    /// More requested pulls than this are refused, not remembered.
     private static let mostAsked = 100
 
-    /// Between two looks at the progress of a pull that somebody waits for.
+    /// Between two looks at the progress of a pull that a client waits for.
     private static let progressInterval: Duration = .milliseconds(200)
 
     init(
@@ -46,30 +47,45 @@ final class RequestHandler: Sendable {
         self.begin = begin
     }
 
-    func handle(_ request: ControlRequest, _ conversation: ControlConversation) async {
-        do throws(UserFacingError) {
-            try refuseWhileEnding(request)
-            switch request {
-            case .status: conversation.send(.status(try status()))
-            case .history:
-                let records = try StoreReader(path: database).history()
-                conversation.send(.history(HistoryReport(records, source: .daemon)))
-            case .sync(let full, let wait, let acceptDeletions):
-                try await sync(
-                    SyncRequest(full: full, acceptDeletions: acceptDeletions), waiting: wait, conversation)
-            case .ping: conversation.send(.ping(await ping()))
-            case .net(watch: false): conversation.send(.net(try net()))
-            case .net(watch: true): await watchNet(conversation)
-            case .errors(clear: false):
-                let errors = try await store.recurringErrors()
-                conversation.send(.errors(ErrorsReport(errors, source: .daemon, now: time.now())))
-            case .write, .queue, .entry, .retry, .drop, .wait, .errors(clear: true):
-                try await answerOutbox(request, conversation)
-            case .loginCheck, .login, .logout, .whoami, .account: try await answerAccount(request, conversation)
-            }
-        } catch {
-            conversation.send(.error(ErrorReport(explained(error))))
+    /// Every request that the daemon knows.
+    var requests: RequestTable {
+        var table = RequestTable()
+        on(StatusRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in try status() }
+        on(HistoryRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in
+            HistoryReport(try StoreReader(path: database).history(), source: .daemon)
         }
+        on(SyncNowRequest.self, in: &table) { [self] request, conversation throws(UserFacingError) in
+            try await sync(request, conversation)
+        }
+        on(ErrorsRequest.self, in: &table) { [self] _, _ throws(UserFacingError) in
+            ErrorsReport(try await store.recurringErrors(), source: .daemon, now: time.now())
+        }
+        addNetwork(to: &table)
+        addOutbox(to: &table)
+        addAccount(to: &table)
+        return table
+    }
+
+    /// - Parameter answer: returns the last line for the request; `nil` where it has sent all lines itself.
+    func on<Request: ControlRequest>(
+        _ type: Request.Type, in table: inout RequestTable,
+        _ answer: @escaping @Sendable (Request, ControlConversation) async throws(UserFacingError) -> Request.Answer?
+    ) {
+        table.on(type) { [self] request, conversation in
+            do throws(UserFacingError) {
+                if request.isChange { try refuseWhileEnding() }
+                if let reply = try await answer(request, conversation) { conversation.send(reply) }
+            } catch {
+                conversation.send(ErrorReport(explained(error)))
+            }
+        }
+    }
+
+    /// - Throws: `daemon_busy` while the copy is being set aside: a change would be lost with it.
+    func refuseWhileEnding() throws(UserFacingError) {
+        guard isEnding.load(ordering: .relaxed) else { return }
+        throw UserFacingError(
+            .daemonBusy, "The daemon is starting a new copy.", consequence: "Nothing was changed.")
     }
 
     /// SQLite can make all sorts of a file whose log was removed: what happened says more.
@@ -85,7 +101,7 @@ final class RequestHandler: Sendable {
         var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
         facts.network = networkFacts
         facts.requests = figures.current.map(StatusReport.Requests.init).sorted { $0.endpoint < $1.endpoint }
-        // Before the file is read, which makes a log that was removed anew.
+        // Before the file is read, which makes a log that was removed once more.
         if let replaced = store.replacement() { facts.problem = replaced }
         return StatusReport(
             summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
@@ -93,8 +109,8 @@ final class RequestHandler: Sendable {
 
     /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
     private func sync(
-        _ request: SyncRequest, waiting: Bool, _ conversation: ControlConversation
-    ) async throws(UserFacingError) {
+        _ request: SyncNowRequest, _ conversation: ControlConversation
+    ) async throws(UserFacingError) -> SyncReport {
         let isTaken = asked.withLock { asked in
             guard asked < Self.mostAsked else { return false }
             asked += 1
@@ -104,27 +120,27 @@ final class RequestHandler: Sendable {
             throw UserFacingError(.daemonBusy, "\(Self.mostAsked) pulls have been asked for and not yet ended.")
         }
         let pull = Task {
-            let result = await engine.sync(request)
+            let result = await engine.sync(
+                SyncRequest(full: request.full, acceptDeletions: request.acceptDeletions))
             asked.withLock { $0 -= 1 }
             return result
         }
-        guard waiting else { return conversation.send(.sync(.started)) }
-        let result = await withTaskGroup(of: Void.self) { group in
+        guard request.wait else { return .started }
+        return await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.showProgress(conversation) }
             let result = await pull.value
             group.cancelAll()
-            return result
+            return SyncReport(result)
         }
-        conversation.send(.sync(SyncReport(result)))
     }
 
     private func showProgress(_ conversation: ControlConversation) async {
         var last: PullProgress?
         while !Task.isCancelled {
             let progress = engine.state.progress.map(PullProgress.init)
-            if let progress, progress != last { conversation.send(.progress(progress)) }
+            if let progress, progress != last { conversation.send(progress) }
             last = progress
-            // Cancelled: the pull is over, or nobody listens any more.
+            // Cancelled: the pull is over, or the client has left.
             do { try await time.sleep(Self.progressInterval) } catch { return }
         }
     }

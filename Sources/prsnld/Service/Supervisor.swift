@@ -104,10 +104,10 @@ final class Supervisor: Sendable {
         case .awake: awakeAt.withLock { $0 = Heartbeat.monotonic() }
         case .rest:
             // The round composes the line too, and both go out together.
-            if watchdog?.ride() != true { reporter.touch() }
+            if watchdog?.askIfDue() != true { reporter.touch() }
         case .progress:
             let now = Heartbeat.monotonic()
-            guard now - awakeAt.withLock({ $0 }) >= Self.shortWork, watchdog?.ride() != true else { return }
+            guard now - awakeAt.withLock({ $0 }) >= Self.shortWork, watchdog?.askIfDue() != true else { return }
             if reporter.composedAt.map({ now - $0 >= Self.betweenLines }) ?? true { reporter.touch() }
         }
     }

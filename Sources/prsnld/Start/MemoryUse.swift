@@ -10,9 +10,9 @@ enum MemoryUse {
     /// M_TRIM_THRESHOLD is raised, or the heap's end would go up and down with every request; `trimmingBeforeSleep` gives it
     /// back.
     static func limitArenas() {
-        mallopt(prsnl_m_arena_max(), 1)
-        mallopt(prsnl_m_mmap_threshold(), 256 << 10)
-        mallopt(prsnl_m_trim_threshold(), 2 << 20)
+        mallopt(prsnl_m_arena_max, 1)
+        mallopt(prsnl_m_mmap_threshold, 256 << 10)
+        mallopt(prsnl_m_trim_threshold, 2 << 20)
     }
 
     /// Memory holds the key: no core dump, and no other process of the same user may read it (PR_SET_DUMPABLE in prctl(2)).

@@ -1,7 +1,6 @@
 import CLinux
 import Configuration
 import Console
-import Control
 import Glibc
 import PRSNLCore
 import Reports

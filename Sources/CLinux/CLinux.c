@@ -1,0 +1,69 @@
+// Compiled with _GNU_SOURCE (Package.swift).
+#include "CLinux.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+// Weak, because it is no part of the language: with a runtime without it, the program links, and finds it missing.
+extern void *swift_task_enqueueGlobal_hook __attribute__((weak));
+
+int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+    if (&swift_task_enqueueGlobal_hook == NULL) return 0;
+    swift_task_enqueueGlobal_hook = (void *)hook;
+    return 1;
+}
+
+int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
+
+int prsnl_set_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL); }
+
+int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+
+int prsnl_openat(int folder, const char *path, int flags) { return openat(folder, path, flags); }
+
+int prsnl_fcntl_int(int fd, int operation, int value) { return fcntl(fd, operation, value); }
+
+int prsnl_fcntl_lock(int fd, int operation, struct flock *lock) { return fcntl(fd, operation, lock); }
+
+int prsnl_ioctl_pointer(int fd, unsigned long operation, void *value) { return ioctl(fd, operation, value); }
+
+const int prsnl_o_path = O_PATH;
+
+void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
+
+int prsnl_rename_new(const char *from, const char *to) {
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+}
+
+int prsnl_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+int prsnl_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid) {
+    struct ucred peer = {0, (uid_t)-1, (gid_t)-1};
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+    if (size != sizeof peer) {
+        errno = EINVAL;
+        return -1;
+    }
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+
+int prsnl_peer_groups(int fd, gid_t *groups, socklen_t *size) {
+    return getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, size);
+}
+
+const int prsnl_m_arena_max = M_ARENA_MAX;
+const int prsnl_m_trim_threshold = M_TRIM_THRESHOLD;
+const int prsnl_m_mmap_threshold = M_MMAP_THRESHOLD;
+
+int prsnl_wait_exited(int status) { return WIFEXITED(status); }
+
+int prsnl_wait_exit_status(int status) { return WEXITSTATUS(status); }
+
+int prsnl_wait_signal(int status) { return WTERMSIG(status); }

@@ -1,0 +1,61 @@
+// Linux for Swift: headers that Swift's Glibc module leaves out, and functions for what the importer cannot take.
+#ifndef PRSNL_CLINUX_H
+#define PRSNL_CLINUX_H
+// Swift reads this without _GNU_SOURCE: these headers must mean the same as in its own Glibc module, which is imported beside
+// this one. What needs _GNU_SOURCE is in CLinux.c.
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/types.h>
+
+// Where the Swift runtime hands over a task that may run on any thread (swift/Runtime/Concurrency.h). No header that Swift
+// can import declares it. The hook is called with the job and the default implementation, in Swift's calling convention,
+// which for pointers alone is that of C.
+// Returns whether this runtime has it.
+int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original));
+
+// Variadic functions are not imported: prctl(2), open(2), openat(2), fcntl(2), ioctl(2).
+
+// PR_SET_NAME: 15 bytes at most.
+int prsnl_set_thread_name(const char *name);
+// PR_SET_DUMPABLE: no core, and no other process of the same user may look into this one's memory (ptrace(2)).
+int prsnl_set_not_dumpable(void);
+int prsnl_open(const char *path, int flags, mode_t mode);
+int prsnl_openat(int folder, const char *path, int flags);
+int prsnl_fcntl_int(int fd, int operation, int value);
+int prsnl_fcntl_lock(int fd, int operation, struct flock *lock);
+int prsnl_ioctl_pointer(int fd, unsigned long operation, void *value);
+
+// Declared for _GNU_SOURCE or _DEFAULT_SOURCE only, which Swift's Glibc module does not define.
+
+// O_PATH: open(2).
+extern const int prsnl_o_path;
+// Memory that is overwritten although it is not read afterwards: explicit_bzero(3).
+void prsnl_wipe(void *memory, size_t size);
+// A rename that never replaces: renameat2(2) with RENAME_NOREPLACE.
+int prsnl_rename_new(const char *from, const char *to);
+// accept4(2), with SOCK_CLOEXEC and SOCK_NONBLOCK.
+int prsnl_accept(int listener);
+// Who has connected to a Unix socket: struct ucred (unix(7)).
+int prsnl_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid);
+// SO_PEERGROUPS (socket(7)). ERANGE and the size needed, in bytes, where the groups do not fit.
+int prsnl_peer_groups(int fd, gid_t *groups, socklen_t *size);
+
+// Macros that are not plain positive numbers are not imported.
+
+// mallopt(3)
+extern const int prsnl_m_arena_max;
+extern const int prsnl_m_trim_threshold;
+extern const int prsnl_m_mmap_threshold;
+// WIFEXITED and its like take an argument: wait(2).
+int prsnl_wait_exited(int status);
+int prsnl_wait_exit_status(int status);
+int prsnl_wait_signal(int status);
+#endif

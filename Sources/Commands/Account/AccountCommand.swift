@@ -1,0 +1,91 @@
+import Configuration
+import Console
+import Glibc
+import PRSNLCore
+import Reports
+import Store
+
+/// `prsnlctl account`: whose timeline the copy is of; with `--accept-new`, a new copy takes its place.
+enum AccountCommand {
+    static let command = Command(
+        "account", "Show whose timeline the copy is of, and the credentials.",
+        options: [
+            CommandOption(
+                "--accept-new", nil,
+                "Set this copy aside, with what was not delivered, and start one of the account or server of now."),
+            CommandOption("--dry-run", nil, "Only say what would be done."),
+        ], run: run)
+
+    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
+    {
+        let acceptNew = arguments.has("--accept-new")
+        let dryRun = arguments.has("--dry-run")
+        guard acceptNew || !dryRun else {
+            throw UserFacingError(
+                .usage, "--dry-run says what --accept-new would do, which is not given.",
+                nextCommand: "prsnlctl account --accept-new --dry-run")
+        }
+        let report = acceptNew && !dryRun ? try accept(context) : try look(context, acceptNew: acceptNew)
+        try context.write(report)
+        return report.exitCode
+    }
+
+    private static func look(_ context: CommandContext, acceptNew: Bool) throws(UserFacingError) -> AccountReport {
+        if !context.isFileGiven,
+            let report = try context.ask(AccountRequest(acceptNew: acceptNew, dryRun: true))
+        {
+            return report
+        }
+        var report = try readHere(context)
+        guard acceptNew else { return report }
+        try AccountChange.require(report.change)
+        report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
+        return report
+    }
+
+    private static func accept(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
+        if let report = try context.askToChange(AccountRequest(acceptNew: true, dryRun: false)) { return report }
+        let database = context.paths.database
+        try FileOwner.become(ownerOf: database, consequence: "Nothing was changed.")
+        var report = try readHere(context)
+        try AccountChange.require(report.change)
+        let name = report.setAsideName
+        let path = try blocking { () async throws(UserFacingError) -> String in
+            let store = try Store(path: database)
+            return try await store.setAside(as: name)
+        }
+        report.setAside = path
+        try startNew(database, aside: path)
+        return report
+    }
+
+    /// An empty copy, so that writes can be queued before the daemon runs again.
+    private static func startNew(_ database: String, aside: String) throws(UserFacingError) {
+        do throws(UserFacingError) {
+            try blocking { () async throws(UserFacingError) in
+                let store = try Store(path: database)
+                await store.close()
+            }
+        } catch {
+            throw UserFacingError(
+                error.code, error.message,
+                consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.",
+                recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
+        }
+    }
+
+    private static func readHere(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
+        let database = context.paths.database
+        let reader = try StoreReader(path: database)
+        let copy = try reader.summary()
+        let stored = try StoredCredentials(context)
+        let configured = try context.configuration().configuration.serverURL?.text
+        let change = AccountChange.found(
+            copy: copy, problem: try reader.standingError(of: AccountChange.codes),
+            subject: stored.login.flatMap { AccessToken($0.pair.access)?.subject },
+            server: configured ?? stored.login?.server)
+        return AccountReport(
+            copy, source: .file, file: database, credentials: stored.report, change: change,
+            now: TimeSource.system.now())
+    }
+}

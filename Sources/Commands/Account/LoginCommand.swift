@@ -1,0 +1,170 @@
+import Configuration
+import Console
+import Glibc
+import PRSNLClient
+import PRSNLCore
+import Reports
+import Store
+
+/// `prsnlctl login`: asks for the password, makes the login itself, and hands the pair of tokens over. The password never
+/// leaves this process but to the server, and the pair never leaves this machine.
+enum LoginCommand {
+    static let command = Command(
+        "login", "Log in to the server; the password is asked for on the terminal.",
+        options: [
+            CommandOption("--email", "EMAIL", "Whose account it is; asked for where it is not given."),
+            CommandOption("--server", "URL", "The server; written into the configuration where that names none."),
+            CommandOption("--password-stdin", nil, "Read the password from the first line of stdin."),
+        ], run: run)
+
+    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
+    {
+        Secrecy.begin()
+        let plan = try LoginPlan(context, given: arguments.value("--server"))
+        // Everything that could refuse the login is asked before the password is typed.
+        try LoginPlace.check(context, plan)
+        let client = try plan.client()
+        defer { client.shutdown() }
+        let (email, password) = try credentials(arguments) { () throws(UserFacingError) in
+            try requirePRSNL(client, plan)
+        }
+        let made = try request(client, plan, email: email, password: password)
+        password.wipe()
+        var report: LoginReport
+        do throws(LoginPlace.Failure) {
+            report = try LoginPlace.store(made, context, plan)
+        } catch {
+            // One that may be stored must stay good: it would be used.
+            if error.isCertain { takeBack(made, plan, context) }
+            throw error.error
+        }
+        if let path = plan.writesServerTo {
+            FileOwner.returnToSelf()
+            if try ServerSetting.write(plan.server.text, to: path) {
+                let isMachines = DefaultPaths.unit(ofConfigurationFile: path) != nil
+                context.say("made \(path)" + (isMachines ? " (owner root, mode 0644)" : ""))
+            }
+            report.configuration = path
+        }
+        try context.write(report)
+        return report.exitCode
+    }
+
+    /// A pair of tokens, and whose.
+    typealias Made = (pair: TokenPair, account: AccountName)
+
+    // MARK: Asking
+
+    /// - Parameter check: what could make the password useless; called before it is asked for, or sent.
+    private static func credentials(
+        _ arguments: ParsedArguments, check: () throws(UserFacingError) -> Void
+    ) throws(UserFacingError) -> (email: String, password: SecretBytes) {
+        if arguments.has("--password-stdin") {
+            let password = SecretBytes()
+            guard password.readLine(from: STDIN_FILENO) == .line, !password.isEmpty else {
+                throw UserFacingError(
+                    .usage, "--password-stdin: stdin holds no line with a password.",
+                    consequence: "No login was made.")
+            }
+            let email = try email(arguments)
+            try check()
+            return (email, password)
+        }
+        let email = try email(arguments)
+        guard let terminal = Terminal() else { throw noTerminal("the password") }
+        try check()
+        return (email, try terminal.askSecret("Password for \(SafeText.harmless(email)): "))
+    }
+
+    private static func email(_ arguments: ParsedArguments) throws(UserFacingError) -> String {
+        if let email = arguments.value("--email") { return email }
+        guard let terminal = Terminal() else { throw noTerminal("the e-mail address") }
+        return try terminal.ask("E-mail: ")
+    }
+
+    private static func noTerminal(_ what: String) -> UserFacingError {
+        UserFacingError(
+            .usage, "There is no terminal to ask for \(what) on.", consequence: "No login was made.",
+            recoverySuggestion: "Give --email, and the password on stdin with --password-stdin.",
+            nextCommand: "prsnlctl login --help")
+    }
+
+    // MARK: The server
+
+    /// A password is for PRSNL alone: whatever else answers at this address does not get it.
+    private static func requirePRSNL(_ client: PRSNLClient, _ plan: LoginPlan) throws(UserFacingError) {
+        let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
+        guard let error = ping.error else { return }
+        let told = error.userFacing
+        switch error.kind {
+        case .notFound: break
+        case .unauthorized, .forbidden:
+            throw UserFacingError(
+                told.code,
+                "\(plan.server.text) wants credentials before it says what it is: a proxy in front of PRSNL, perhaps.",
+                consequence: "No password was sent, and no login was made.",
+                recoverySuggestion: "Check the address, and what stands in front of the server.", cause: told.cause)
+        default:
+            throw UserFacingError(
+                told.code, told.message, consequence: "No password was sent, and no login was made.",
+                recoverySuggestion: told.recoverySuggestion, nextCommand: told.nextCommand, cause: told.cause)
+        }
+        throw UserFacingError(
+            .notFound,
+            "There is no PRSNL server at \(plan.server.text): a web server answers there, and knows no /api/health.",
+            consequence: "No password was sent, and no login was made.",
+            recoverySuggestion: "Check the address, and its path above all.", cause: told.cause)
+    }
+
+    private static func request(
+        _ client: PRSNLClient, _ plan: LoginPlan, email: String, password: SecretBytes
+    ) throws(UserFacingError) -> Made {
+        guard let text = password.text else {
+            throw UserFacingError(.usage, "The password is not UTF-8.", consequence: "No login was made.")
+        }
+        return try blocking { () async throws(UserFacingError) -> Made in
+            do throws(APIError) {
+                let (pair, account) = try await client.login(email: email, password: text)
+                return (pair, AccountName(id: account.id, name: account.email ?? account.name))
+            } catch {
+                throw explained(error, plan)
+            }
+        }
+    }
+
+    /// A server that knows no logins says so in its own way: it does not know the address.
+    private static func explained(_ error: APIError, _ plan: LoginPlan) -> UserFacingError {
+        let isUnknown =
+            switch error.kind {
+            case .notFound: true
+            case .unknown(let status, _): status == 405 || status == 501
+            default: false
+            }
+        guard isUnknown else {
+            let told = error.userFacing
+            guard told.code == .loginFailed else { return told }
+            // With the server, where that was given.
+            return UserFacingError(
+                told.code, told.message, consequence: told.consequence, recoverySuggestion: told.recoverySuggestion,
+                nextCommand: ShellText.command("prsnlctl", Array(CommandLine.arguments.dropFirst())), cause: told.cause)
+        }
+        return UserFacingError(
+            .loginNotPossible, "\(plan.server.text) knows no logins.", consequence: "No login was made.",
+            recoverySuggestion:
+                "Servers of this kind take an API key: put it into a file of mode 0600, and name that with api_key_file in the "
+                + "configuration.")
+    }
+
+    /// A login that could not be stored is of no use here, and is taken back.
+    private static func takeBack(_ made: Made, _ plan: LoginPlan, _ context: CommandContext) {
+        do throws(UserFacingError) {
+            let client = try plan.client(.login(made.pair))
+            try blocking { () async throws(UserFacingError) in
+                defer { client.shutdown() }
+                do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
+            }
+        } catch {
+            context.say("the login was not stored, and the server could not be told: \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Configuration
+import Console
+import Control
+import Glibc
+import PRSNLClient
+import PRSNLCore
+import Reports
+import Store
+
+/// `prsnlctl logout`: the login goes, here first, so that nothing can use it any more whatever the server says.
+enum LogoutCommand {
+    static let command = Command(
+        "logout", "Forget the login, here and on the server; copy and queue stay."
+    ) { context, _ throws(UserFacingError) in
+        Secrecy.begin()
+        let report = try report(context)
+        try context.write(report)
+        return report.exitCode
+    }
+
+    private static func report(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
+        // Nothing is made where nothing is.
+        if access(Folder.containing(context.paths.database), F_OK) != 0, errno == ENOENT {
+            return try context.askToChange(LogoutRequest())
+                ?? LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+        }
+        switch try DaemonOrFile.find(LogoutRequest(), context, consequence: "Nothing was changed.") {
+        case .daemon(let reply): return try reply.answer()
+        case .file(let lock): return try logOutHere(context, lock)
+        }
+    }
+
+    private static func logOutHere(
+        _ context: CommandContext, _ lock: DatabaseLock
+    ) throws(UserFacingError) -> LogoutReport {
+        let file = LoginFile(database: context.paths.database)
+        var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+        do throws(UserFacingError) {
+            let login = try file.read()
+            report.wasLoggedIn = login != nil
+            report.server = login?.server
+            try file.remove()
+            withExtendedLifetime(lock) {}
+            if let login { tell(login, context, &report) }
+        } catch {
+            // One that cannot be read is removed too: that is what was asked for.
+            guard error.code != .loginNotStored else { throw error }
+            try file.remove()
+            report.wasLoggedIn = true
+            report.serverTold = false
+            report.error = ErrorReport(error)
+        }
+        if let copy = context.copyAtBest() {
+            report.items = copy.live
+            report.undelivered = copy.waiting + copy.parked
+        }
+        return report
+    }
+
+    /// Best effort: without the server, the login ends there by itself.
+    private static func tell(_ login: StoredLogin, _ context: CommandContext, _ report: inout LogoutReport) {
+        do throws(UserFacingError) {
+            let configuration = try context.configuration().configuration
+            let client = try LoginPlan.client(login.server, configuration, .login(login.pair))
+            try blocking { () async throws(UserFacingError) in
+                defer { client.shutdown() }
+                do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
+            }
+            report.serverTold = true
+        } catch {
+            report.serverTold = false
+            report.error = ErrorReport(error)
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import CLinux
+import Glibc
+import PRSNLCore
+
+/// The terminal that the command was started from, whatever stdin and stdout are: /dev/tty (tty(4)).
+struct Terminal: ~Copyable {
+    private let descriptor: Int32
+
+    /// `nil` where there is none: cron, a service, ssh without -t.
+    init?() {
+        descriptor = prsnl_open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0)
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Asks for a line that is shown while it is typed.
+    func ask(_ prompt: String) throws(UserFacingError) -> String {
+        write(prompt)
+        let line = SecretBytes()
+        guard line.readLine(from: descriptor) == .line, let text = line.text, !text.isEmpty else { throw Self.noAnswer }
+        return text
+    }
+
+    /// Asks for a line that is not shown.
+    ///
+    /// The terminal is given back as it was on every way out. A signal that would end or stop the process is only noted
+    /// while the terminal is silent, ends the reading, and is raised again when the terminal is as before
+    /// (readpassphrase(3) of the BSDs does the same). After SIGCONT the question is asked again.
+    func askSecret(_ prompt: String) throws(UserFacingError) -> SecretBytes {
+        while true {
+            let secret = SecretBytes()
+            guard let signals = NotedSignals() else { throw failure() }
+            let outcome = try silently { () -> SecretBytes.Outcome in
+                write(prompt)
+                let outcome = secret.readLine(from: descriptor, interruption: signals.descriptor)
+                write("\n")
+                return outcome
+            }
+            signals.end()
+            if signals.raiseAll() { continue }
+            guard outcome == .line, !secret.isEmpty else { throw Self.noAnswer }
+            return secret
+        }
+    }
+
+    private func silently(
+        _ body: () -> SecretBytes.Outcome
+    ) throws(UserFacingError) -> SecretBytes.Outcome {
+        var before = termios()
+        guard tcgetattr(descriptor, &before) == 0 else { throw failure() }
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+        // TCSAFLUSH: what was typed ahead, and shown, is no part of the password. From the background this is SIGTTOU,
+        // which was noted.
+        guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else {
+            if errno == EINTR { return .interrupted }
+            throw failure()
+        }
+        let outcome = body()
+        // EINTR here too is SIGTTOU: then another process has the terminal by now, with its own settings.
+        tcsetattr(descriptor, TCSAFLUSH, &before)
+        return outcome
+    }
+
+    private func write(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { return }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    private func failure() -> UserFacingError {
+        UserFacingError(
+            .usage, "The terminal cannot be made silent: \(String(cString: strerror(errno))).",
+            consequence: "No password was asked for.", recoverySuggestion: "Give it with --password-stdin.")
+    }
+
+    private static var noAnswer: UserFacingError {
+        UserFacingError(
+            .cancelled, "Nothing was typed.", consequence: "No login was made.",
+            recoverySuggestion: "Give the command again.")
+    }
+}
+
+/// Signals that are noted rather than obeyed, while the terminal is silent.
+private struct NotedSignals {
+    /// Readable after one. A pipe and not EINTR, which would miss a signal that comes just before the reading.
+    let descriptor: Int32
+    private var handlers: [(number: Int32, action: sigaction)] = []
+
+    private static let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU]
+
+    init?() {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        descriptor = ends[0]
+        notes = ends[1]
+        noted = 0
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { number in
+            // Only what signal-safety(7) allows, and errno as it was.
+            let saved = errno
+            noted |= 1 << UInt64(number)
+            var byte: UInt8 = 0
+            write(notes, &byte, 1)
+            errno = saved
+        }
+        for number in Self.all {
+            var before = sigaction()
+            sigaction(number, nil, &before)
+            // What a shell or nohup(1) ignores stays ignored. SIG_IGN is the number 1 in the place of a function.
+            guard unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else { continue }
+            handlers.append((number, before))
+            sigaction(number, &action, nil)
+        }
+    }
+
+    /// The signals mean again what they meant before.
+    func end() {
+        for (number, before) in handlers {
+            var before = before
+            sigaction(number, &before, nil)
+        }
+        close(descriptor)
+        close(notes)
+    }
+
+    /// Lets what came happen now. True when the process goes on after it, as after SIGCONT.
+    func raiseAll() -> Bool {
+        let came = Self.all.filter { noted & (1 << UInt64($0)) != 0 }
+        for number in came {
+            // The Swift runtime has taken SIGQUIT for itself, to print what this process was doing.
+            if number == SIGQUIT { signal(SIGQUIT, SIG_DFL) }
+            raise(number)
+        }
+        return !came.isEmpty
+    }
+}
+
+// For the handler, which can be given nothing.
+private nonisolated(unsafe) var noted: UInt64 = 0
+private nonisolated(unsafe) var notes: Int32 = -1

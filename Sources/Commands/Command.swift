@@ -1,0 +1,86 @@
+import Configuration
+package import Console
+import PRSNLCore
+
+/// A command of prsnlctl: its entry in the table, and what it does.
+struct Command: Sendable {
+    typealias Body = @Sendable (CommandContext, ParsedArguments) throws(UserFacingError) -> ExitCode
+    typealias EarlyBody = @Sendable (ParsedArguments, ProcessEnvironment) throws(UserFacingError) -> ExitCode
+
+    enum Run: Sendable {
+        case withContext(Body)
+        /// Without a context, which a configuration that cannot be read would keep from being made.
+        case early(EarlyBody)
+    }
+
+    let entry: CommandDescription
+    let run: Run
+
+    /// - Parameter options: those beside `--json` and `--help`, which all commands have.
+    init(
+        _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
+        run: @escaping Body
+    ) {
+        self.init(name, summary, operands, options, .withContext(run))
+    }
+
+    init(early name: String, _ summary: String, options: [CommandOption] = [], run: @escaping EarlyBody) {
+        self.init(name, summary, .none, options, .early(run))
+    }
+
+    private init(
+        _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption], _ run: Run
+    ) {
+        entry = CommandDescription(
+            name: name, summary: summary, operands: operands, options: options + [.json, .help])
+        self.run = run
+    }
+}
+
+extension Command {
+    /// All of them, in the order of `--help`.
+    static let all: [Command] = [
+        StatusCommand.command, SyncCommand.command, HistoryCommand.command, PingCommand.command, NetCommand.command,
+        CaptureCommand.command, NoteCommand.command, EditCommand.command, DeleteCommand.command,
+        QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
+        ErrorsCommand.command, DoctorCommand.command,
+        LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
+    ]
+}
+
+extension CommandTable {
+    package static let prsnlctl = CommandTable(
+        program: "prsnlctl",
+        summary: "Shows and steers prsnld, the daemon that keeps a copy of a PRSNL timeline.",
+        options: [
+            CommandOption("--config", "FILE", "Read this configuration file."),
+            CommandOption("--instance", "NAME", "The daemon `prsnld@NAME`, with /etc/prsnld/NAME.conf."),
+            CommandOption("--socket", "PATH", "The daemon's control socket."),
+            CommandOption("--database", "PATH", "The SQLite file of the copy."),
+            .help, .version,
+        ],
+        commands: Command.all.map(\.entry),
+        exitCodes: [
+            (.fine, "Success."),
+            (.error, "An error; the message says what to do."),
+            (.usage, "The command line is wrong."),
+            (.daemonNotRunning, "The command needs the daemon, and it is not running."),
+            (
+                .needsAttention,
+                "A person should look: the copy is incomplete, deletions are held back, a write is parked, or the daemon "
+                    + "waits for help."
+            ),
+            (.notDelivered, "With `--wait`: the write is on disk, and was not delivered in time."),
+        ])
+}
+
+extension CommandOption {
+    static let wait = CommandOption(
+        "--wait", .optional("DURATION"), "Wait for the delivery, without a limit or for this long (`30s`).")
+    static let tag = CommandOption.text("--tag", "TAG", "A tag; may be given again.", isRepeatable: true)
+}
+
+extension ParsedArguments {
+    /// A mistake in what a command of prsnlctl was given.
+    func failure(_ reason: String) -> UserFacingError { failure(reason, table: .prsnlctl) }
+}

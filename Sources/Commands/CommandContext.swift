@@ -1,0 +1,308 @@
+import Configuration
+import Console
+import Control
+import Glibc
+import PRSNLCore
+import Reports
+import Store
+
+/// What every command needs: where the daemon and its file are, and how to print.
+struct CommandContext {
+    let paths: ClientPaths
+    /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
+    let isFileGiven: Bool
+    let format: OutputFormat
+    let errorStyle: TextStyle
+    let environment: ProcessEnvironment
+    /// Of `--config` or `--instance`.
+    let configurationFile: String?
+    /// Only a configuration of the person's own counts.
+    let onlyOwn: Bool
+    /// The configuration of a unit that a login is to make, where it is not there yet.
+    let mayMakeFile: Bool
+    /// The daemon that is meant.
+    let unit: ServiceUnit
+
+    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
+        if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
+            self.init(
+                ClientPaths(
+                    controlSocket: environment.absolute(socket), database: RealPath.of(environment.absolute(database))),
+                isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
+                ServiceUnit(options: Self.options(arguments)), arguments, environment)
+            return
+        }
+        let file = try Self.configurationFile(arguments)
+        let loaded = try Self.load(
+            file, environment, onlyOwn: Self.isForThemselves(arguments),
+            mayBeMissing: Self.mayMakeFile(arguments, file))
+        self.init(arguments, environment, loaded, file: file)
+        for warning in loaded.warnings { say("warning: \(warning)") }
+    }
+
+    /// With a configuration that was read before, as far as that went.
+    init(
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, _ loaded: LoadedConfiguration, file: String?
+    ) {
+        let socket = arguments.value("--socket").map(environment.absolute)
+        let database = arguments.value("--database").map(environment.absolute)
+        var paths = ClientPaths(loaded) { access($0, F_OK) == 0 }
+        if let socket { paths.controlSocket = socket }
+        if let database { paths.database = database }
+        // As the daemon does: it works in the folder of the file itself.
+        paths.database = RealPath.of(paths.database)
+        self.init(
+            paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
+            ServiceUnit(Self.kind(loaded, given: file), options: Self.options(arguments)), arguments, environment)
+    }
+
+    private init(
+        _ paths: ClientPaths, isFileGiven: Bool, file: String?, onlyOwn: Bool, _ unit: ServiceUnit,
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) {
+        self.onlyOwn = onlyOwn
+        mayMakeFile = Self.mayMakeFile(arguments, file)
+        self.unit = unit
+        self.environment = environment
+        configurationFile = file
+        self.paths = paths
+        self.isFileGiven = isFileGiven
+        errorStyle = Self.style(STDERR_FILENO, unit, environment)
+        format = arguments.has("--json") ? .json : .text(Self.style(STDOUT_FILENO, unit, environment))
+    }
+
+    private static func style(_ descriptor: Int32, _ unit: ServiceUnit, _ environment: ProcessEnvironment) -> TextStyle
+    {
+        var style = TextStyle(descriptor: descriptor, environment: environment.variables)
+        style.unit = unit
+        return style
+    }
+
+    /// A person who names a server begins a copy of their own: the machine's is root's to configure, and the account of one
+    /// person is not to end in it.
+    private static func isForThemselves(_ arguments: ParsedArguments) -> Bool {
+        arguments.command?.name == "login" && arguments.value("--server") != nil && geteuid() != 0
+            && options(arguments).isEmpty
+    }
+
+    /// A login that names its server can make the configuration of the machine's daemon, or of an instance.
+    private static func mayMakeFile(_ arguments: ParsedArguments, _ file: String?) -> Bool {
+        arguments.command?.name == "login" && arguments.value("--server") != nil
+            && file.flatMap(DefaultPaths.unit(ofConfigurationFile:)) != nil
+    }
+
+    /// The daemon that is meant, also where its configuration is wrong or cannot be read.
+    ///
+    /// - Throws: `usage`.
+    static func unit(
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) throws(UserFacingError) -> ServiceUnit {
+        let file = try configurationFile(arguments)
+        let (loaded, _) = LoadedConfiguration.examine(
+            file: file, environment: environment, skippingUnreadable: true, onlyOwn: isForThemselves(arguments))
+        return ServiceUnit(kind(loaded, given: file), options: options(arguments))
+    }
+
+    /// Those that say which daemon is meant, as they were given.
+    static func options(_ arguments: ParsedArguments) -> [String] {
+        ["--config", "--instance", "--socket", "--database"].flatMap { option in
+            arguments.value(option).map { [option, $0] } ?? []
+        }
+    }
+
+    /// Also by the name of a file that cannot be read.
+    private static func kind(_ loaded: LoadedConfiguration, given: String?) -> ServiceUnit.Kind {
+        if loaded.isOwn { return .user }
+        guard let file = loaded.file ?? given else { return .system("prsnld") }
+        return DefaultPaths.unit(ofConfigurationFile: file).map(ServiceUnit.Kind.system) ?? .byHand(file)
+    }
+
+    /// The file of `--config`, or of the instance.
+    static func configurationFile(_ arguments: ParsedArguments) throws(UserFacingError) -> String? {
+        guard let instance = arguments.value("--instance") else { return arguments.value("--config") }
+        guard arguments.value("--config") == nil else {
+            throw UserFacingError(.usage, "--instance and --config both name the configuration; give one of them.")
+        }
+        try DefaultPaths.checkInstance(instance)
+        return DefaultPaths.configurationFile(ofInstance: instance)
+    }
+
+    /// All settings, for commands that do something in the daemon's place.
+    func configuration() throws(UserFacingError) -> LoadedConfiguration {
+        try Self.load(configurationFile, environment, onlyOwn: onlyOwn, mayBeMissing: mayMakeFile)
+    }
+
+    private static func load(
+        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool, mayBeMissing: Bool
+    ) throws(UserFacingError) -> LoadedConfiguration {
+        do throws(ConfigurationFailure) {
+            return try LoadedConfiguration.load(
+                file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn,
+                mayBeMissing: mayBeMissing)
+        } catch {
+            if let file, DefaultPaths.instance(ofConfigurationFile: file) != nil, access(file, F_OK) != 0,
+                errno == ENOENT
+            {
+                throw UserFacingError(
+                    .configUnreadable, "There is no such instance: \(file) is not there.",
+                    recoverySuggestion: "A login with `--server` makes it.",
+                    nextCommand: "sudo prsnlctl login --server URL")
+            }
+            throw error.userFacing
+        }
+    }
+
+    /// Talk, as against data.
+    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(unit.fit(sentence: text)))\n") }
+
+    var isText: Bool { if case .text = format { true } else { false } }
+
+    func write(_ report: some Report) throws(UserFacingError) {
+        var report = report
+        report.fit(unit)
+        guard StandardStream.output.write(try format.render(report)) else {
+            throw UserFacingError(
+                .diskError, "The answer could not be written to stdout.",
+                consequence: "The command itself was carried out.",
+                recoverySuggestion: "Check where stdout goes to; look with `prsnlctl queue`.")
+        }
+    }
+
+    /// Asks the daemon, where it runs and its file is meant; else reads the file.
+    ///
+    /// - Parameter here: answers from the file at a path.
+    func read<Request: ControlRequest>(
+        _ request: Request, here: (String) throws(UserFacingError) -> Request.Answer
+    ) throws(UserFacingError) -> Request.Answer {
+        if !isFileGiven, let answer = try ask(request) { return answer }
+        return try here(paths.database)
+    }
+
+    /// Asks the daemon something that the file knows too; `nil` where the file is to answer.
+    func ask<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
+        switch try answer(request, timeout: .seconds(10)) {
+        case .success(let answer): return answer
+        case .failure(let error):
+            if error.code == .daemonBusy { say("the daemon is not responding; showing data from the file") }
+            return nil
+        }
+    }
+
+    /// Says when the daemon is silent.
+    func connect() throws(UserFacingError) -> ControlClient {
+        var client = try ControlClient(path: paths.controlSocket)
+        client.whenSilent = { [self] in say("the daemon is not responding; waiting") }
+        return client
+    }
+
+    /// The same, with the reason for which the file is to answer.
+    ///
+    /// - Parameter ofFile: only a daemon that works on our file is meant.
+    func answer<Request: ControlRequest>(
+        _ request: Request, ofFile: Bool = false, timeout: Duration
+    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
+        do throws(UserFacingError) {
+            var client = try connect()
+            if ofFile, let other = try otherFile(of: &client) {
+                throw UserFacingError(
+                    .daemonNotRunning, "The daemon works on \(other), and none on \(paths.database).")
+            }
+            return .success(try client.ask(request, timeout: timeout).answer())
+        } catch {
+            guard Self.leavesToFile(error.code) else { throw error }
+            return .failure(error)
+        }
+    }
+
+    /// The file that the daemon works on; `nil` where it is ours.
+    func otherFile(of client: inout ControlClient) throws(UserFacingError) -> String? {
+        let path = try client.ask(StatusRequest()).answer().file.path
+        return RealPath.isSameFile(path, paths.database) ? nil : path
+    }
+
+    /// The file can answer where the daemon does not: also where it serves others, or not this user.
+    private static func leavesToFile(_ code: ErrorCode) -> Bool {
+        code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
+    }
+
+    /// Asks the daemon to change something; `nil` where none runs that works on our file. Nothing falls back to the file here
+    /// that the daemon has refused.
+    ///
+    /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
+    func askToChange<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
+        var wasAsked = false
+        switch try answerToChange(request, wasAsked: &wasAsked) {
+        case .success(let answer): return answer
+        case .failure(let report): throw explained(report.userFacing)
+        case nil: return nil
+        }
+    }
+
+    /// The same, with the daemon's error as an answer.
+    ///
+    /// - Parameter wasAsked: whether the request was sent: then it may have been carried out, also where this throws.
+    func answerToChange<Request: ControlRequest>(
+        _ request: Request, wasAsked: inout Bool
+    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport>? {
+        do throws(UserFacingError) {
+            var client = try connect()
+            if isFileGiven, try otherFile(of: &client) != nil { return nil }
+            wasAsked = true
+            do throws(UserFacingError) {
+                return try client.ask(request, timeout: .seconds(60))
+            } catch {
+                // It was asked: what it did, the next question tells.
+                throw error.code == .daemonNotRunning
+                    ? UserFacingError(
+                        .daemonBusy, "The daemon ended before it answered.",
+                        recoverySuggestion: "Look what it has done: `prsnlctl account`.",
+                        nextCommand: "prsnlctl account")
+                    : error
+            }
+        } catch {
+            if error.code == .daemonNotRunning, !wasAsked { return nil }
+            throw explained(error)
+        }
+    }
+
+    /// With the command that would do it, for a user who is refused.
+    func explained(_ error: UserFacingError) -> UserFacingError {
+        guard error.code == .controlRefused, geteuid() != 0 else { return error }
+        return UserFacingError(
+            error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
+            recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
+    }
+
+    /// The first step towards a copy is a login, where there is nothing to show to the server.
+    func withFirstStep(_ error: UserFacingError) -> UserFacingError {
+        guard error.code == .noDatabase else { return error }
+        do throws(UserFacingError) {
+            let configuration = try configuration().configuration
+            guard !configuration.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
+            return UserFacingError(
+                error.code, error.message, consequence: error.consequence,
+                recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
+                nextCommand: ShellText.command(
+                    "prsnlctl", ["login", "--server", configuration.serverURL?.text ?? "URL"]))
+        } catch {
+            // What is wrong with the configuration, its own command says.
+            return error
+        }
+    }
+
+    /// What the copy says of itself, where it can be read: only to be told along with what was done.
+    func copyAtBest() -> CopySummary? {
+        guard access(paths.database, F_OK) == 0 else { return nil }
+        do throws(UserFacingError) {
+            return try StoreReader(path: paths.database).summary()
+        } catch {
+            say("warning: \(error.message)")
+            return nil
+        }
+    }
+
+    /// This very command, as root.
+    static func sudo() -> String {
+        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
+    }
+}

@@ -1,0 +1,109 @@
+import CLinux
+import Configuration
+import Console
+import Control
+import Glibc
+import PRSNLCore
+
+/// Who may write the file while the daemon is stopped: the owner of its folder, who is the daemon's user. What anybody
+/// else made there, SQLite's files beside the database above all, the daemon could not open.
+enum FileOwner {
+    /// Root becomes the owner, for the rest of this process.
+    ///
+    /// - Throws: `no_database` where there is no file, so that a misspelt path does not swallow writes; `not_owner` for
+    ///   any other user.
+    static func become(
+        ownerOf database: String, consequence: String = "Nothing was queued."
+    ) throws(UserFacingError) {
+        guard access(database, F_OK) == 0 else {
+            if errno == EACCES { throw notOwner(nil, database, consequence) }
+            throw UserFacingError(
+                .noDatabase, "No daemon runs, and there is no copy yet at \(database).", consequence: consequence)
+        }
+        try become(folderOf: database, consequence)
+    }
+
+    /// The same for what stands beside a database that need not be there yet. The folder is made where it is missing.
+    /// A user who may not is told to be root, who may also write the configuration.
+    ///
+    /// - Throws: `not_owner`.
+    static func become(
+        ownerOfFolderOf database: String, consequence: String = "No login was made."
+    ) throws(UserFacingError) {
+        let folder = Folder.containing(database)
+        if access(folder, F_OK) != 0, errno == ENOENT, let reason = make(folder) {
+            throw UserFacingError(
+                .notOwner, "The folder \(folder) for the login cannot be made: \(reason).", consequence: consequence,
+                recoverySuggestion: "Give the command as root.", nextCommand: CommandContext.sudo())
+        }
+        do throws(UserFacingError) {
+            try become(folderOf: database, consequence)
+        } catch {
+            throw UserFacingError(
+                error.code, error.message, consequence: error.consequence,
+                recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo()
+            )
+        }
+    }
+
+    /// Root makes the folder of the machine's own daemon, or of an instance, as systemd would: for the daemon's user.
+    private static func make(_ folder: String) -> String? {
+        if let reason = Folder.make(folder) { return reason }
+        guard geteuid() == 0, DefaultPaths.isMachines(folder), let user = getpwnam("prsnld") else { return nil }
+        let (owner, group) = (user.pointee.pw_uid, user.pointee.pw_gid)
+        let made = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+        guard made >= 0 else { return String(cString: strerror(errno)) }
+        defer { close(made) }
+        guard fchown(made, owner, group) == 0, fchmod(made, 0o750) == 0 else {
+            return String(cString: strerror(errno))
+        }
+        return nil
+    }
+
+    /// Root is root again.
+    static func returnToSelf() {
+        // Only what was changed by `become`, and with the rights that a root process keeps in its saved ids.
+        guard geteuid() != getuid(), getuid() == 0 else { return }
+        seteuid(getuid())
+        setegid(getgid())
+    }
+
+    private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
+        let user = geteuid()
+        guard user == 0 else {
+            var folder = stat()
+            guard stat(Folder.containing(RealPath.of(database)), &folder) == 0 else {
+                throw notOwner(nil, database, consequence)
+            }
+            if user == folder.st_uid { return }
+            throw notOwner(folder.st_uid, database, consequence)
+        }
+        let place = try GuardedPath(database)
+        let owner = place.owner
+        if owner == 0 { return }
+        // The groups first: afterwards there is no right to. setgroups(2): no other group's rights are kept.
+        var group = place.group
+        guard setgroups(1, &group) == 0, setegid(group) == 0, seteuid(owner) == 0 else {
+            throw UserFacingError(
+                .notOwner,
+                "Root could not become \(name(owner)), who owns \(database): \(String(cString: strerror(errno))).",
+                consequence: consequence)
+        }
+    }
+
+    private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
+        // A user who cannot see the owner is told to use root.
+        let user = owner.map { ["-u", name($0)] } ?? []
+        let command = ShellText.command("sudo", user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
+        return UserFacingError(
+            .notOwner,
+            "The daemon is not running, and \(database) belongs to \(owner.map(name) ?? "another user"), not to "
+                + "\(name(geteuid())).",
+            consequence: consequence,
+            recoverySuggestion: "Start the daemon, or give the command as that user.", nextCommand: command)
+    }
+
+    private static func name(_ user: uid_t) -> String {
+        getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "#\(user)"
+    }
+}

@@ -1,0 +1,78 @@
+import Configuration
+import Console
+import Doctor
+import Glibc
+import PRSNLCore
+import Reports
+import Store
+
+/// The command line: finds the command and turns errors into words and exit codes.
+package enum Prsnlctl {
+    package static func main() {
+        // libcurl would write the keys of our connections there.
+        unsetenv("SSLKEYLOGFILE")
+        MemoryBound.set()
+        let environment = ProcessEnvironment.current()
+        let code = run(environment).rawValue
+        if Examination.isUnderWay { _exit(code) }
+        exit(code)
+    }
+
+    private static func run(_ environment: ProcessEnvironment) -> ExitCode {
+        // A wrong command line may still say that JSON is wanted.
+        var isJSON = CommandLine.arguments.contains("--json")
+        var unit = ServiceUnit()
+        var context: CommandContext?
+        do throws(UserFacingError) {
+            let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
+            isJSON = parsed.has("--json")
+            if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
+            if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
+            let command = Command.all.first { $0.entry == parsed.command }
+            if case .early(let run)? = command?.run { return try run(parsed, environment) }
+            unit = try CommandContext.unit(parsed, environment)
+            let found = try CommandContext(parsed, environment)
+            context = found
+            unit = found.unit
+            guard case .withContext(let run)? = command?.run else {
+                throw UserFacingError(.usage, "a command is missing.")
+            }
+            return try run(found, parsed)
+        } catch {
+            let error = context?.withFirstStep(error) ?? error
+            return report(
+                error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
+        }
+    }
+
+    private static func report(
+        _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, _ environment: ProcessEnvironment
+    ) -> ExitCode {
+        var report = FailureReport(error)
+        report.error.fit(unit)
+        if isJSON {
+            do {
+                // On stdout: who asked for JSON reads one object from there, whatever happens.
+                StandardStream.output.write(try JSONOutput.pretty(report) + "\n")
+                return exitCode(error.code)
+            } catch {
+                // Then in words, below.
+            }
+        }
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        StandardStream.error.write(report.text(program: "prsnlctl", style))
+        return exitCode(error.code)
+    }
+
+    private static func exitCode(_ code: ErrorCode) -> ExitCode {
+        switch code {
+        case .usage: .usage
+        case .daemonNotRunning: .daemonNotRunning
+        default: .error
+        }
+    }
+
+    private static func write(_ text: String) -> ExitCode {
+        StandardStream.output.write(text) ? .fine : .error
+    }
+}

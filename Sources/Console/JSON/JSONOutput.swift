@@ -1,0 +1,49 @@
+import FoundationEssentials
+
+/// JSON as our programs write it.
+package enum JSONOutput {
+    /// One line without its end, for the socket.
+    package static func line(_ value: some Encodable) throws -> [UInt8] {
+        Array(escapingControls(try encode(value, pretty: false)).utf8)
+    }
+
+    /// Indented, for `--json`.
+    package static func pretty(_ value: some Encodable) throws -> String {
+        escapingControls(try encode(value, pretty: true))
+    }
+
+    /// Of a document of ours, with members as `JSONKeys` names them.
+    package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .custom { JSONKeys.Key(JSONKeys.camel($0.last?.stringValue ?? "")) }
+        return try decoder.decode(type, from: Data(bytes))
+    }
+
+    private static func encode(_ value: some Encodable, pretty: Bool) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
+        encoder.keyEncodingStrategy = .custom { JSONKeys.Key(JSONKeys.snake($0.last?.stringValue ?? "")) }
+        if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only
+    /// stand there, so that writing them as escapes changes nothing for a reader.
+    private static func escapingControls(_ json: String) -> String {
+        guard json.unicodeScalars.contains(where: { $0.value >= 0x7F && SafeText.isHarmful($0) }) else { return json }
+        var result = ""
+        for scalar in json.unicodeScalars {
+            if scalar.value >= 0x7F, SafeText.isHarmful(scalar) {
+                for unit in String(scalar).utf16 {
+                    let hex = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                }
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

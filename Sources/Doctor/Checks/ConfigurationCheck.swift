@@ -1,0 +1,53 @@
+import Configuration
+import PRSNLCore
+
+/// The configuration as prsnlctl reads it.
+struct ConfigurationCheck: Check, Equatable {
+    /// `nil` where there is none.
+    var file: String?
+    /// A file that is there, and that this user may not read.
+    var hiddenFile: String?
+    /// What the daemon would not start with, a line each.
+    var problems: [String] = []
+    var warnings: [String] = []
+    var serverURL: String?
+
+    var findings: [DoctorReport.Finding] {
+        var findings: [DoctorReport.Finding] = problems.map {
+            .failed(
+                .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",
+                next: "prsnld --check-config")
+        }
+        findings += warnings.map { .warning(.configuration, "configuration", $0) }
+        if let hiddenFile {
+            findings.append(.notChecked(.configuration, "configuration", "\(hiddenFile) may not be read by this user"))
+        } else if findings.isEmpty {
+            findings.append(.ok(.configuration, "configuration", file ?? "no file; only the environment and defaults"))
+        }
+        if let serverURL {
+            findings.append(.ok(.configuration, "server_url", serverURL))
+        } else if hiddenFile == nil, problems.isEmpty {
+            findings.append(
+                .failed(
+                    .configuration, "server_url", "No server is configured.",
+                    "Log in, which sets it, or set server_url in the configuration file.",
+                    next: "sudo prsnlctl login --server https://prsnl.example.org"))
+        }
+        return findings
+    }
+}
+
+extension ConfigurationCheck {
+    init(_ scene: DoctorScene) {
+        let loaded = scene.loaded
+        file = loaded.file
+        hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
+        problems = scene.problems.map(\.description)
+        // What only this user may not read, the daemon may.
+        if let path = loaded.configuration.caFile, !FileLook.isHidden(path), let problem = loaded.caFileProblem {
+            problems.append(problem.description)
+        }
+        warnings = loaded.hiddenFile == nil ? loaded.warnings : []
+        serverURL = loaded.configuration.serverURL?.text
+    }
+}

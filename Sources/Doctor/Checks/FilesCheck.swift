@@ -1,0 +1,172 @@
+import Console
+import Control
+
+/// The database and the files beside it: whose they are, who may read them, and whether they are there.
+struct FilesCheck: Check, Equatable {
+    enum Entry: Sendable, Equatable {
+        case missing
+        /// This user may not look.
+        case hidden
+        /// A link that another user than root has made. Root neither follows nor repairs it.
+        case linked(owner: String)
+        /// - Parameters:
+        ///   - mode: the permission bits.
+        ///   - owner, group: by name.
+        case there(mode: UInt32, owner: String, group: String, isFile: Bool)
+    }
+
+    var path: String
+    var folder = Entry.missing
+    var database = Entry.missing
+    /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
+    var beside: [String: Entry] = [:]
+    var isDaemonRunning = false
+
+    /// Repairs the files beside the database.
+    private static let repairCommand = "sudo prsnlctl doctor --repair"
+
+    static let suffixes = ["-wal", "-shm", ".lock"]
+
+    /// The database is there, and SQLite's files beside it are not.
+    var lacksReaderFiles: Bool {
+        if case .there = database { !missing.isEmpty } else { false }
+    }
+
+    private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
+
+    private var folderPath: String { Folder.containing(path) }
+
+    var findings: [DoctorReport.Finding] {
+        switch (folder, database) {
+        case (.missing, _), (_, .missing):
+            guard !isDaemonRunning else {
+                return [
+                    .failed(
+                        .file, "database", "\(path) is gone, and the daemon still works on it",
+                        "Put it back: writes that wait are in it.")
+                ]
+            }
+            return [
+                .warning(
+                    .file, "database", "there is no copy yet at \(path)",
+                    "Start the daemon, or run `prsnld --once`, to make the first one.")
+            ]
+        case (.hidden, _), (_, .hidden):
+            let advice =
+                if case .there(_, _, let group, _) = folder { "Members of the group \(group) may." } else {
+                    nil as String?
+                }
+            return [.notChecked(.file, "database", "this user may not look into \(folderPath)", advice)]
+        case (.linked(let owner), _): return [Self.link(folderPath, owner)]
+        case (_, .linked(let owner)): return [Self.link(path, owner)]
+        case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
+            guard isFile else { return [.failed(.file, "database", "\(path) is not a file")] }
+            let wrong =
+                ownership(folderMode, folderOwner, owner) + modes(folderMode, mode) + besides(mode, owner, group)
+            let whose = "\(owner):\(group), mode \(Self.octal(mode)) in \(Self.octal(folderMode))"
+            return (wrong.isEmpty ? [.ok(.file, "database", "\(path)\n\(whose)")] : wrong)
+                + readers(folderMode, mode)
+        }
+    }
+
+    private static func link(_ path: String, _ owner: String) -> DoctorReport.Finding {
+        .failed(
+            .file, "link", "\(path) is a symbolic link that \(owner) has made, and root does not follow it",
+            "Find out why it is there, and what it leads to.")
+    }
+
+    private func ownership(_ folderMode: UInt32, _ folderOwner: String, _ owner: String) -> [DoctorReport.Finding] {
+        // In a folder for everybody (/tmp) each has files of their own.
+        guard owner != folderOwner, folderMode & 0o1000 == 0 else { return [] }
+        return [
+            .failed(
+                .file, "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
+                next: "sudo " + ShellText.command("chown", ["--no-dereference", "--reference=\(folderPath)", path]))
+        ]
+    }
+
+    private func modes(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
+        var findings: [DoctorReport.Finding] = []
+        let all =
+            [("", Entry.there(mode: mode, owner: "", group: "", isFile: true))] + beside.sorted { $0.key < $1.key }
+        // A folder that others cannot enter hides what is in it, whatever the modes are.
+        let isOpen = folderMode & 0o001 != 0
+        for case (let suffix, .there(let mode, _, _, _)) in all where mode & 0o006 != 0 && isOpen {
+            findings.append(
+                .failed(
+                    .file, "mode",
+                    "everybody can \(mode & 0o002 != 0 ? "change" : "read") \(path)\(suffix) (\(Self.octal(mode)))",
+                    next: ShellText.command("chmod", ["o=", path + suffix])))
+        }
+        for case (let suffix, .there(let mode, _, _, _)) in all
+        where mode & 0o020 != 0 && folderMode & 0o010 != 0 && suffix != ".lock" {
+            findings.append(
+                .warning(
+                    .file, "mode", "the group can change \(path)\(suffix) (\(Self.octal(mode)))",
+                    "Only the daemon may write it.", next: ShellText.command("chmod", ["g=r", path + suffix])))
+        }
+        if folderMode & 0o002 != 0, folderMode & 0o1000 == 0 {
+            findings.append(
+                .failed(
+                    .file, "mode", "everybody can replace files in \(folderPath) (\(Self.octal(folderMode)))",
+                    next: ShellText.command("chmod", ["o=", folderPath])))
+        }
+        return findings
+    }
+
+    /// What SQLite keeps beside the database has to belong to the database's owner, and be readable for the same group.
+    private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
+        beside.sorted { $0.key < $1.key }.compactMap { suffix, entry in
+            if case .linked(let owner) = entry { return Self.link(path + suffix, owner) }
+            guard case .there(let own, let whose, let whoseGroup, let isFile) = entry else { return nil }
+            if !isFile { return .failed(.file, "owner", "\(path)\(suffix) is not a file") }
+            if whose != owner {
+                return .failed(
+                    .file, "owner", "\(path)\(suffix) belongs to \(whose), not to \(owner): the daemon cannot open it",
+                    next: Self.repairCommand)
+            }
+            guard suffix != ".lock", mode & 0o040 != 0, own & 0o040 == 0 || whoseGroup != group else { return nil }
+            return .warning(
+                .file, "mode",
+                "\(path)\(suffix) may not be read by the group \(group): its members cannot read the copy",
+                next: Self.repairCommand)
+        }
+    }
+
+    /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
+    private func readers(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
+        let names = missing.joined(separator: " and ")
+        if isDaemonRunning, !missing.isEmpty {
+            return [
+                .failed(
+                    .file, "readers", "\(names) were removed while the daemon works on the file",
+                    "Restart the daemon, so that nothing is written into files that are gone.",
+                    next: "sudo systemctl restart prsnld")
+            ]
+        }
+        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
+            return [.ok(.file, "readers", "only the owner may read it")]
+        }
+        guard !missing.isEmpty else { return [.ok(.file, "readers", "members of the group can read it")] }
+        return [
+            .warning(
+                .file, "readers", "\(names) are gone, without which members of the group cannot read the file",
+                "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
+                next: Self.repairCommand)
+        ]
+    }
+
+    private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
+}
+
+// MARK: Looking
+
+extension FilesCheck {
+    static func look(_ database: String) -> FilesCheck {
+        var files = FilesCheck(path: database)
+        files.folder = FileLook.entry(Folder.containing(database))
+        files.database = FileLook.entry(database)
+        for suffix in suffixes { files.beside[suffix] = FileLook.entry(database + suffix) }
+        return files
+    }
+}

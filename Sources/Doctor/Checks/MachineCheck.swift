@@ -1,0 +1,182 @@
+import Console
+import Control
+import Glibc
+import NetMonitor
+import PRSNLCore
+
+/// The disk, the kernel's interfaces, and who asks.
+struct MachineCheck: Check, Equatable {
+    /// Of the file system that the database is on.
+    struct Disk: Sendable, Equatable {
+        /// Bytes that the daemon may use, and all.
+        var free: Int64
+        var total: Int64
+        /// Zero inodes in all: a file system that does not count them.
+        var freeInodes: Int64
+        var inodes: Int64
+    }
+
+    /// Who runs prsnlctl, as against the file.
+    enum Caller: Sendable, Equatable {
+        case root, owner
+        /// Of the group, by name.
+        case member(String)
+        /// Neither: nothing but what is open to everybody can be seen. With the names of the user and of the group.
+        case stranger(String, group: String)
+        /// In the group by now, but not yet when this session began.
+        case newMember(String, group: String)
+    }
+
+    /// `nil` where it could not be asked.
+    var disk: Disk?
+    var diskReason = "the folder of the copy is not there"
+    /// How the kernel tells about the network; `nil` where that is not known.
+    var isNetlinkPermitted: Bool?
+    var netlinkReason: String?
+    /// Whether `probe = icmp` is configured.
+    var wantsICMP = false
+    /// Whether the daemon's group may send echoes; `nil` where that is not known.
+    var isICMPPermitted: Bool?
+    var caller: Caller?
+
+    static let noticeBytes: Int64 = 200 << 20
+    static let limitBytes: Int64 = 20 << 20
+    /// Of all, in hundredths.
+    static let noticePercent: Int64 = 5
+
+    var findings: [DoctorReport.Finding] {
+        space + [netlink] + [icmp, who].compactMap(\.self)
+    }
+
+    private var space: [DoctorReport.Finding] {
+        guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
+        let text = "\(Figures.size(disk.free)) free of \(Figures.size(disk.total))"
+        let advice = "Free some space: without it nothing is pulled, and no write is accepted."
+        var findings: [DoctorReport.Finding] = []
+        if disk.free < Self.limitBytes {
+            findings.append(.failed(.machine, "disk", text, advice))
+        } else if disk.free < Self.noticeBytes || disk.free < disk.total / 100 * Self.noticePercent {
+            findings.append(.warning(.machine, "disk", text, advice))
+        } else {
+            findings.append(.ok(.machine, "disk", text))
+        }
+        guard disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) else { return findings }
+        let inodes = "\(Figures.count(Int(disk.freeInodes))) of \(Figures.count(Int(disk.inodes))) inodes free"
+        findings.append(
+            disk.freeInodes < 4
+                ? .failed(.machine, "inodes", inodes, "Remove files: no new one can be made.")
+                : .warning(.machine, "inodes", inodes, "Remove files: soon no new one can be made."))
+        return findings
+    }
+
+    private var netlink: DoctorReport.Finding {
+        switch isNetlinkPermitted {
+        case true?: .ok(.machine, "netlink", "the kernel tells of changes of the network")
+        case false?:
+            .warning(
+                .machine, "netlink",
+                "not permitted\(netlinkReason.map { " (\($0))" } ?? ""): the network is looked at once a minute",
+                "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")
+        case nil: .notChecked(.machine, "netlink", netlinkReason ?? "not known")
+        }
+    }
+
+    private var icmp: DoctorReport.Finding? {
+        switch (wantsICMP, isICMPPermitted) {
+        case (false, _): nil
+        case (true, true?): .ok(.machine, "icmp", "echoes are permitted")
+        case (true, false?):
+            .warning(
+                .machine, "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over TCP",
+                "Put the group's number into net.ipv4.ping_group_range.", next: "sysctl net.ipv4.ping_group_range")
+        case (true, nil): .notChecked(.machine, "icmp", "the daemon's group is not known")
+        }
+    }
+
+    private var who: DoctorReport.Finding? {
+        switch caller {
+        case nil: nil
+        case .root?: .ok(.machine, "caller", "root: may see everything")
+        case .owner?: .ok(.machine, "caller", "the owner of the copy")
+        case .member(let group)?: .ok(.machine, "caller", "a member of the group \(group): may read the copy")
+        case .stranger(let user, "root")?:
+            .warning(
+                .machine, "caller", "\(user) may see neither the copy nor the daemon, which are root's", "Ask as root.")
+        case .stranger(let user, let group)?:
+            .warning(
+                .machine, "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",
+                "Ask as root, or join the group and log in again:",
+                next: "sudo " + ShellText.command("usermod", ["-aG", group, user]))
+        case .newMember(let user, let group)?:
+            .warning(
+                .machine, "caller", "\(user) is in the group \(group), but was not when this session began",
+                "Log in again.")
+        }
+    }
+}
+
+// MARK: Looking
+
+extension MachineCheck {
+    init(_ scene: DoctorScene) {
+        let folder = Folder.containing(scene.database)
+        lookAtDisk(folder)
+        lookAtNetlink(scene)
+        let owner = FileLook.status(folder).status
+        wantsICMP = scene.loaded.configuration.probe == .icmp
+        if wantsICMP, let group = owner?.st_gid { isICMPPermitted = Self.isICMPPermitted(group) }
+        caller = owner.map(Self.caller)
+    }
+
+    private mutating func lookAtDisk(_ folder: String) {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else {
+            if errno != ENOENT { diskReason = "\(folder): \(String(cString: strerror(errno)))" }
+            return
+        }
+        let unit = Int64(status.f_frsize)
+        disk = Disk(
+            free: Int64(clamping: status.f_bavail) * unit, total: Int64(clamping: status.f_blocks) * unit,
+            freeInodes: Int64(clamping: status.f_favail), inodes: Int64(clamping: status.f_files))
+    }
+
+    /// What the daemon found in its sandbox, else what holds for this process.
+    private mutating func lookAtNetlink(_ scene: DoctorScene) {
+        if let network = scene.status?.daemon?.network {
+            isNetlinkPermitted = network.listening == "none" ? nil : network.listening == "netlink"
+            netlinkReason = network.listeningReason
+            return
+        }
+        do throws(UserFacingError) {
+            let source = try NetworkSource.kernel()
+            defer { source.stop() }
+            isNetlinkPermitted = source.how == .none ? nil : source.how == .netlink
+            netlinkReason = source.how.reason
+        } catch {
+            netlinkReason = error.message
+        }
+    }
+
+    /// icmp(7): the kernel lets the groups of a range send echoes, by default none.
+    private static func isICMPPermitted(_ group: gid_t) -> Bool? {
+        guard let text = SmallText.read("/proc/sys/net/ipv4/ping_group_range") else { return nil }
+        let ends = text.split(whereSeparator: \.isWhitespace).compactMap { UInt32($0) }
+        guard ends.count == 2 else { return nil }
+        return ends[0] <= group && group <= ends[1]
+    }
+
+    private static func caller(_ folder: stat) -> Caller {
+        let user = geteuid()
+        if user == 0 { return .root }
+        if user == folder.st_uid { return .owner }
+        let group = UserDatabase.group(folder.st_gid)
+        let name = UserDatabase.user(user)
+        var groups = [gid_t](repeating: 0, count: 65_536)
+        let count = getgroups(Int32(groups.count), &groups)
+        if getegid() == folder.st_gid || groups.prefix(Int(max(0, count))).contains(folder.st_gid) {
+            return .member(group)
+        }
+        return UserDatabase.group(folder.st_gid, lists: name)
+            ? .newMember(name, group: group) : .stranger(name, group: group)
+    }
+}

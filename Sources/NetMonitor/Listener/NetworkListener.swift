@@ -1,0 +1,80 @@
+import CLinux
+import Glibc
+package import PRSNLCore
+import Synchronization
+
+/// Tells what changes in the network and on the clock: reads the whole state again at every hint of the kernel's, and says
+/// what is different and why. It knows nothing of servers.
+///
+/// It has a thread of its own, which sleeps until the kernel says something. The network is that of the thread which makes
+/// the listener (network_namespaces(7)).
+package final class NetworkListener: Sendable {
+    package let how: NetworkSource.How
+    /// One consumer. The first event is the state at the start. After a hint there is an event even where no link, address
+    /// or default route has changed, because the route to a server may have; where netlink is not permitted, there is one
+    /// at every look, for the same reason, with an empty snapshot.
+    package let events: AsyncStream<NetworkEvent>
+
+    private let board: NetworkBoard
+    private let thread: WorkerThread
+
+    /// - Parameter receiveBuffer: bytes, for tests of lost events; the kernel's own measure by default.
+    /// - Throws: `limit_reached`.
+    package convenience init(
+        receiveBuffer: Int32? = nil, log: @escaping LogHandler = { _, _, _ in }
+    ) throws(UserFacingError) {
+        try self.init(kernel: .real(receiveBuffer: receiveBuffer), log: log)
+    }
+
+    init(kernel: NetworkKernel, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
+        let (events, continuation) = AsyncStream<NetworkEvent>.makeStream(bufferingPolicy: .bufferingNewest(64))
+        self.events = events
+        let board = try NetworkBoard(continuation)
+        self.board = board
+        var hints: NetlinkSocket?
+        var first: NetworkSnapshot?
+        do throws(NetlinkSocket.Failure) {
+            // Hints first: what changes during the first look is then not missed. The look is made here and not by the
+            // thread, because a sandbox may let us listen and not ask.
+            hints = try kernel.listen()
+            first = try kernel.snapshot()
+            how = .netlink
+        } catch {
+            switch error {
+            case .interrupted, .lost: how = .netlink
+            case .notPermitted(let code), .refused(let code):
+                how = .polling(errno: code)
+                hints = nil
+                log(
+                    .warning, .net,
+                    "netlink is not permitted (\(String(cString: strerror(code)))); looking now and then")
+            }
+        }
+        board.publish(first ?? NetworkSnapshot())
+        let loop = ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
+        thread = try WorkerThread(name: "prsnl-net") { loop.run() }
+    }
+
+    deinit { stop() }
+
+    /// The state at the last look; empty where the kernel cannot be asked.
+    package var snapshot: NetworkSnapshot { board.snapshot }
+
+    /// Whether a change is waited for: where the kernel is polled, it is then asked every 10 s instead of every 60 s.
+    package func setUrgent(_ isUrgent: Bool) {
+        guard case .polling = how else { return }
+        board.wish { $0.isUrgent = isUrgent }
+    }
+
+    /// Has the thread call `answer`, which shows that it lives.
+    package func roundTrip(_ answer: @escaping @Sendable () -> Void) {
+        board.wish { $0.roundTrips.append(answer) }
+    }
+
+    /// Ends the thread and the events. May be called twice.
+    package func stop() {
+        board.wish { $0.isStopping = true }
+        thread.join()
+        board.finish()
+    }
+}

@@ -1,0 +1,156 @@
+import CLinux
+import Glibc
+
+/// A route netlink socket (rtnetlink(7)): one that hears of events, or one that asks.
+final class NetlinkSocket {
+    let descriptor: Int32
+
+    enum Failure: Error, Equatable {
+        /// The kernel, or a sandbox, does not let us; also where there is no descriptor left.
+        case notPermitted(Int32)
+        /// The kernel's answer to a question is an error.
+        case refused(Int32)
+        /// The answer is not of one moment, and asking again did not help.
+        case interrupted
+        /// The answer could not be read.
+        case lost
+    }
+
+    /// What has arrived on a socket that hears of events.
+    enum Arrived: Equatable {
+        case events
+        /// And some were dropped: ENOBUFS, or another error of receiving.
+        case fewerThanSent
+    }
+
+    /// - Parameters:
+    ///   - groups: RTMGRP_…, 0 for none.
+    ///   - receiveBuffer: bytes, where a test wants few of them.
+    init(groups: UInt32 = 0, receiveBuffer: Int32? = nil) throws(Failure) {
+        let descriptor = socket(AF_NETLINK, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue), NETLINK_ROUTE)
+        guard descriptor >= 0 else { throw .notPermitted(errno) }
+        if var size = receiveBuffer {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
+        // The kernel answers at once. Should it not, a thread that waits without end could not be stopped.
+        var patience = timeval(tv_sec: 2, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_nl()
+        address.nl_family = sa_family_t(AF_NETLINK)
+        address.nl_groups = groups
+        // Connected to port 0, the kernel's: no other process's messages arrive.
+        guard Self.call(bind, descriptor, address) == 0, Self.call(connect, descriptor, Self.kernel) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .notPermitted(code)
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    private static var kernel: sockaddr_nl {
+        var address = sockaddr_nl()
+        address.nl_family = sa_family_t(AF_NETLINK)
+        return address
+    }
+
+    private static func call(
+        _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32, _ descriptor: Int32, _ address: sockaddr_nl
+    ) -> Int32 {
+        withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+            }
+        }
+    }
+
+    /// Throws away what has arrived: events are hints, and the state is read in any case.
+    func drain() -> Arrived {
+        var byte: UInt8 = 0
+        var arrived = Arrived.events
+        // Bounded, because in a flood there is always more. What is left is a hint for the next look.
+        for _ in 0..<10_000 {
+            // A message that does not fit is cut off, which is all that is wanted of it.
+            if recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { continue }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return arrived
+            // The error is told once; what arrived before it is still there to be read.
+            case ENOBUFS: arrived = .fewerThanSent
+            default: return .fewerThanSent
+            }
+        }
+        return arrived
+    }
+
+    // MARK: Asking
+
+    private var sequence: UInt32 = 0
+    /// The kernel's pieces of a dump have 32 KiB at most (netlink_dump in af_netlink.c).
+    private lazy var buffer = [UInt8](repeating: 0, count: 65_536)
+
+    /// Asks for a list.
+    ///
+    /// - Parameter body: The request's struct and attributes.
+    /// - Returns: False where the kernel says that the list is not of one moment.
+    func dump(_ type: UInt16, _ body: [UInt8], take: (NetlinkMessage) -> Void) throws(Failure) -> Bool {
+        try send(type, flags: UInt16(NLM_F_REQUEST) | UInt16(NLM_F_ROOT) | UInt16(NLM_F_MATCH), body)  // NLM_F_DUMP
+        var isConsistent = true
+        while true {
+            for message in try receive() where message.sequence == sequence {
+                if message.flags & NetlinkMessage.interruptedFlag != 0 { isConsistent = false }
+                if message.type == NetlinkMessage.done {
+                    if let code = message.errorCode, code != 0 { throw .refused(code) }
+                    return isConsistent
+                }
+                try check(message)
+                take(message)
+            }
+        }
+    }
+
+    /// Asks for one thing.
+    func ask(_ type: UInt16, _ body: [UInt8]) throws(Failure) -> NetlinkMessage {
+        try send(type, flags: UInt16(NLM_F_REQUEST), body)
+        while true {
+            for message in try receive() where message.sequence == sequence {
+                try check(message)
+                return message
+            }
+        }
+    }
+
+    private func check(_ message: NetlinkMessage) throws(Failure) {
+        if message.type == NetlinkMessage.overrun { throw .lost }
+        guard message.type == NetlinkMessage.error else { return }
+        guard let code = message.errorCode, code != 0 else { throw .lost }
+        throw .refused(code)
+    }
+
+    private func send(_ type: UInt16, flags: UInt16, _ body: [UInt8]) throws(Failure) {
+        sequence += 1
+        let request = NetlinkMessage.bytes(type: type, flags: flags, sequence: sequence, payload: body)
+        while Glibc.send(descriptor, request, request.count, 0) < 0 {
+            switch errno {
+            case EINTR: continue
+            case EPERM, EACCES: throw .notPermitted(errno)
+            default: throw .lost
+            }
+        }
+    }
+
+    private func receive() throws(Failure) -> [NetlinkMessage] {
+        while true {
+            // MSG_TRUNC: the length that it has, not the part of it that fits.
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_TRUNC))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0, count <= buffer.count else { throw .lost }
+            do throws(NetlinkMessage.Malformed) {
+                return try NetlinkMessage.parse(buffer[..<count])
+            } catch {
+                throw .lost
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import CLinux
+import Glibc
+
+// Building a snapshot from the messages of a dump. Constants are those of linux/rtnetlink.h and linux/if*.h.
+extension NetworkSnapshot {
+    enum MessageType {
+        static let newLink = UInt16(RTM_NEWLINK)
+        static let newAddress = UInt16(RTM_NEWADDR)
+        static let newRoute = UInt16(RTM_NEWROUTE)
+    }
+
+    /// Takes up one message of a dump; those of other kinds, and half ones, say nothing.
+    mutating func take(_ message: NetlinkMessage) {
+        switch message.type {
+        case MessageType.newLink: takeLink(message.payload)
+        case MessageType.newAddress: takeAddress(message.payload)
+        case MessageType.newRoute: takeRoute(message.payload)
+        default: break
+        }
+    }
+
+    /// `struct ifinfomsg`: family, type, index, flags, change; 16 bytes.
+    private mutating func takeLink(_ payload: ArraySlice<UInt8>) {
+        let start = payload.startIndex
+        guard payload.count >= 16, let index = payload.uint32(at: start + 4), let flags = payload.uint32(at: start + 8)
+        else { return }
+        let attributes = NetlinkAttributes(payload.dropFirst(16))
+        let state = attributes.uint8(16) ?? 0  // IFLA_OPERSTATE
+        let isRunning = flags & 0x40 != 0  // IFF_RUNNING
+        links[Int32(bitPattern: index)] = Link(
+            name: Self.name(attributes.text(3)) ?? "link \(index)",  // IFLA_IFNAME
+            isUp: flags & 0x1 != 0,  // IFF_UP
+            // IF_OPER_UP is 6; many virtual links never say more than IF_OPER_UNKNOWN, 0.
+            hasCarrier: state == 6 || state == 0 && isRunning,
+            isLoopback: flags & 0x8 != 0)  // IFF_LOOPBACK
+    }
+
+    /// `struct ifaddrmsg`: family, prefix length, flags, scope, index; 8 bytes.
+    private mutating func takeAddress(_ payload: ArraySlice<UInt8>) {
+        let start = payload.startIndex
+        guard payload.count >= 8, let index = payload.uint32(at: start + 4) else { return }
+        let attributes = NetlinkAttributes(payload.dropFirst(8))
+        // IFA_LOCAL is our end of a point-to-point link, IFA_ADDRESS the other one.
+        guard let bytes = attributes[2] ?? attributes[1], let text = Self.address(bytes, family: payload[start]),
+            Int(payload[start + 1]) <= 8 * bytes.count
+        else { return }
+        let flags = attributes.uint32(8) ?? UInt32(payload[start + 2])  // IFA_FLAGS
+        // Not usable yet, or not at all: duplicate address detection runs (IFA_F_TENTATIVE, without _OPTIMISTIC) or has
+        // failed (IFA_F_DADFAILED).
+        guard flags & 0x08 == 0, flags & 0x40 == 0 || flags & 0x04 != 0 else { return }
+        addresses.insert(
+            Address(
+                link: Int32(bitPattern: index), text: text, prefixLength: payload[start + 1],
+                isIPv6: payload[start] == UInt8(AF_INET6),
+                // RT_SCOPE_LINK; not every program that sets an address of RFC 3927 says so.
+                isLinkLocal: payload[start + 3] == 253 || text.hasPrefix("169.254.")))
+    }
+
+    /// `struct rtmsg`: family, destination length, …, table, protocol, scope, type, flags; 12 bytes.
+    private mutating func takeRoute(_ payload: ArraySlice<UInt8>) {
+        let start = payload.startIndex
+        // Default routes only; there are also those for multicast (RTNL_FAMILY_IPMR).
+        guard payload.count >= 12, payload[start + 1] == 0, [UInt8(AF_INET), UInt8(AF_INET6)].contains(payload[start])
+        else { return }
+        let attributes = NetlinkAttributes(payload.dropFirst(12))
+        guard attributes.uint32(15) ?? UInt32(payload[start + 4]) == 254 else { return }  // RTA_TABLE: the main one
+        let kind: Route.Kind
+        switch payload[start + 7] {
+        case 1: kind = .unicast
+        case 6: kind = .blackhole
+        case 7: kind = .unreachable
+        case 8: kind = .prohibit
+        default: return
+        }
+        var route = Route(
+            isIPv6: payload[start] == UInt8(AF_INET6), gateway: nil, link: nil,
+            metric: attributes.uint32(6) ?? 0, kind: kind)  // RTA_PRIORITY
+        route.takeHop(attributes, link: attributes.uint32(4))  // RTA_OIF
+        // RTA_MULTIPATH: several ways at once, each of them a default route to us.
+        guard var hops = attributes[9] else {
+            defaultRoutes.insert(route)
+            return
+        }
+        // `struct rtnexthop`: length, flags, weight, link; 8 bytes, and attributes.
+        while let length = hops.uint16(at: hops.startIndex), length >= 8, Int(length) <= hops.count {
+            route.takeHop(
+                NetlinkAttributes(hops.prefix(Int(length)).dropFirst(8)), link: hops.uint32(at: hops.startIndex + 4))
+            defaultRoutes.insert(route)
+            hops = hops.dropFirst(NetlinkMessage.aligned(Int(length)))
+        }
+    }
+
+    /// The kernel refuses white space, `/` and `:` in a name, and nothing else (dev_valid_name): what a terminal would obey
+    /// is shown as `?`. `nil` for an empty one.
+    private static func name(_ text: String?) -> String? {
+        guard let text, !text.isEmpty else { return nil }
+        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : "?" }))
+    }
+
+    fileprivate static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
+        guard bytes.count == (family == UInt8(AF_INET6) ? 16 : 4) else { return nil }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let isWritten = bytes.withUnsafeBytes { bytes in
+            inet_ntop(Int32(family), bytes.baseAddress, &text, socklen_t(text.count)) != nil
+        }
+        guard isWritten else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension NetworkSnapshot.Route {
+    fileprivate mutating func takeHop(_ attributes: NetlinkAttributes, link: UInt32?) {
+        self.link = link.map { Int32(bitPattern: $0) }
+        let family = UInt8(isIPv6 ? AF_INET6 : AF_INET)
+        gateway = attributes[5].flatMap { NetworkSnapshot.address($0, family: family) }  // RTA_GATEWAY
+        // RTA_VIA: a gateway of the other family, which stands before it in two bytes.
+        if let via = attributes[18], let family = via.uint16(at: via.startIndex), family == UInt16(AF_INET6) {
+            gateway = NetworkSnapshot.address(via.dropFirst(2), family: UInt8(AF_INET6))
+        }
+    }
+}
+
+// Asking the kernel for the state.
+extension NetworkSnapshot {
+    /// The state now, in this thread's network.
+    static func read() throws(NetlinkSocket.Failure) -> NetworkSnapshot {
+        // A socket per look: one whose dump has failed half-way would answer EBUSY, and none is held while idle.
+        let socket = try NetlinkSocket()
+        // Since Linux 4.20 the kernel can leave out what is not asked for: the routes of other tables than the main one.
+        var one: Int32 = 1
+        let isStrict =
+            setsockopt(
+                socket.descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size)) == 0
+        var snapshot = NetworkSnapshot()
+        // Counters are most of a link's message.
+        let withoutCounters = NetlinkMessage.attribute(
+            UInt16(IFLA_EXT_MASK), NetlinkMessage.native(UInt32(RTEXT_FILTER_SKIP_STATS)))
+        try snapshot.take(socket, UInt16(RTM_GETLINK), [UInt8](repeating: 0, count: 16) + withoutCounters)
+        try snapshot.take(socket, UInt16(RTM_GETADDR), [UInt8](repeating: 0, count: 8))
+        var route = [UInt8](repeating: 0, count: 12)
+        if isStrict { route[4] = UInt8(RT_TABLE_MAIN.rawValue) }
+        try snapshot.take(socket, UInt16(RTM_GETROUTE), route)
+        return snapshot
+    }
+
+    /// One list, which is asked for again where a change has come between its pieces.
+    private mutating func take(
+        _ socket: NetlinkSocket, _ type: UInt16, _ body: [UInt8]
+    ) throws(NetlinkSocket.Failure) {
+        for _ in 0..<4 {
+            var attempt = self
+            if try socket.dump(type, body, take: { attempt.take($0) }) {
+                self = attempt
+                return
+            }
+        }
+        throw .interrupted
+    }
+}
