@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-SETUP := Tests/Tour/setup
+SETUP := .make/setup
 SWIFT := $(shell SWIFT="$(SWIFT)" $(SETUP) swift-path)
 
 # SwiftPM keeps caches under HOME; where there is none to write to, it gets one of its own.
@@ -48,8 +48,9 @@ help:
 	@echo 'make build        release binaries in $(RELEASE)'
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
 	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
-	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md'
-	@echo 'make test-user    those that need no root, as an ordinary user who may open 1,024 files'
+	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md; then make long-search'
+	@echo 'make long-search  the tests that try random cases, with all of their cases'
+	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
@@ -83,12 +84,12 @@ setup-deb:
 
 .PHONY: build
 build: setup-build
-	$(SWIFT_BUILD) $(RELEASE_FLAGS)
+	PRSNL_PROGRAMS_ONLY=yes $(SWIFT_BUILD) $(RELEASE_FLAGS)
 	@touch $(BUILT)
 
 .PHONY: run
 run: setup-tour build
-	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES=$(RELEASE) Tests/Tour/run
+	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES=$(RELEASE) .make/run
 
 .PHONY: demo
 demo: setup-tour build
@@ -103,37 +104,28 @@ lint: setup-build lint-units
 	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
 lint-units:
 	@$(SETUP) packages $(LINT_PACKAGES)
-	@Tests/Tour/lint_units
+	@.make/lint-units
 format: setup-build
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
 
-# The tests start the binaries of the same debug build, which `swift build --build-tests` makes too. One at a time: each
-# keeps real servers, clients and processes busy, and hundreds at once starve each other's deadlines on a small machine.
+# The tests start the binaries of the same debug build, which `swift build --build-tests` makes too. docs/testing.md describes
+# how .make/test runs them side by side. Tests that need root say so without it, and are counted.
 .PHONY: test
 test: export PRSNL_TEST_TARGETS := $(TARGETS)
 test: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	@status=0; \
-	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter "$(FILTER)") 2>&1 \
-	    | tee $(TEST_LOG) || status=$$?; \
-	echo "$$(grep -acE '➜ +Test .* skipped' $(TEST_LOG)) tests were skipped, each with its reason above"; \
-	exit $$status
+	@.make/test $(if $(FILTER),--only "$(FILTER)") 2>&1 | tee $(TEST_LOG)
 
-# The tests that need no root, as a user without any, who may open 1,024 files: those that start much of the product.
-# OutboxModelTests and LostAnswerTests take long and start nothing that others do not.
-USER_TESTS := PRSNLCoreTests|StoreTests|ControlTests|NetMonitorTests|PRSNLClientTests|SyncEngineTests|DescriptorTests
-USER_TESTS := $(USER_TESTS)|LoginCommandTests|LoginFateTests|SecretsTests|FileModeTests|OncePullTests|CommandLineTests
-USER_SKIP := OutboxModelTests|LostAnswerTests
+# As root: the tests whose result depends on the user, once more as a user who may open 1,024 files. The engine's tests are
+# not among them: they touch nothing but a folder and a socket of their own.
+USER_TESTS := ^(PRSNLCore|Store|Control|Configuration|NetMonitor|PRSNLClient)Tests|DescriptorTests|LoginCommandTests
+USER_TESTS := $(USER_TESTS)|LoginFateTests|SecretsTests|FileModeTests|OncePullTests|CommandLineTests
 USER_LOG := .build/test-user.log
 .PHONY: test-user
 test-user: export PRSNL_TEST_TARGETS := $(TARGETS)
 test-user: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	@status=0; \
-	SWIFT="$(SWIFT)" Tests/Tour/test_user "$(if $(FILTER),$(FILTER),$(USER_TESTS))" "$(if $(FILTER),,$(USER_SKIP))" 2>&1 \
-	    | tee $(USER_LOG) || status=$$?; \
-	echo "$$(grep -acE '➜ +Test .* skipped' $(USER_LOG)) tests were skipped, each with its reason above"; \
-	exit $$status
+	@SWIFT="$(SWIFT)" .make/test-user --only "$(if $(FILTER),$(FILTER),$(USER_TESTS))" 2>&1 | tee $(USER_LOG)
 
 # docs/reliability.md says what is tried. A seed repeats the plan of a run; how the processes fall over each other does not
 # come from a seed.
@@ -142,19 +134,30 @@ STORM_SECONDS ?= 600
 storm: setup-tour binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Storm/storm.py --seconds $(STORM_SECONDS) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
+	@$(if $(LONG_SEARCH),$(MAKE) --no-print-directory long-search)
+
+# The tests that try random cases, with all of their cases: `make test` tries a few of them.
+LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|/itemsThatArriveWhile
+.PHONY: long-search
+long-search: setup-build setup-test
+	$(SWIFT_BUILD) --build-tests
+	@PRSNL_LONG_SEARCH=yes .make/test --only "$(LONG_SEARCH)"
 
 .PHONY: check
 check: lint build test test-user demo
-	@$(MAKE) --no-print-directory storm STORM_SECONDS=60
+	@$(MAKE) --no-print-directory storm STORM_SECONDS=60 LONG_SEARCH=
 
 .PHONY: bench
-bench: setup-bench setup-tour build
+bench: setup-bench setup-tour setup-build
+# With what the benchmarks alone need.
+	$(SWIFT_BUILD) $(RELEASE_FLAGS)
+	@touch $(BUILT)
 	@BINARIES=$(RELEASE) ROWS="$(ROWS)" BENCH_SAVE="$(BENCH_SAVE)" python3 Tests/Benchmarks/bench.py
 
 # Each sanitizer needs a build of its own. Its memory does not fit into the unit's sandbox: no ServiceTests.
 SANITIZERS := $(if $(ONLY),$(ONLY),thread address)
 .PHONY: sanitize
-sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/Tests/Tour/tsan.supp'
+sanitize: export TSAN_OPTIONS := suppressions='$(CURDIR)/.make/tsan.supp'
 # Leaks are not looked for: a test's server may be held by the closures of its own faults. What the daemon keeps is a row
 # of the benchmarks.
 sanitize: export ASAN_OPTIONS := detect_leaks=0
@@ -177,7 +180,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 DEB_FOLDER ?= .build/deb
 
-# Builds only where something changed since, and never as root in a folder of somebody else, who could then not clean it.
+# Builds only where something changed since, and never as root in another user's folder, who could then not clean it.
 .PHONY: binaries
 binaries:
 	@if [ "$(BINARIES)" = "$(RELEASE)" ] && \

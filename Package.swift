@@ -1,4 +1,6 @@
 // swift-tools-version: 6.2
+// SPDX-License-Identifier: MIT
+// SPDX-FileCopyrightText: 2026 The prsnld authors
 import PackageDescription
 
 // Every module is compiled the same way: Swift 6 language mode (from the tools version), imports that are
@@ -24,14 +26,14 @@ let package = Package(
 
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
-        .target(name: "PRSNLClient", dependencies: ["PRSNLCore", "CCurl", "CLinux"], swiftSettings: strict),
         .target(
-            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor"], swiftSettings: strict
+            name: "PRSNLClient", dependencies: ["PRSNLCore", "Configuration", "CCurl", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "SyncEngine", dependencies: ["PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration"],
+            swiftSettings: strict
         ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(
-            name: "ClientSetup", dependencies: ["Configuration", "PRSNLClient"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
@@ -40,7 +42,7 @@ let package = Package(
         .target(
             name: "Doctor",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "CLinux",
             ],
             swiftSettings: strict),
@@ -48,7 +50,7 @@ let package = Package(
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "SyncEngine", "Configuration",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
                 "Control", "Reports", "Console", "Supervision", "CLinux",
             ],
             swiftSettings: strict),
@@ -56,7 +58,7 @@ let package = Package(
         .target(
             name: "Commands",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "ClientSetup", "NetMonitor", "Configuration", "Control", "Reports",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
                 "Console", "Doctor", "CLinux",
             ],
             swiftSettings: strict),
@@ -91,6 +93,9 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "ConfigurationTests", dependencies: ["Configuration", "Control", "PRSNLCore", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "PRSNLClientTests", dependencies: ["PRSNLClient", "PRSNLCore", "DevServer", "TestSupport", "CLinux"],
@@ -98,7 +103,8 @@ let package = Package(
         .testTarget(
             name: "SyncEngineTests",
             dependencies: [
-                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport",
+                "SyncEngine", "NetMonitor", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer",
+                "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -147,6 +153,11 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
+}
+
+// `make build` sets this: it builds the programs, and nothing of Tests/.
+if Context.environment["PRSNL_PROGRAMS_ONLY"] != nil {
+    package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
 }
 
 // `make test TARGETS=StoreTests` builds and runs these test targets alone.

@@ -278,7 +278,7 @@ struct CommandContext {
         guard error.code == .noDatabase else { return error }
         do throws(UserFacingError) {
             let configuration = try configuration().configuration
-            guard !configuration.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
+            guard !configuration.sync.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
             return UserFacingError(
                 error.code, error.message, consequence: error.consequence,
                 recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",

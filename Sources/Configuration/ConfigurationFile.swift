@@ -14,7 +14,7 @@ struct ConfigurationFile {
     private(set) var entries: [Entry] = []
     private(set) var problems: [ConfigurationProblem] = []
 
-    /// A configuration is a page of text; something far larger is another file.
+    /// A configuration is a page of text. Something far larger is another file.
     static let maximumSize = 1 << 20
 
     init(path: String, bytes: [UInt8]) {
@@ -43,7 +43,7 @@ struct ConfigurationFile {
         entries.append(Entry(line: line, key: key, value: content[content.index(after: equals)...].trimmed))
     }
 
-    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one; between the
+    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one. Between the
     /// quotation marks of a value it begins none.
     private static func withoutComment(_ line: String) -> String {
         var previous: Character = " "
@@ -119,7 +119,7 @@ enum SmallFile {
         }
     }
 
-    /// Opens for reading. O_NONBLOCK keeps a FIFO without a writer from holding the program for ever.
+    /// Opens for reading. O_NONBLOCK keeps a FIFO without a writer from blocking the program.
     static func open(_ path: String) throws(Failure) -> Int32 {
         let descriptor = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard descriptor >= 0 else { throw Failure(errno: errno, reason: String(cString: strerror(errno))) }
@@ -131,7 +131,7 @@ enum SmallFile {
 enum Quotation {
     static let marks: [Character] = ["\"", "'"]
 
-    /// What stands between two equal marks; a value without any as it is.
+    /// What stands between two equal marks. A value without any is kept as it is.
     static func strip(_ text: String) throws(Rejection) -> String {
         guard let first = text.first, let last = text.last, marks.contains(first) || marks.contains(last) else {
             return text

@@ -1,34 +1,169 @@
 package import PRSNLCore
 
-/// Every setting, read and checked. Paths are absolute. Defaults come from `ConfigurationKey.all`, not from here: the
-/// values below are only what a property holds before they are applied.
+/// Every setting, read and checked. Paths are absolute.
+///
+/// A new key is a property here, with its default, and its entry in `ConfigurationKey.all` below. The part that uses it
+/// reads the property. docs/configuration.md has the row that a test compares with the entry.
 package struct DaemonConfiguration: Sendable, Equatable {
-    /// `nil` where none is configured; only the daemon needs one.
+    /// `nil` where none is configured. Only the daemon needs one.
     package internal(set) var serverURL: ServerURL?
     package internal(set) var apiKeyFile: String?
-    package internal(set) var anonymous = false
     package internal(set) var database = ""
     package internal(set) var controlSocket = ""
     package internal(set) var groupMayWrite = false
-    package internal(set) var pollInterval: Duration = .zero
-    /// `nil`: the engine decides by the size of the timeline.
-    package internal(set) var sweepInterval: Duration?
-    package internal(set) var pageSize = 0
-    package internal(set) var lookupInterval: Duration = .zero
-    package internal(set) var resendUnknown = false
-    package internal(set) var probe = ProbeKind.http
     package internal(set) var logLevel = LogLevel.info
-    /// As libcurl's CURLOPT_PROXY takes it: `""` for none whatever the environment says, `nil` for what it says.
-    package internal(set) var proxy: String?
-    package internal(set) var allowInsecureHTTP = false
-    package internal(set) var caFile: String?
-    package internal(set) var connectTimeout: Duration = .zero
-    package internal(set) var stallTimeout: Duration = .zero
-    package internal(set) var requestTimeout: Duration = .zero
     /// Bytes.
-    package internal(set) var maximumAnswerSize = 0
-    /// Bytes.
-    package internal(set) var maximumDatabaseSize = 0
+    package internal(set) var maximumDatabaseSize = 16 << 30
+    package internal(set) var sync = SyncSettings()
+    package internal(set) var network = NetworkSettings()
 
     init() {}
+}
+
+/// How the copy is kept: for the engine, which takes other values at a reload.
+package struct SyncSettings: Sendable, Equatable {
+    /// Between two looks at the head. Three times as long after a quiet hour.
+    package var pollInterval: Duration = .seconds(300)
+    /// Between two sweeps; `nil`: daily above 2,000 items, every 6 h below.
+    package var sweepInterval: Duration?
+    /// 1 to 100.
+    package var pageSize = 100
+    /// Whether a server that names no account without credentials is copied without them: everyone's items.
+    package var anonymous = false
+    /// How long the server may take to show a new note: between the two looks after which one that is not found is sent
+    /// again.
+    package var lookupInterval: Duration = .seconds(600)
+    /// Whether a write whose outcome cannot be found out is sent again, at the risk of doubling it.
+    package var resendUnknown = false
+    /// What a probe of the server is.
+    package var probe = ProbeKind.http
+
+    package init() {}
+}
+
+/// How the server is reached: for the client of the daemon and of prsnlctl, so that neither forgets a certificate authority
+/// or a limit that the other observes.
+package struct NetworkSettings: Sendable, Equatable {
+    /// As libcurl's CURLOPT_PROXY takes it: `""` for none in spite of the environment, `nil` for what it says.
+    package var proxy: String?
+    /// Plain http to anything but loopback is refused without it.
+    package var allowInsecureHTTP = false
+    /// A file of CA certificates. `nil` for the system's.
+    package var caFile: String?
+    package var connectTimeout: Duration = .seconds(10)
+    /// The longest time without a byte of progress.
+    package var stallTimeout: Duration = .seconds(30)
+    package var totalTimeout: Duration = .seconds(60)
+    /// Bytes of an answer's body, decompressed.
+    package var maximumAnswerSize = 16 << 20
+
+    package init() {}
+}
+
+extension ConfigurationKey {
+    package static let all: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "server_url", type: "address", defaultText: "none, required",
+            allowed: "http:// or https://, host, port, path prefix",
+            summary: "The PRSNL server.", effect: .restart, defaultValue: nil,
+            apply: { text, configuration throws(Rejection) in configuration.serverURL = try ServerURL(text) },
+            show: { $0.serverURL?.text }),
+        .path(
+            "api_key_file", \.apiKeyFile, default: "systemd's credential `api-key`, else none",
+            "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
+        .yesOrNo(
+            "anonymous", \.sync.anonymous, effect: .reload,
+            "Copy everyone's items from a main server that shows them without a login."),
+        .path(
+            "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
+            "The SQLite file of the copy."),
+        .path(
+            "control_socket", \.controlSocketOrNil, default: "`control.sock` in the runtime directory",
+            "Where prsnlctl reaches the daemon; 107 bytes at most."),
+        .yesOrNo(
+            "group_may_write", \.groupMayWrite, effect: .reload,
+            "Let members of the control socket's group change things with prsnlctl, and not only look."),
+        .duration(
+            "poll_interval", \.sync.pollInterval, from: "1s", to: "7d", effect: .reload,
+            "Between two looks for new items; three times as long after a quiet hour."),
+        ConfigurationKey(
+            name: "sweep_interval", type: "duration", defaultText: "`auto`", allowed: "`auto`, 1s to 365d",
+            summary: "Between two sweeps for edits and deletions; `auto`: 6h below 2,000 items, daily above.",
+            effect: .reload, defaultValue: "auto",
+            apply: { text, configuration throws(Rejection) in
+                configuration.sync.sweepInterval = text == "auto" ? nil : try duration(text, from: "1s", to: "365d")
+            },
+            show: { $0.sync.sweepInterval.map(DurationText.describe) ?? "auto" }),
+        .number("page_size", \.sync.pageSize, in: 1...100, "Items asked for at once."),
+        .duration(
+            "lookup_interval", \.sync.lookupInterval, from: "1s", to: "1d", effect: .reload,
+            "How long the server may take to show a new item whose answer was lost, before it is sent again."),
+        .yesOrNo(
+            "resend_unknown", \.sync.resendUnknown, effect: .reload,
+            "Send a write again where it is not known whether it was applied, at the risk of doubling it."),
+        ConfigurationKey(
+            name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
+            summary:
+                "How a server that does not answer is asked whether it is back; `icmp` and `tcp` go ahead of the request.",
+            effect: .reload, defaultValue: "http",
+            apply: { text, configuration throws(Rejection) in
+                guard let kind = ProbeKind(rawValue: text) else {
+                    throw Rejection("is not a kind of probe: \(quote(text))")
+                }
+                configuration.sync.probe = kind
+            },
+            show: { $0.sync.probe.rawValue }),
+        ConfigurationKey(
+            name: "log_level", type: "level", defaultText: "`info`",
+            allowed: LogLevel.names.map(\.name).joined(separator: ", "),
+            summary: "The least urgent messages to log.", effect: .reload, defaultValue: "info",
+            apply: { text, configuration throws(Rejection) in
+                guard let level = LogLevel.names.first(where: { $0.name == text.lowercased() }) else {
+                    throw Rejection("is not a log level: \(quote(text))")
+                }
+                configuration.logLevel = level.level
+            },
+            show: { configuration in LogLevel.names.first { $0.level == configuration.logLevel }?.name }),
+        ConfigurationKey(
+            name: "proxy", type: "address", defaultText: "the environment's proxy variables",
+            allowed: "`none`, or an address that libcurl takes, like http://proxy.example.org:3128",
+            summary: "The proxy towards the server.", effect: .restart, defaultValue: nil,
+            apply: { text, configuration throws(Rejection) in
+                configuration.network.proxy = text == "none" ? "" : text
+            },
+            // A proxy's address may hold a password, so what is shown stops before it.
+            show: { configuration in configuration.network.proxy.map { $0.isEmpty ? "none" : withoutPassword($0) } }),
+        .yesOrNo(
+            "allow_insecure_http", \.network.allowInsecureHTTP, effect: .restart,
+            "Allow http:// to a server that is not this machine."),
+        .path(
+            "ca_file", \.network.caFile, default: "the system's",
+            "CA certificates (PEM) to trust instead of the system's."),
+        .duration(
+            "connect_timeout", \.network.connectTimeout, from: "100ms", to: "10m",
+            "For the name, the connection and TLS together."),
+        .duration(
+            "stall_timeout", \.network.stallTimeout, from: "1s", to: "1h",
+            "The longest time without a byte of an answer."),
+        .duration("request_timeout", \.network.totalTimeout, from: "1s", to: "1h", "For a request in all."),
+        .size(
+            "max_answer_size", \.network.maximumAnswerSize, from: "64KiB", to: "1GiB",
+            "A larger page, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."
+        ),
+        .size(
+            "max_database_size", \.maximumDatabaseSize, from: "16MiB", to: "1024GiB",
+            "Nothing more is pulled once the database is larger; writes are still queued and sent."),
+    ]
+}
+
+extension DaemonConfiguration {
+    // The table's path keys are optional values. These two always get a default afterwards.
+    fileprivate var databaseOrNil: String? {
+        get { database.isEmpty ? nil : database }
+        set { database = newValue ?? "" }
+    }
+    fileprivate var controlSocketOrNil: String? {
+        get { controlSocket.isEmpty ? nil : controlSocket }
+        set { controlSocket = newValue ?? "" }
+    }
 }

@@ -5,7 +5,7 @@ import PRSNLCore
 /// A configuration together with where each value came from.
 package struct LoadedConfiguration: Sendable, Equatable {
     package internal(set) var configuration = DaemonConfiguration()
-    /// The file that was read; `nil` where there is none.
+    /// The file that was read. `nil` where there is none.
     package internal(set) var file: String?
     /// By the key's name.
     package internal(set) var origins: [String: ConfigurationOrigin] = [:]
@@ -24,7 +24,7 @@ package struct LoadedConfiguration: Sendable, Equatable {
     /// Reads the file, then the environment, then fills in the defaults.
     ///
     /// - Parameters:
-    ///   - file: the file of `--config`; `nil` looks for the usual ones.
+    ///   - file: the file of `--config`. `nil` looks for the usual ones.
     ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
     ///   - onlyOwn: of the usual ones, look for the person's own alone, also where it is not there yet.
     ///   - mayBeMissing: the file of `--config` counts as an empty one where it is not there yet.
@@ -172,7 +172,7 @@ private struct ConfigurationLoading {
         var configuration = result.configuration
         configuration.apiKeyFile =
             configuration.apiKeyFile.map(environment.absolute) ?? DefaultPaths.apiKey(environment)
-        configuration.caFile = configuration.caFile.map(environment.absolute)
+        configuration.network.caFile = configuration.network.caFile.map(environment.absolute)
         if configuration.database.isEmpty {
             if let path = DefaultPaths.database(environment) {
                 configuration.database = path
@@ -192,11 +192,13 @@ private struct ConfigurationLoading {
                 "is too long for a socket: \(length) bytes, of which \(LoadedConfiguration.longestSocketPath) are allowed",
                 result.origins["control_socket"] ?? .builtIn)
         }
-        if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback, !configuration.allowInsecureHTTP {
+        if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback,
+            !configuration.network.allowInsecureHTTP
+        {
             problems.append(
                 ConfigurationProblem(
                     code: .insecureServerURL, origin: result.origins["server_url"] ?? .builtIn, key: "server_url",
-                    reason: "is http:// to another machine, which shows the key to everybody in between",
+                    reason: "is http:// to another machine, which shows the key to everyone in between",
                     allowed: "https://, or http:// to this machine, or allow_insecure_http = yes"))
         }
         result.configuration = configuration

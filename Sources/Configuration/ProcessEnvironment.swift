@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the configuration takes from the process around it; a value, so that tests can make one up.
+/// What the configuration takes from the process around it, as a value, so that tests can make one up.
 package struct ProcessEnvironment: Sendable, Equatable {
     package var variables: [String: String]
     /// Relative paths are relative to it.
@@ -34,13 +34,13 @@ package struct ProcessEnvironment: Sendable, Equatable {
         return ProcessEnvironment(variables: variables, workingDirectory: directory, homeDirectory: home)
     }
 
-    /// The variable's value; `nil` also where it is empty, which the XDG specification counts as not set.
+    /// The variable's value. `nil` also where it is empty, which the XDG specification counts as not set.
     subscript(_ name: String) -> String? {
         guard let value = variables[name], !value.isEmpty else { return nil }
         return value
     }
 
-    /// `$HOME`, else the user database's; `nil` where neither is an absolute path.
+    /// `$HOME`, else the user database's. `nil` where neither is an absolute path.
     var home: String? {
         for candidate in [self["HOME"], homeDirectory] {
             if let candidate, candidate.hasPrefix("/") { return candidate }

@@ -1,6 +1,6 @@
 package import PRSNLCore
 
-/// Somebody who may log in (dialect C) or holds an API key (P and E).
+/// A person who may log in (dialect C) or holds an API key (P and E).
 package struct DevAccount: Sendable, Equatable {
     package var id: String
     package var email: String

@@ -5,7 +5,7 @@ extension DevServer {
 
     /// What the timeline should show: visible items, newest first (by `updatedAt` on dialect E).
     ///
-    /// - Parameter owner: an account's id; `nil` for everybody's.
+    /// - Parameter owner: an account's id. `nil` for everyone's.
     package func items(owner: String? = nil) -> [DevItem] {
         shared.state.withLock { $0.items.items(owner: owner) }
     }
@@ -13,7 +13,7 @@ extension DevServer {
     /// Items in `processing`, which no timeline shows.
     package func hiddenItems() -> [DevItem] { shared.state.withLock { $0.items.hiddenItems() } }
 
-    /// The item, hidden or not; `nil` when it was deleted or never there.
+    /// The item, hidden or not. `nil` when it was deleted or never there.
     package func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
 
     /// All items, hidden ones included.
@@ -21,7 +21,7 @@ extension DevServer {
 
     // MARK: Changing
 
-    /// Adds an item at its own place in time; one with the same id is replaced.
+    /// Adds an item at its own place in time. One with the same id is replaced.
     package func add(_ item: DevItem) { shared.state.withLock { $0.items.add(item) } }
 
     package func add(_ items: [DevItem]) { shared.state.withLock { $0.items.add(contentsOf: items) } }
@@ -107,7 +107,7 @@ extension DevServer {
         return pair
     }
 
-    /// Refresh tokens given out so far are worth nothing any more: somebody has ended the account's logins.
+    /// Refresh tokens given out so far are worth nothing any more: someone has ended the account's logins.
     package func revokeRefreshTokens() { shared.state.withLock { $0.refreshTokens = [:] } }
 
     /// Takes a login token of an earlier server, as a real one does after a restart.
@@ -122,7 +122,7 @@ extension DevServer {
     package func expireTokens() { shared.state.withLock { $0.expireTokens() } }
 
     /// Login tokens given out so far are from now on taken for this account's: the client has not noticed that it reads
-    /// somebody else's items.
+    /// someone else's items.
     package func reassignTokens(to account: DevAccount) {
         shared.state.withLock { state in
             for token in state.accessTokens.keys { state.accessTokens[token]?.account = account }

@@ -44,10 +44,10 @@ extension DevServer {
 
     // MARK: Faults
 
-    /// Applies a fault to requests that match; among several, the one scripted first that is not used up.
+    /// Applies a fault to requests that match. Among several, the one scripted first that is not used up.
     ///
     /// - Parameters:
-    ///   - times: to so many requests; `.max` for all.
+    ///   - times: to so many requests. `.max` for all.
     ///   - skip: so many requests that match are served as usual first.
     @discardableResult
     package func script(
@@ -56,6 +56,6 @@ extension DevServer {
         shared.add(fault, matcher: matcher, times: times, skip: skip)
     }
 
-    /// Ends the script and the random faults; held requests go on.
+    /// Ends the script and the random faults. Held requests go on.
     package func removeFaults() { shared.removeAllFaults() }
 }

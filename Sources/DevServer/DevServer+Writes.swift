@@ -38,7 +38,7 @@ extension DevServer {
         }
     }
 
-    /// All creations that were applied, in order; also of items that are deleted by now.
+    /// All creations that were applied, in order. Also of items that are deleted by now.
     package var captures: [Capture] { shared.state.withLock { $0.captures } }
 
     package var appliedWrites: AppliedWrites { shared.state.withLock { $0.appliedWrites } }
@@ -86,7 +86,7 @@ struct RandomFault: Sendable {
 
     /// The fault for the next write, if any.
     mutating func draw() -> Fault? {
-        // Two draws whatever comes out, so that another probability does not shift the choice of kinds.
+        // Always two draws, so that another probability does not shift the choice of kinds.
         let chance = Double(random.next() >> 11) / Double(1 << 53)
         let kind = random.below(kinds.count)
         guard chance < probability else { return nil }

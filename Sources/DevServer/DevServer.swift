@@ -4,7 +4,7 @@ import PRSNLCore
 
 /// A PRSNL server, for development, tests, the demo and benchmarks.
 ///
-/// One thread serves all connections; all data may be read and changed from any thread while it does.
+/// One thread serves all connections. All data may be read and changed from any thread while it does.
 package final class DevServer: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -58,7 +58,7 @@ package final class DevServer: Sendable {
 
     /// Listens again, on the same port and in the network of the calling thread, after `refuseConnections`.
     ///
-    /// - Throws: `Failure` when somebody took the port meanwhile.
+    /// - Throws: `Failure` when another program took the port in between.
     package func acceptConnections() throws {
         shared.sendAndWait(.acceptConnections(try Listener(address: configuration.address, port: port)))
     }

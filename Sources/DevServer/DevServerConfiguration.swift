@@ -17,15 +17,15 @@ extension DevServer {
         package var settling: Settling = .onCommand
         package var mutation: Mutation?
         package var quirks = Quirks()
-        /// A connection without a request for this long is closed; the real servers take 5 s. `nil`: never.
+        /// A connection without a request for this long is closed. The real servers take 5 s. `nil`: never.
         package var idleTimeout: Duration? = .seconds(5)
-        /// The newest requests that the log keeps; 0 for none (the counts per endpoint stay).
+        /// The newest requests that the log keeps. 0 for none (the counts per endpoint stay).
         package var requestLogLimit = 1_000_000
         /// The server's wall clock: token expiry, rate limits, the times of new items.
         package var now: @Sendable () -> Timestamp = TimeSource.system.now
         /// How far ahead the Date header is of the clock that stamps items: they may be two machines'.
         package var dateAhead: Duration = .zero
-        /// Where rows are kept, so that they outlive the server; `nil`: they do not.
+        /// Where rows are kept, so that they outlive the server. `nil`: they do not.
         package var journal: String?
         /// Faults by chance from the start.
         package var storm: StormPlan?
@@ -40,7 +40,7 @@ extension DevServer {
     /// Faults by chance, the same for the same seed and requests.
     package struct StormPlan: Sendable, Equatable {
         package var seed: UInt64
-        /// How many of the writes, from 0 to 1; of other requests a quarter of that.
+        /// How many of the writes, from 0 to 1. Of other requests a quarter of that.
         package var rate: Double
         /// The longest that an INSERT is late.
         package var slowest: Duration
@@ -97,7 +97,7 @@ extension DevServer {
         package var saysItemType = false
         /// Dialects P and E: the key is only accepted as `Authorization: Bearer`.
         package var bearerKeysOnly = false
-        /// Dialect C: login tokens carry `iat`; those of the main server do not.
+        /// Dialect C: login tokens carry `iat`. Those of the main server do not.
         package var tokensSayWhenIssued = false
         /// Dialect C: `PATCH` answers 500, as the current release does. False: it works.
         package var patchFails = true
@@ -109,13 +109,13 @@ extension DevServer {
         package var ignoresPage = false
         /// Dialects P and E: the key is not asked for.
         package var keysOptional = false
-        /// Dialect C: captures in one minute; `nil` for no limit.
+        /// Dialect C: captures in one minute. `nil` for no limit.
         package var capturesPerMinute: Int? = 30
         /// Dialect E: answers `If-None-Match`.
         package var etags = true
         /// Captured items are hidden (`processing`) until they settle, in place of `pending`.
         package var hidesCaptured = false
-        /// Dialect C: a captured item has the title "Untitled" until it is processed, whatever was asked for.
+        /// Dialect C: a captured item has the title "Untitled" until it is processed, also where another one was asked for.
         package var untitledWhilePending = false
         /// A note's text loses line breaks and repeated white space when it is processed.
         package var squeezesText = false

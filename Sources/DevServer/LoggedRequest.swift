@@ -29,13 +29,13 @@ package struct LoggedRequest: Sendable, Equatable {
 
     /// From 1, in order of arrival.
     package let number: Int
-    /// From 1; requests of one kept-alive connection share it.
+    /// From 1. Requests of one kept-alive connection share it.
     package let connection: Int
     package let receivedAt: Timestamp
     package let method: String
     /// Without query and prefix, percent-encoding resolved.
     package let path: String
-    /// As it was sent, percent-encoded; empty without one.
+    /// As it was sent, percent-encoded. Empty without one.
     package let query: String
     package let authorization: Authorization
     package let token: Token
@@ -44,7 +44,7 @@ package struct LoggedRequest: Sendable, Equatable {
     /// The body's text (invalid UTF-8 repaired), empty for login requests.
     package let body: String
     package let bodySize: Int
-    /// What was answered; `nil` while there is no answer, and for ever where the connection was closed without one.
+    /// What was answered. `nil` while there is no answer, and where the connection was closed without one.
     package internal(set) var status: Int?
     /// The name of the fault that was applied.
     package internal(set) var fault: String?

@@ -2,7 +2,7 @@ import PRSNLCore
 
 // Rows that outlive the server.
 extension ServerState {
-    /// A server that goes on with the rows of its journal; where there are none, with these items.
+    /// A server that goes on with the rows of its journal. Where there are none, with these items.
     init(configuration: DevServer.Configuration, journaling items: [DevItem]) throws(DevServer.Failure) {
         guard let path = configuration.journal else {
             self.init(configuration: configuration, items: items)
@@ -39,7 +39,7 @@ extension ServerState {
     }
 
     /// What the server was processing when it was killed is visible afterwards. Half of it is taken up again, the rest stays
-    /// `pending` for ever.
+    /// `pending`.
     private mutating func resume(_ row: RowJournal.Row) {
         if row.isHidden { items.change(row.item.id, hidden: false) }
         guard let digit = row.item.id.utf8.last, digit & 1 == 0 else { return }

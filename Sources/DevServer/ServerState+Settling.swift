@@ -28,7 +28,7 @@ extension ServerState {
         }
     }
 
-    /// A link gets a scraped title, the type `link`, and loses its content; a note's title becomes its first line or
+    /// A link gets a scraped title, the type `link`, and loses its content. A note's title becomes its first line or
     /// the first 80 characters, and its content is trimmed. Every seventh capture fails instead.
     private mutating func settle(_ entry: Unsettled) {
         let now = now

@@ -1,11 +1,8 @@
-import CLinux
-import CSQLite
-import Glibc
 package import PRSNLCore
 
 /// The one writer of the SQLite file: the schema, the timeline, the coverage. Everything that knows SQL is in this module.
 ///
-/// An actor on a thread of its own, because SQLite blocks; a transaction never spans an `await`.
+/// An actor on a thread of its own, because SQLite blocks. A transaction never spans an `await`.
 package actor Store {
     /// Of the file itself, also where it was named by a link.
     package nonisolated let path: String
@@ -13,7 +10,7 @@ package actor Store {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let log: LogHandler
-    private(set) var statements: Statements?
+    private(set) var statements: ItemStatements?
     private(set) var connection: Connection?
     private var lock: DatabaseLock?
     private let identity: FileIdentity
@@ -22,13 +19,13 @@ package actor Store {
     private let indexIdentity: FileIdentity
     /// True from the first write on until `close`: the file says that it was not closed yet.
     var markedOpen = false
-    /// Whether the last owner of the file was killed; then `damage()` is worth its time.
+    /// Whether the last owner of the file was killed. Then `damage()` is worth its time.
     package nonisolated let wasStoppedUncleanly: Bool
     /// Whether the file was checked since.
     private(set) var isSound = false
     /// Whether a check is to come or under way, which has the file open for as long.
     package private(set) var awaitsCheck: Bool
-    /// Rejected items of the whole read under way, by id or text; `nil` where this process did not see its beginning.
+    /// Rejected items of the whole read under way, by id or text. `nil` where this process did not see its beginning.
     var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
     private var refusal: UserFacingError?
@@ -45,21 +42,21 @@ package actor Store {
     var savedReachable: Double
     var unsavedReachable: Double = 0
     /// Writes that are delivered while pages are under way, and creations that a page may bring.
-    var meanwhile: WritesMeanwhile
+    var inFlight: InFlightWrites
     /// Errors that could not be written when they were met. Few: codes are a closed set.
     var unrecorded: [CopySummary.RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
     private let largestSize: Int
 
-    /// What a server sends is bounded; what people write always finds a place.
+    /// What a server sends is bounded. What people write always finds a place.
     func requireRoom() throws(UserFacingError) {
         let size = FileIdentity.size(path: path) + FileIdentity.size(path: path + "-wal")
         guard size > largestSize else { return }
         throw UserFacingError(
             .diskFull, "The database \(path) has \(size >> 20) MiB, more than max_database_size.",
-            consequence: "Nothing more is pulled; writes are queued and sent.",
-            recoverySuggestion: "Look at what the server sends; raise max_database_size if it is to be kept.")
+            consequence: "Nothing more is pulled. Writes are queued and sent.",
+            recoverySuggestion: "Look at what the server sends. Raise max_database_size to keep it.")
     }
 
     /// Opens or creates the file and takes the lock beside it (`<path>.lock`).
@@ -67,7 +64,7 @@ package actor Store {
     /// - Parameters:
     ///   - waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
     ///   - isCancelled: Ends the waiting, with `cancelled`.
-    ///   - largestSize: In bytes; pages that would be written to a file that is larger are refused.
+    ///   - largestSize: In bytes. Pages that would be written to a file that is larger are refused.
     /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     package init(
@@ -101,11 +98,11 @@ package actor Store {
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
             awaitsCheck = wasStoppedUncleanly
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
-            statements = try Statements(opened)
+            statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
             binding = try Self.readBinding(opened)
-            try Self.doubtWhatWasBeingSent(opened)
-            meanwhile = try WritesMeanwhile(opened)
+            try Self.markInterruptedSendsUnknown(opened)
+            inFlight = try InFlightWrites(opened)
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
             logIdentity = try FileIdentity(path: path + "-wal")
             indexIdentity = try FileIdentity(path: path + "-shm")
@@ -125,35 +122,18 @@ package actor Store {
         executor.stop()
     }
 
-    /// Under the lock nobody sends: what was `sending` when its process ended may have been applied.
-    private static func doubtWhatWasBeingSent(_ connection: Connection) throws(SQLiteFailure) {
-        try connection.synchronize(durably: true)
-        try connection.transaction { () throws(SQLiteFailure) in try doubtSending(connection) }
-    }
-
-    static func doubtSending(_ connection: Connection) throws(SQLiteFailure) {
-        let doubted = try connection.prepare(
-            """
-            UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
-            WHERE state = 'sending'
-            """
-        ).runDirect()
-        guard doubted > 0 else { return }
-        try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
-    }
-
     private static func open(path: String, isNew: Bool) throws -> Connection {
         let connection = try Connection(path: path, mode: .readWrite)
         if isNew {
             // In rollback mode, so that schema, application id and version reach the main file in one step, where the
-            // header check of the next start looks for them; then WAL.
+            // header check of the next start looks for them, then WAL.
             try connection.execute("PRAGMA journal_mode = DELETE")
             try connection.execute("PRAGMA auto_vacuum = NONE")
         }
-        try migrate(connection)
+        try Schema.current.apply(to: connection)
         if try connection.text("PRAGMA journal_mode = WAL") != "wal" {
             throw UserFacingError(
-                .databaseUnreadable, "\(path) cannot be put into WAL mode; is it on a network file system?")
+                .databaseUnreadable, "\(path) cannot be put into WAL mode. Is it on a network file system?")
         }
         connection.keepWriteAheadLog()
         try connection.synchronize(durably: false)
@@ -163,17 +143,6 @@ package actor Store {
         try connection.execute("PRAGMA journal_size_limit = 20971520")
         try connection.execute("PRAGMA wal_autocheckpoint = 4096")
         return connection
-    }
-
-    private static func migrate(_ connection: Connection) throws(SQLiteFailure) {
-        let version = Int(try connection.integer("PRAGMA user_version"))
-        for number in version..<max(version, Schema.version) {
-            try connection.transaction { () throws(SQLiteFailure) in
-                try connection.execute(Schema.migrations[number])
-                try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-                try connection.execute("PRAGMA user_version = \(number + 1)")
-            }
-        }
     }
 
     /// Empties the WAL as far as readers allow, closes the file and releases the lock.
@@ -187,7 +156,7 @@ package actor Store {
     package func closeFile() {
         guard let connection else { return }
         do {
-            // A damaged file is to be checked again at the next start.
+            // A damaged file must be checked again at the next start.
             if refusal == nil, wasStoppedUncleanly ? isSound : markedOpen {
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
                 markedOpen = false
@@ -222,7 +191,7 @@ package actor Store {
         isSound = true
     }
 
-    /// The check is over, whatever came of it.
+    /// The check is over, with any result.
     package func noteChecked() { awaitsCheck = false }
 
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
@@ -315,95 +284,5 @@ package actor Store {
         } else if size < limit / 2 {
             reportedBlockedCheckpoint = false
         }
-    }
-}
-
-/// Which file it is, to notice one that was replaced or removed under its writer (stat(2)).
-struct FileIdentity {
-    private var device: UInt
-    private var inode: UInt
-
-    init(path: String) throws(UserFacingError) {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw UserFacingError(
-                .databaseUnreadable, "\(path) cannot be examined: \(String(cString: strerror(errno))).")
-        }
-        device = UInt(status.st_dev)
-        inode = UInt(status.st_ino)
-    }
-
-    /// - Throws: `database_replaced`.
-    func check(path: String) throws(UserFacingError) {
-        var status = stat()
-        let isThere = stat(path, &status) == 0
-        guard isThere, UInt(status.st_dev) == device, UInt(status.st_ino) == inode else {
-            throw UserFacingError(
-                .databaseReplaced,
-                "The database \(path) was \(isThere ? "replaced by another file" : "removed") while it was open.",
-                consequence: "Nothing more is written.")
-        }
-    }
-
-    /// False where there is nothing.
-    ///
-    /// - Throws: `not_a_database` for a folder, a pipe and the like, which must not be opened: a pipe would wait for ever.
-    ///   `database_linked` for a file of two names: under the other one its log and its lock would not be found
-    ///   (https://sqlite.org/howtocorrupt.html, 2.5).
-    ///   `database_unreadable` where this user may not look whether it is there.
-    static func isRegularFile(path: String) throws(UserFacingError) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == EACCES { throw UserFacingError(.databaseUnreadable, "This user may not look at \(path).") }
-            return false
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw UserFacingError(.notADatabase, "\(path) is not a file.")
-        }
-        guard status.st_nlink <= 1 else {
-            throw UserFacingError(
-                .databaseLinked, "The database \(path) has \(status.st_nlink) names (hard links).",
-                consequence: "It was not opened: its log and its lock are found by its name.")
-        }
-        return true
-    }
-
-    /// What SQLite opens beside the file, whatever it is: a pipe in its place would be waited for.
-    ///
-    /// - Throws: `database_linked`.
-    static func checkBeside(path: String) throws(UserFacingError) {
-        for suffix in ["-journal", "-wal", "-shm"] {
-            var status = stat()
-            guard lstat(path + suffix, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
-            throw UserFacingError(
-                .databaseLinked, "\(path)\(suffix) is not a file of its own.",
-                consequence: "The database was not opened.", recoverySuggestion: "Look at it, and move it away.")
-        }
-    }
-
-    /// What the group may do with the copy and what belongs to it: read.
-    static let mode: mode_t = 0o640
-
-    /// Makes an empty file that others cannot read; SQLite gives its mode to the files beside it (`findCreateFileMode` in
-    /// os_unix.c).
-    static func create(path: String) throws(UserFacingError) {
-        let file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode)
-        guard file >= 0 else {
-            throw UserFacingError(
-                errno == EROFS || errno == EACCES
-                    ? .databaseReadOnly : .of(errno: errno, otherwise: .databaseUnreadable),
-                "\(path) cannot be made: \(String(cString: strerror(errno))).")
-        }
-        setMode(file)
-        close(file)
-    }
-
-    /// For a file that was just made, whatever the umask is: who gets as far as the file is up to the folder. Where the
-    /// file system knows no modes, nobody can be kept from reading, and nothing is lost by going on.
-    static func setMode(_ file: Int32) { fchmod(file, mode) }
-
-    static func size(path: String) -> Int {
-        var status = stat()
-        return stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 }

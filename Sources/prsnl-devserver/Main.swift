@@ -75,18 +75,18 @@ enum Main {
         put(line, on: STDERR_FILENO)
     }
 
-    /// Unbuffered: the first line has to arrive at once, whatever stdout is.
+    /// Unbuffered: the first line has to arrive at once on any kind of stdout.
     private static func put(_ text: String, on descriptor: Int32) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            if count < 0 { return }  // nobody reads it any more
+            if count < 0 { return }  // no one reads it any more
             bytes = bytes.dropFirst(count)
         }
     }
 
-    /// The first line of a file; `nil` where there is none.
+    /// The first line of a file. `nil` where there is none.
     private static func readLine(of path: String) -> String? {
         let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else { return nil }

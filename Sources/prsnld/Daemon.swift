@@ -171,7 +171,7 @@ struct Daemon {
             changed.append("\(key.name) = \(value ?? "none")" + (key.effect == .restart ? " (after a restart)" : ""))
         }
         replaceChangedCredentials(new.configuration)
-        parts.engine.apply(setup.syncSettings(new.configuration))
+        parts.engine.apply(new.configuration.sync)
         groupRight.set(mayWrite: new.configuration.groupMayWrite)
         loaded = new
         log(

@@ -1,4 +1,3 @@
-import ClientSetup
 import Configuration
 import Console
 import Control
@@ -45,7 +44,7 @@ struct RunningParts: Sendable {
             let figures = RequestFigures()
             let client = try PRSNLClient(
                 configuration: ClientConfiguration(
-                    configuration, server: server.text, credentials: found.credentials,
+                    serverURL: server.text, credentials: found.credentials, network: configuration.network,
                     userAgent: "prsnld/\(ProductVersion.current)"),
                 time: time, usage: { figures.note($0) },
                 savePair: { new, old throws(UserFacingError) in
@@ -56,7 +55,7 @@ struct RunningParts: Sendable {
                 }, log: log)
             let engine = SyncEngine(
                 store: store, client: client, serverURL: server.text, source: try .kernel(log: log),
-                settings: setup.syncSettings(configuration), time: time, log: log)
+                settings: configuration.sync, time: time, log: log)
             let login = LoginKeeper(
                 found, setup: setup, server: server, storage: storage, client: client, engine: engine, log: log)
             return RunningParts(

@@ -1,38 +1,19 @@
 import Commands
-import Configuration
 import Console
 import PRSNLCore
 import Reports
 import TestSupport
 import Testing
 
-/// docs/configuration.md and docs/cli.md are held to the tables in the code.
+/// docs/cli.md is held to the tables in the code.
 @Suite struct DocumentationTests {
-    private func tableRows(_ text: String, under heading: String) -> [String] {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0 == heading }) else { return [] }
-        return lines[(start + 1)...].drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }.dropFirst(2)
-            .map(String.init)
-    }
-
-    @Test func configurationDocumentsEveryKeyAndNoOther() throws {
-        let text = try RepositoryFile.text("docs/configuration.md")
-        #expect(tableRows(text, under: "## Keys") == ConfigurationKey.all.map(\.documentationRow))
-    }
-
-    @Test func theKeyFilesErrorsAreThoseOfTheCode() throws {
-        let rows = tableRows(try RepositoryFile.text("docs/configuration.md"), under: "## The key file")
-        let codes: [ErrorCode] = [.keyFileUnreadable, .keyFileExposed, .keyFileInvalid]
-        #expect(rows.map { $0.split(separator: "`")[1] } == codes.map { Substring($0.rawValue) })
-    }
-
     @Test func cliDocumentsEveryCommandAndOption() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {
-            #expect(tableRows(text, under: "## \(table.program)") == table.options.map(\.documentationRow))
+            #expect(MarkdownTable.rows(text, under: "## \(table.program)") == table.options.map(\.documentationRow))
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
-                #expect(tableRows(text, under: heading) == command.options.map(\.documentationRow))
+                #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }
@@ -81,7 +62,7 @@ import Testing
         for (heading, json, skipped) in samples {
             let paths = try JSONPaths.of(json)
             let documented = Set(
-                tableRows(text, under: heading).flatMap { row in
+                MarkdownTable.rows(text, under: heading).flatMap { row in
                     row.split(separator: "|")[0].split(separator: "`").filter { $0.first?.isLetter == true }.map(
                         String.init)
                 })

@@ -122,13 +122,4 @@ import Testing
         let bytes = line
         #expect(throws: RequestRefusal(reason: "it is not UTF-8")) { try Self.read(bytes) }
     }
-
-    @Test(arguments: [
-        (#""\ud800""#, true), (#""\udc00""#, true), (#""\ud83d\ude00""#, false), (#""\ud83dx\ude00""#, true),
-        (#""\ud83d\ud83d\ude00""#, true), (#""\ufffd""#, false), (#""\\ud800""#, false), (#""a\n\ud800\n""#, true),
-        (#""\ud83d\n\ude00""#, true), (#""""#, false),
-    ])
-    func aHalfSurrogatePairIsNoticed(string: String, isLone: Bool) {
-        #expect(DraftMembers.hasLoneSurrogate(Array(string.utf8)) == isLone)
-    }
 }

@@ -7,9 +7,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The daemon is killed with SIGKILL, again and again, and ends with an exact copy all the same.
+/// The daemon is killed with SIGKILL, again and again, and ends with an exact copy.
 @Suite struct KillTests {
-    private static let kills = 200
+    private static let kills = LongSearch.cases(40, of: 200)
     private static let pageSize = 20
 
     private let directory = TemporaryDirectory("kill")
@@ -30,9 +30,9 @@ import Testing
             ["--config", directory.file("prsnld.conf")] + (once ? ["--once"] : []))
     }
 
-    @Test func aDaemonThatIsKilledTwoHundredTimesEndsWithAnExactCopy() async throws {
+    @Test func aDaemonThatIsKilledManyTimesEndsWithAnExactCopy() async throws {
         var random = SeededRandom()
-        let items = DevItem.generate(count: 25_000, seed: random.next())
+        let items = DevItem.generate(count: Self.kills * 125, seed: random.next())
         let server = try DevServer.start(items: items)
         defer { server.stop() }
         let token = server.issueToken()

@@ -97,9 +97,9 @@ import Testing
         #expect(ended.stdout.hasPrefix("parked #1:"), "\(ended)")
         #expect(try await fixture.control("status").exit == .status(4))
         let shown = try fixture.decode(EntryReport.self, try await fixture.control("queue", "show", "#1", "--json"))
-        #expect(shown.write.title == "changed here")
-        #expect(shown.base?.title == item.title)
-        #expect(shown.theirs?.title == "changed elsewhere")
+        #expect(shown.write["title"] == .text("changed here"))
+        #expect(shown.base?["title"] == .text(item.title))
+        #expect(shown.theirs?["title"] == .text("changed elsewhere"))
         #expect(!shown.requests.isEmpty)
         #expect(fixture.server.item(item.id)?.title == "changed elsewhere")
         // Whoever has looked may overwrite it.

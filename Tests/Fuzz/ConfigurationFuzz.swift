@@ -42,16 +42,17 @@ extension FuzzTarget {
     }
 
     private static func check(_ configuration: DaemonConfiguration) {
-        require((1...100).contains(configuration.pageSize), "page_size \(configuration.pageSize)")
-        require((64 << 10...1 << 30).contains(configuration.maximumAnswerSize), "max_answer_size")
-        require(configuration.pollInterval >= .seconds(1), "poll_interval \(configuration.pollInterval)")
-        require(configuration.connectTimeout >= .milliseconds(100), "connect_timeout")
+        require((1...100).contains(configuration.sync.pageSize), "page_size \(configuration.sync.pageSize)")
+        require((64 << 10...1 << 30).contains(configuration.network.maximumAnswerSize), "max_answer_size")
+        require(configuration.sync.pollInterval >= .seconds(1), "poll_interval \(configuration.sync.pollInterval)")
+        require(configuration.network.connectTimeout >= .milliseconds(100), "connect_timeout")
         for path in [configuration.database, configuration.controlSocket] {
             require(path.utf8.first == UInt8(ascii: "/") && !path.utf8.contains(0), "no absolute path: \(path)")
         }
         if let url = configuration.serverURL {
             require(!url.host.isEmpty && url.host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a host: \(url.host)")
-            require(url.scheme == .https || url.isLoopback || configuration.allowInsecureHTTP, "http: \(url.text)")
+            require(
+                url.scheme == .https || url.isLoopback || configuration.network.allowInsecureHTTP, "http: \(url.text)")
         }
     }
 
@@ -65,7 +66,7 @@ extension FuzzTarget {
         }
         do throws(ConfigurationFailure) {
             var again = try load(Array(text.utf8)).configuration
-            again.proxy = configuration.proxy
+            again.network.proxy = configuration.network.proxy
             require(again == configuration, "reads as another: \(text)")
         } catch {
             fatalError("cannot be read again: \(error.userFacing.message)\n\(text)")

@@ -23,15 +23,6 @@ struct CredentialsTests {
         for word in ["fake-a", "two words", "späße", "xxx"] { #expect(error?.description.contains(word) == false) }
     }
 
-    @Test func aKeyIsRefusedForTheCursorDialectOnly() {
-        #expect(Credentials.apiKey("k").refusal(for: .cursor)?.code == .needsLogin)
-        for dialect in [Dialect.page, .express] { #expect(Credentials.apiKey("k").refusal(for: dialect) == nil) }
-        for dialect in Dialect.allCases {
-            #expect(Credentials.none.refusal(for: dialect) == nil)
-            #expect(Credentials.loginToken("t").refusal(for: dialect) == nil)
-        }
-    }
-
     @Test func noPrintingOfCredentialsShowsThem() throws {
         let pair = try #require(TokenPair(access: "fake-secret-a", refresh: "fake-secret-r"))
         for credentials in [Credentials.apiKey("fake-secret-k"), .loginToken("fake-secret-t"), .login(pair)] {

@@ -12,7 +12,7 @@ struct DebianLifeTests {
 
             """
         return try await ScratchRoot.run(
-            setUp + script, try await DebianPackage.current.value, try await DebianPackage.newer.value)
+            setUp + script, try await DebianPackage.current.value.path, try await DebianPackage.newer.value.path)
     }
 
     @Test func installingMakesTheUserTheStateFolderAndTheLinkThatStartsIt() async throws {
@@ -63,7 +63,7 @@ struct DebianLifeTests {
             """)
         #expect(
             said == [
-                "99.0 install ok installed", "a copy", "server_url = https://prsnl.example.org",
+                "99.0.0 install ok installed", "a copy", "server_url = https://prsnl.example.org",
                 "/etc/systemd/system/multi-user.target.wants/prsnld.service is gone",
                 "/etc/prsnld/prsnld.conf is gone",
             ])

@@ -19,9 +19,8 @@ import Testing
             [
                 "-ec",
                 """
-                mkdir -p "$1/old/Tests"
-                cp "$2/Makefile" "$1/old"
-                cp -r "$2/Tests/Tour" "$1/old/Tests"
+                mkdir "$1/old"
+                cp -r "$2/Makefile" "$2/.make" "$1/old"
                 make -C "$1/old" --no-print-directory setup-build
                 make -C "$1/old" --no-print-directory setup-build
                 mv "$1/old" "$1/new"
@@ -34,7 +33,7 @@ import Testing
     }
 
     @Test func aKeyFileThatIsNotThereIsNamedWithWhatToDo() async throws {
-        let script = "SERVER=https://prsnl.example.org API_KEY_FILE=/nonexistent/key exec \"$1/Tests/Tour/run\""
+        let script = "SERVER=https://prsnl.example.org API_KEY_FILE=/nonexistent/key exec \"$1/.make/run\""
         try await fails(
             script,
             saying:

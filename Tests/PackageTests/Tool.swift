@@ -7,8 +7,7 @@ enum Tool {
     }
 
     /// The root of the source tree, without a slash at its end.
-    static let repository = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
-        .joined(separator: "/")
+    static let repository = RepositoryFile.root()
 
     /// Nothing of the environment of `make test` reaches them, such as its MAKEFLAGS.
     private static func environment(home: String) -> [String: String] {
@@ -41,7 +40,17 @@ enum Tool {
 
     /// The folder of the binaries that were built together with these tests.
     static func binaries() throws -> String {
-        String(try BuiltProducts.executable("prsnl-pages").dropLast("/prsnl-pages".count))
+        try BuiltProducts.folder()
+    }
+
+    /// The version that a package of these sources has.
+    static func packageVersion() async throws -> String {
+        lines(try await run("\(repository)/systemd/debian/build", ["version"]).output)[0]
+    }
+
+    /// A field of a Debian package's control file.
+    static func packageField(_ name: String, of package: String) async throws -> String {
+        lines(try await run("dpkg-deb", ["--field", package, name]).output).joined(separator: "\n")
     }
 
     /// What is below a folder, as `TYPE MODE OWNER PATH`, sorted by path; folders only where `withFolders`.

@@ -4,7 +4,7 @@ import PRSNLCore
 import TestSupport
 import Testing
 
-/// What somebody sees who follows README in the wrong order, with typing errors: docs/first-steps.md is the transcript, and this
+/// What a careless person sees, in the wrong order and with typing errors: docs/first-steps.md is the transcript, and this
 /// types it again.
 @Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct CarelessPathTests {
     /// One command of the transcript.
@@ -22,7 +22,7 @@ import Testing
     private static let login = "prsnlctl login --email \(DevAccount.owner.email) --password-stdin --server"
 
     private static let steps: [Step] = [
-        Step(words: "systemctl start prsnld", remark: "The daemon is started before anybody has logged in."),
+        Step(words: "systemctl start prsnld", remark: "The daemon is started before the first login."),
         Step(
             words: "journalctl _SYSTEMD_UNIT=prsnld.service --output=cat --no-pager", remark: "Its log has the reason."),
         Step(words: "prsnlctl status"),

@@ -8,7 +8,7 @@ import Reports
 import TestSupport
 import Testing
 
-/// What the README promises to somebody who begins.
+/// What README and docs/guide.md promise to beginners.
 @Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct FirstStepsTests {
     private func login(_ scene: ServiceScene) -> [String] {
         ["prsnlctl", "login", "--server", scene.server.url, "--email", DevAccount.owner.email, "--password-stdin"]
@@ -16,7 +16,7 @@ import Testing
 
     @Test func threeCommandsLeadToTheFirstData() async throws {
         // The first one: the package is installed.
-        try await ServiceScene.onInstalledMachine { machine in
+        try await ServiceScene.onInstalledMachine(usesApt: true) { machine in
             let scene = try ServiceScene(machine)
             defer { scene.server.stop() }
             let said = try await machine.must(login(scene), input: DevAccount.owner.password + "\n")
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// As README has it: the login before the first start, by root.
+    /// As docs/guide.md has it: the login before the first start, by root.
     @Test func anotherAccountHasAnInstance() async throws {
         try await ServiceScene.onInstalledMachine { machine in
             let scene = try ServiceScene(machine)

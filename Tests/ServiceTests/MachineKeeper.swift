@@ -20,10 +20,12 @@ final class MachineKeeper: Sendable {
         var template = Array("/tmp/\(Self.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Self.failure("mkdtemp") }
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard mkfifo(folder + "/life", 0o600) == 0 else { throw Self.failure("mkfifo") }
+        guard mkfifo(folder + "/new", 0o600) == 0 else { throw Self.failure("mkfifo") }
         // For both, so that neither end waits for the other here.
-        let held = prsnl_open(folder + "/life", O_RDWR | O_CLOEXEC, 0)
+        let held = prsnl_open(folder + "/new", O_RDWR | O_CLOEXEC, 0)
         guard held >= 0 else { throw Self.failure("open a pipe") }
+        // Under this name another process of tests takes a pipe without a reader for one that was left.
+        guard rename(folder + "/new", folder + "/life") == 0 else { throw Self.failure("rename a pipe") }
         pipe = Mutex(held)
         let name = folder.split(separator: "/").last.map(String.init) ?? ""
         shell = try ChildProcess(

@@ -8,7 +8,7 @@ import Testing
 /// The package from its installation to its end.
 @Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct PackageLifeTests {
     @Test func aFreshInstallationIsEnabledAndSaysHowToGoOn() async throws {
-        try await ServiceScene.onInstalledMachine { machine in
+        try await ServiceScene.onInstalledMachine(usesApt: true) { machine in
             #expect(try await machine.must("prsnld", "--version") == "prsnld \(ProductVersion.current)")
             #expect(try await machine.must("systemctl", "is-enabled", ServiceScene.unit) == "enabled")
             // There is nothing that it could be started with.
@@ -63,7 +63,7 @@ import Testing
                 try ["prsnld", "prsnlctl", "prsnl-pages"].map { try BuiltProducts.executable($0) }, to: "/srv/built")
             let sources = try await ChildProcess.run(
                 "/bin/cp", ["-r", "--"] + ["systemd", "docs", "README.md", "CHANGELOG.md"] + [machine.path("/srv")],
-                directory: DebianPackage.repository)
+                directory: RepositoryFile.root())
             try #require(sources.exit == .status(0), "\(sources)")
             let make = ["env", "PREFIX=/opt/p", "BINARIES=/srv/built", "/srv/systemd/install"]
             let said = try await machine.must(make + ["install"])

@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// As README has it. A `.backup` may never end for them while the daemon is stopped.
+    /// As docs/guide.md has it. A `.backup` may never end for them while the daemon is stopped.
     @Test func aMemberOfTheGroupMakesABackupWhileItRunsAndAfterItStopped() async throws {
         try await withPeople { scene in
             let machine = scene.machine

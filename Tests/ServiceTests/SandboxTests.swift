@@ -195,7 +195,7 @@ import Testing
             let signature = try #require(key.split(separator: ".").last.map(String.init))
             try await machine.must("rm", "/etc/prsnld/key")
             try await machine.must("sed", "-i", "/^api_key_file/d", ServiceScene.configuration)
-            // As README has it.
+            // As docs/guide.md has it.
             try await machine.write(key + "\n", to: "/srv/key", mode: 0o600)
             try await machine.must("install", "-m", "600", "/srv/key", "/etc/credstore/prsnld.api-key")
             try await scene.startComplete()

@@ -36,12 +36,20 @@ struct ServiceScene: Sendable {
         }
     }
 
-    /// Runs the body on a machine with the package, as apt installs it.
-    static func onInstalledMachine(_ body: (Machine) async throws -> Void) async throws {
+    /// Runs the body on a machine with the package.
+    ///
+    /// - Parameter usesApt: as people do. dpkg alone takes half the time, for stories about something else.
+    static func onInstalledMachine(usesApt: Bool = false, _ body: (Machine) async throws -> Void) async throws {
         let package = try await DebianPackage.current.value
-        try await withMachine(hiding: package.libraryFolders) { machine in
-            try await machine.copy(package.libraries, to: "/usr/lib")
-            try await machine.install(package)
+        let runtime = try await SwiftRuntime.current.value
+        try await withMachine(hiding: runtime.folders) { machine in
+            try await machine.copy(runtime.libraries, to: "/usr/lib")
+            if usesApt {
+                try await machine.install(package)
+            } else {
+                try await machine.copy([package.path], to: "/srv")
+                try await machine.must("sh", "-c", "dpkg --install /srv/*.deb")
+            }
             try await body(machine)
         }
     }

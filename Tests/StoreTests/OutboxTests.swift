@@ -35,19 +35,6 @@ import Testing
         try await store.outboxEntries(Array(1...20)).map(\.state)
     }
 
-    @Test func aFileOfTheFirstSchemaGainsTheOutboxAndKeepsItsItems() async throws {
-        let old = try Connection(path: fixture.path, mode: .readWrite)
-        try old.execute(Schema.migrations[0])
-        try old.execute("PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = 1")
-        try old.execute("INSERT INTO item (id, created_at, title) VALUES ('a', '2025-01-01T00:00:00.000000Z', 'Kept')")
-        try old.execute("UPDATE copy SET live = 1")
-        let store = try fixture.open()
-        #expect(try fixture.query("SELECT title FROM timeline") == "Kept")
-        #expect(try await accept(store, .edit(item: "a", ItemEdit(title: "New"))).entry == 1)
-        #expect(try fixture.query("SELECT title || pending FROM timeline") == "Newedit")
-        await store.close()
-    }
-
     @Test func oneRefusedDraftLeavesTheOthers() async throws {
         let store = try fixture.open()
         let results = try await store.accept(

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func twoTagsThatLookAlikeAreKept() throws {
-        #expect(TagList.parse(TagList.json([Self.composed, Self.combined, Self.composed]))?.count == 2)
+        #expect(Tags.parse(Tags.json([Self.composed, Self.combined, Self.composed]))?.count == 2)
         #expect(Set([ByteText(Self.composed), ByteText(Self.combined), ByteText(Self.composed)]).count == 2)
         #expect(ByteText(Self.combined) < ByteText(Self.composed))
     }

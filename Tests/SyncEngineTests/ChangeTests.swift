@@ -227,7 +227,7 @@ import Testing
     /// Pulls that are interrupted anywhere, while items are added at the top and late ones below: every item is found.
     @Test func itemsThatArriveWhilePullsAreInterruptedAreAllFound() async throws {
         var random = SeededRandom()
-        for _ in 0..<12 {
+        for _ in 0..<LongSearch.cases(4, of: 12) {
             let fixture = try PullFixture(
                 items: DevItem.generate(count: Int.random(in: 300...900, using: &random), seed: random.next()))
             var late: Set<String> = []

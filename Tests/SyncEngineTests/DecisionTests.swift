@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLCore
 import Store
 import TestSupport

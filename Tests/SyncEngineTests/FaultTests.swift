@@ -50,7 +50,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
 @Suite struct FaultTests {
     @Test(arguments: FaultCase.all)
     func aFaultDuringTheBackfillKeepsWhatWasReadAndIsGoneAfterwards(_ fault: FaultCase) async throws {
-        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let fixture = try PullFixture(items: DevItem.generate(count: 800))
         let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 5)
         let result = try await fixture.pull()
         #expect(result.problem?.code == fault.code)
@@ -68,7 +68,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: FaultCase.all, [Dialect.page, .express])
     func aFaultDuringAPassDeletesNothing(_ fault: FaultCase, dialect: Dialect) async throws {
-        let fixture = try PullFixture(dialect, items: DevItem.generate(count: dialect == .page ? 700 : 3_500))
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: dialect == .page ? 400 : 2_100))
         try await fixture.pull()
         let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 3)
         let result = try await fixture.pull(full: true)
@@ -81,13 +81,13 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: FaultCase.all)
     func halfASweepDeletesNothing(_ fault: FaultCase) async throws {
-        let fixture = try PullFixture(items: DevItem.generate(count: 1_500))
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_000))
         try await fixture.pull()
-        let gone = fixture.server.items()[1_400]
+        let gone = fixture.server.items()[950]
         fixture.server.delete(gone.id)
         let script = fixture.server.script(fault.fault, on: .timeline, times: .max, skip: 8)
         #expect(try await fixture.pull(full: true).problem?.code == fault.code)
-        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1500")
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1000")
         script.remove()
         #expect(try await fixture.pull(full: true).deleted == 1)
         try fixture.expectExact()

@@ -162,11 +162,13 @@ struct OutboxModel {
 
 @Suite(.serialized) struct OutboxModelTests {
     private static let seed = SeededRandom("OutboxModelTests").seed
+    /// In each part; every dialect among them.
+    private static let runs = LongSearch.cases(5, of: 30)
 
     @Test(arguments: 0..<10)
     func whateverHappensTheOutboxConverges(_ part: Int) async throws {
-        for run in 0..<30 {
-            let seed = Self.seed &+ UInt64(part * 30 + run)
+        for run in 0..<Self.runs {
+            let seed = Self.seed &+ UInt64(part * Self.runs + run)
             let dialect: Dialect = seed % 5 == 3 ? .page : seed % 5 == 4 ? .express : .cursor
             let world = try await OutboxWorld(dialect, seed: seed)
             for _ in 0..<40 { try await world.step() }

@@ -373,7 +373,7 @@ import Testing
 
     /// Whatever a server answers, an entry goes as often as its backoff allows: some twenty times in six hours, and not once a
     /// second.
-    @Test(arguments: 0..<24)
+    @Test(arguments: 0..<UInt64(LongSearch.cases(6, of: 24)))
     func noSequenceOfAnswersMakesAnEntryGoMoreOftenThanItsBackoffAllows(_ number: UInt64) async throws {
         var random = SeededRandom(seed: SeededRandom("OutboxRuleTests").seed &+ number)
         let fixture = try await fixture([Dialect.cursor, .page, .express][Int(number % 3)])
@@ -401,7 +401,7 @@ import Testing
             ("change", .change), ("check-duplicate", .checkDuplicate), ("item", .item), ("timeline", .timeline),
         ]
         for (name, matcher) in places where Int.random(in: 0..<3, using: &random) > 0 || name == "change" {
-            // In turn, for ever.
+            // In turn, without an end.
             let chosen = faults()
             story.append("\(name): \(chosen)")
             for (index, fault) in chosen.enumerated() {

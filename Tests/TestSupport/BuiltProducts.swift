@@ -11,6 +11,12 @@ package enum BuiltProducts {
         throw WaitedInVain("no executable \(name) in \(folders.joined(separator: ", "))")
     }
 
+    /// The folder that they are in.
+    package static func folder() throws -> String {
+        let daemon = try executable("prsnld")
+        return String(daemon.dropLast("/prsnld".count))
+    }
+
     /// `swift test` runs the test bundle itself or a helper that is given the bundle's path, by tool version.
     private static func candidates() -> [String] {
         var paths: [String] = []

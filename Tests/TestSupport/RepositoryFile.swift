@@ -8,7 +8,10 @@ package enum RepositoryFile {
         try TestFile.write(text, to: absolute(path, here))
     }
 
-    private static func absolute(_ path: String, _ here: String) -> String {
-        here.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/") + "/" + path
+    /// The root of the source tree, without a slash at its end.
+    package static func root(_ here: String = #filePath) -> String {
+        here.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
     }
+
+    private static func absolute(_ path: String, _ here: String) -> String { root(here) + "/" + path }
 }

@@ -1,4 +1,3 @@
-import ClientSetup
 import Configuration
 import Console
 import Control
@@ -98,7 +97,7 @@ struct LoginPlan {
     ) throws(UserFacingError) -> PRSNLClient {
         try PRSNLClient(
             configuration: ClientConfiguration(
-                configuration, server: server, credentials: credentials,
+                serverURL: server, credentials: credentials, network: configuration.network,
                 userAgent: "prsnlctl/\(ProductVersion.current)"), time: taskTime())
     }
 }

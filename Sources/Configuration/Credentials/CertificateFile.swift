@@ -7,7 +7,7 @@ enum CertificateFile {
     /// A system's whole bundle has some 250 KB.
     private static let maximumSize = 16 << 20
 
-    /// - Returns: why no certificate can be had from it, to be read after the key; `nil` where one can.
+    /// - Returns: why it holds no usable certificate, to be read after the key; `nil` where one can.
     static func problem(_ path: String) -> (code: ErrorCode, reason: String)? {
         do throws(SmallFile.Failure) {
             let descriptor = try SmallFile.open(path)
@@ -62,9 +62,9 @@ enum CertificateFile {
 }
 
 extension LoadedConfiguration {
-    /// Why the file of `ca_file` cannot be used by this user; `nil` where it can, and where there is none.
+    /// Why the file of `ca_file` cannot be used by this user. `nil` where it can, and where there is none.
     package var caFileProblem: ConfigurationProblem? {
-        guard let path = configuration.caFile, let problem = CertificateFile.problem(path) else { return nil }
+        guard let path = configuration.network.caFile, let problem = CertificateFile.problem(path) else { return nil }
         return ConfigurationProblem(
             code: problem.code, origin: origins["ca_file"] ?? .builtIn, key: "ca_file", reason: problem.reason)
     }

@@ -3,10 +3,10 @@ package import PRSNLCore
 
 /// The file that holds the API key or the login token.
 package enum KeyFile {
-    /// Reads the file after checking that nobody else can.
+    /// Reads the file after checking that no one else can.
     ///
     /// - Parameter credentialsDirectory: `$CREDENTIALS_DIRECTORY`. systemd protects that folder itself and gives its files
-    ///   mode 0400 or, with an access list, 0440 and root's ownership (systemd.exec(5), "CREDENTIALS"); group read is
+    ///   mode 0400 or, with an access list, 0440 and root's ownership (systemd.exec(5), "CREDENTIALS"). Group read is
     ///   accepted there.
     /// - Returns: the content without white space around it, never empty.
     /// - Throws: `key_file_unreadable`, `key_file_exposed`, `key_file_invalid`. No error holds any of the content.

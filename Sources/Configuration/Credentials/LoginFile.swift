@@ -30,7 +30,7 @@ package struct LoginFile: Sendable {
     package let path: String
     private var temporaryPath: String { path + ".new" }
 
-    /// Two tokens and a URL; something larger is another file.
+    /// Two tokens and a URL. Something larger is another file.
     private static let maximumSize = 64 << 10
     private static let version = "1"
 
@@ -102,7 +102,7 @@ package struct LoginFile: Sendable {
 
     // MARK: Writing
 
-    /// Puts a login in the place of the one that is there. When it returns, the disk has it; when it throws, the old one is
+    /// Puts a login in the place of the one that is there. When it returns, the disk has it. When it throws, the old one is
     /// unharmed.
     ///
     /// - Throws: `disk_full`, `login_not_stored`.
@@ -112,13 +112,13 @@ package struct LoginFile: Sendable {
             + "\"access_token\":\(JSONText.string(login.pair.access)),"
             + "\"refresh_token\":\(JSONText.string(login.pair.refresh))}\n"
         do throws(SmallFile.Failure) {
-            // What a process left that died while it wrote. Nobody else writes here: there is one daemon per database.
+            // Left by a process that died while it wrote. No one else writes here: there is one daemon per database.
             if unlink(temporaryPath) != 0, errno != ENOENT { throw .last }
             let descriptor = prsnl_open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw .last }
             do throws(SmallFile.Failure) {
                 defer { close(descriptor) }
-                // Whatever the umask is.
+                // Also against the umask.
                 guard fchmod(descriptor, 0o600) == 0 else { throw .last }
                 try SmallFile.write(Array(text.utf8), to: descriptor)
                 guard fsync(descriptor) == 0 else { throw .last }
@@ -153,7 +153,7 @@ package struct LoginFile: Sendable {
         }
     }
 
-    /// Removes what a process left that died while it wrote; to be called once, before the file is used.
+    /// Removes what a process left that died while it wrote. Called once, before the file is used.
     package func cleanUp() throws(UserFacingError) {
         guard unlink(temporaryPath) != 0, errno != ENOENT, errno != ENOTDIR else { return }
         let reason = String(cString: strerror(errno))

@@ -1,7 +1,7 @@
 import Glibc
 import PRSNLCore
 
-/// Files that nobody but their owner may read.
+/// Files that only their owner may read.
 enum SecretFile {
     enum Problem: Error {
         case unreadable(String)
@@ -10,7 +10,7 @@ enum SecretFile {
 
     /// Checks the open file, not the path, so that what is checked is what is read.
     ///
-    /// - Parameter forbidden: mode bits; by default all of group and others.
+    /// - Parameter forbidden: mode bits. By default all of group and others.
     static func check(
         _ descriptor: Int32, forbidden: (stat) -> mode_t = { _ in 0o077 }
     ) throws(Problem) {

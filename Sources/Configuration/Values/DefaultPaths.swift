@@ -1,7 +1,7 @@
 import Glibc
 package import PRSNLCore
 
-/// Where things are when nobody said where: systemd's directories, else XDG's (docs/configuration.md, "Files").
+/// Where things are by default: systemd's directories, else XDG's (docs/configuration.md, "Files").
 package enum DefaultPaths {
     package static let systemConfiguration = "/etc/prsnld/prsnld.conf"
     static let databaseName = "prsnl.sqlite"
@@ -12,7 +12,7 @@ package enum DefaultPaths {
         [ownConfiguration(environment), systemConfiguration].compactMap(\.self)
     }
 
-    /// A person's own; `nil` where there is no home directory.
+    /// A person's own. `nil` where there is no home directory.
     package static func ownConfiguration(_ environment: ProcessEnvironment) -> String? {
         environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
     }
@@ -65,7 +65,7 @@ package enum DefaultPaths {
         return isInstance(name) ? name : nil
     }
 
-    /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`; `nil` for any other file.
+    /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`. `nil` for any other file.
     package static func unit(ofConfigurationFile path: String) -> String? {
         path == systemConfiguration ? "prsnld" : instance(ofConfigurationFile: path).map { "prsnld@\($0)" }
     }

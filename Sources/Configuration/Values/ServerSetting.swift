@@ -4,16 +4,16 @@ package import PRSNLCore
 
 /// Writes `server_url` into a configuration file that has none: what `prsnlctl login --server` does after the login.
 package enum ServerSetting {
-    /// Writes the line; the file's other bytes, its mode and its owner stay.
+    /// Writes the line. The file's other bytes, its mode and its owner stay.
     ///
     /// The new content goes into a file of its own, which takes the old one's place in one step (rename(2)): who reads the
     /// configuration meanwhile reads the old one or the new one. A symbolic link stays, and what it leads to is replaced.
     ///
-    /// - Parameter path: made, with its folder, where there is none; that of one of the machine's units so that every user
-    ///   can read it, as the installed one, because the daemon's must. A person's own has the modes of their umask.
+    /// - Parameter path: created, with its folder, where there is none. The file of a unit of the machine is readable by every user, as
+    ///   the installed one is, because the daemon's user must read it. A person's own file follows their umask.
     /// - Returns: whether it was made.
-    /// - Throws: `config_unreadable`; `config_invalid` where the file names a server, or something that is no address, by
-    ///   now; `disk_full`, `disk_error`. The file is as it was then.
+    /// - Throws: `config_unreadable`, `config_invalid` where the file names a server, or something that is no address, by
+    ///   now, `disk_full`, `disk_error`. The file is as it was then.
     @discardableResult
     package static func write(_ server: String, to path: String) throws(UserFacingError) -> Bool {
         let target = resolved(path)
@@ -27,12 +27,12 @@ package enum ServerSetting {
             throw UserFacingError(.badServerURL, "The address \(error.reason).")
         }
         let isMachines = DefaultPaths.unit(ofConfigurationFile: target) != nil
-        try makeFolder(of: target, forEverybody: isMachines)
-        try replace(target, with: added(server, to: old?.bytes ?? []), like: old?.information, forEverybody: isMachines)
+        try makeFolder(of: target, forEveryone: isMachines)
+        try replace(target, with: added(server, to: old?.bytes ?? []), like: old?.information, forEveryone: isMachines)
         return old == nil
     }
 
-    /// Behind a line that shows how it is written (`#server_url = …`), where a person would put it; else at the end.
+    /// Behind a line that shows how it is written (`#server_url = …`), where a person would put it, else at the end.
     static func added(_ server: String, to bytes: [UInt8]) -> [UInt8] {
         let line = Array("server_url = \(server)\n".utf8)
         var result: [UInt8] = []
@@ -79,12 +79,12 @@ package enum ServerSetting {
         }
     }
 
-    private static func makeFolder(of path: String, forEverybody: Bool) throws(UserFacingError) {
+    private static func makeFolder(of path: String, forEveryone: Bool) throws(UserFacingError) {
         let parts = path.split(separator: "/").dropLast()
         for count in 1..<max(1, parts.count + 1) {
             let folder = "/" + parts.prefix(count).joined(separator: "/")
             if mkdir(folder, 0o755) == 0 {
-                if forEverybody { chmod(folder, 0o755) }
+                if forEveryone { chmod(folder, 0o755) }
             } else if errno != EEXIST, access(folder, F_OK) != 0 {
                 throw failure("The folder \(folder) cannot be made")
             }
@@ -92,7 +92,7 @@ package enum ServerSetting {
     }
 
     private static func replace(
-        _ path: String, with bytes: [UInt8], like old: stat?, forEverybody: Bool
+        _ path: String, with bytes: [UInt8], like old: stat?, forEveryone: Bool
     ) throws(UserFacingError) {
         let new = "\(path).new-\(getpid())"
         let descriptor = prsnl_open(
@@ -103,7 +103,7 @@ package enum ServerSetting {
             if let old {
                 guard fchown(descriptor, old.st_uid, old.st_gid) == 0, fchmod(descriptor, old.st_mode & 0o7777) == 0
                 else { throw failure("\(new) cannot be given the owner and mode of \(path)") }
-            } else if forEverybody, fchmod(descriptor, 0o644) != 0 {
+            } else if forEveryone, fchmod(descriptor, 0o644) != 0 {
                 throw failure("\(new) cannot be given its mode")
             }
             var rest = bytes[...]
@@ -116,7 +116,7 @@ package enum ServerSetting {
                 }
             }
             guard fsync(descriptor) == 0 else { throw failure("\(new) cannot be written") }
-            // One that somebody made meanwhile stays.
+            // A file that appeared in the meantime stays.
             if old == nil {
                 if link(new, path) == 0 {
                     unlink(new)
@@ -134,7 +134,7 @@ package enum ServerSetting {
         synchronizeFolder(of: path)
     }
 
-    /// The new file has its place; a power cut may still bring the old one back, which a second login would find out.
+    /// The new file has its place. A power cut may still bring the old one back, which a second login would find out.
     private static func synchronizeFolder(of path: String) {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)

@@ -5,7 +5,7 @@ package enum SizeText {
         ("B", 1),
     ]
 
-    /// Bytes; `nil` for anything that is not a size or does not fit.
+    /// Bytes. `nil` for anything that is not a size or does not fit.
     package static func parse(_ text: String) -> Int? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard let number = Int(digits) else { return nil }

@@ -18,13 +18,16 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
 
     /// What the daemon ends with when it could not start or go on.
     package init(ending error: UserFacingError) {
-        switch error.code {
-        case .usage: self = .usage
-        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid, .loginFileUnreadable, .loginOtherServer:
-            self = .configuration
-        case .databaseDamaged, .databaseLinked, .notADatabase, .otherApplication, .newerSchema: self = .database
-        default: self = .error
-        }
+        let flags = error.code.traits.flags
+        self =
+            if error.code == .usage {
+                .usage
+            } else if flags.contains(.isBadConfiguration) {
+                .configuration
+            } else if flags.contains(.isBadFile) {
+                .database
+            } else {
+                .error
+            }
     }
 }

@@ -1,3 +1,5 @@
+package import PRSNLCore
+
 /// Text from elsewhere (a server, a file name) made fit to be printed.
 package enum SafeText {
     /// White space that moves the cursor becomes a space; every other control becomes visible, like `\u{1B}`.
@@ -25,5 +27,14 @@ package enum SafeText {
             true
         default: false
         }
+    }
+}
+
+extension JSONFields.Failure {
+    /// Fit for a terminal: a name that somebody else wrote is short and harmless.
+    package var reason: String {
+        guard let name else { return problem }
+        let text = SafeText.harmless(String(name.prefix(40)))
+        return "\"\(text)\"\(text.count < name.count ? "..." : "") \(problem)"
     }
 }

@@ -12,7 +12,7 @@ extension ServerState {
                 return
             }
             account = configuration.testUser
-        case .everybody, .refused:
+        case .everyone, .refused:
             response.fail(401, "Authentication required", code: "AUTHENTICATION_FAILED")
             return
         }

@@ -123,7 +123,7 @@ extension ServerState {
         response.body.append(UInt8(ascii: "}"))
     }
 
-    /// A bare host gains a slash; scheme and host become lower case.
+    /// A bare host gains a slash. Scheme and host become lower case.
     private static func normalised(_ url: String) -> String {
         guard let schemeEnd = url.range(of: "://") else { return url }
         let rest = url[schemeEnd.upperBound...]

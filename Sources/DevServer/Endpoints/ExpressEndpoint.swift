@@ -24,7 +24,7 @@ extension ServerState {
     private mutating func respondToExpressItem(
         _ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse
     ) {
-        // The body is parsed before anybody asks for the key.
+        // The body is parsed before the key is checked.
         var members: [String: JSONValue] = [:]
         if request.method == "PUT" {
             guard let read = expressBody(request, &response) else { return }
@@ -84,7 +84,7 @@ extension ServerState {
         items.item(item.id)?.appendTimelineJSON(to: &response.body, style: ItemStyle(dialect: .express))
     }
 
-    /// express.json(): 100 KB at most, errors as HTML; a body of another type is none.
+    /// express.json(): 100 KB at most, errors as HTML. A body of another type is none.
     private func expressBody(_ request: HTTPRequest, _ response: inout HTTPResponse) -> [String: JSONValue]? {
         guard request.body.count <= 102_400 else {
             response.failHTML(413, "PayloadTooLargeError: request entity too large")

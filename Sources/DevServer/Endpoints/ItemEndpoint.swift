@@ -11,7 +11,7 @@ extension ServerState {
         }
     }
 
-    /// Ids are shown to whoever asks, except that an item of another account is not found.
+    /// Ids are shown to every client, except that an item of another account is not found.
     private func visibleItem(_ id: String, _ viewer: Viewer) -> DevItem? {
         guard let item = items.item(id) ?? cached[ByteText(id)] else { return nil }
         guard let owner = viewer.owner(configuration.testUser) else { return item }

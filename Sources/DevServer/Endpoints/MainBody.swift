@@ -49,7 +49,7 @@ struct MainBody {
         String(decoding: body, as: UTF8.self).contains("\u{FFFD}")
     }
 
-    /// A text of so many characters; absent and `null` are `nil`.
+    /// A text of so many characters. Absent and `null` are `nil`.
     func text(
         _ name: String, in range: ClosedRange<Int>, _ response: inout HTTPResponse, isValid: inout Bool
     ) -> String? {
@@ -76,7 +76,7 @@ struct MainBody {
         return isValid ? text : nil
     }
 
-    /// At most 20; those with other characters than `[a-z0-9 -]` are dropped, longer ones cut to 50.
+    /// At most 20. Those with other characters than `[a-z0-9 -]` are dropped, longer ones cut to 50.
     func tags(_ response: inout HTTPResponse, isValid: inout Bool) -> [String]? {
         guard isValid, let value = members["tags"], value != .null else { return nil }
         guard case .array(let elements) = value else {

@@ -97,7 +97,7 @@ extension ServerState {
         }
     }
 
-    /// JavaScript's `parseInt(x) || default`: leading digits count; 0, junk, and here also negative numbers do not.
+    /// JavaScript's `parseInt(x) || default`: leading digits count. 0, junk, and here also negative numbers do not.
     private static func parseInt(_ text: String) -> Int? {
         Int(text.prefix { $0.isASCII && $0.isNumber }).flatMap { $0 > 0 ? $0 : nil }
     }

@@ -30,7 +30,7 @@ extension Fault {
         }
     }
 
-    /// Writes the answer of a fault that answers by itself; false where the request is still to be applied or closed.
+    /// Writes the answer of a fault that answers by itself. False where the request is still to be applied or closed.
     func replacesAnswer(response: inout HTTPResponse, now: Timestamp) -> Bool {
         switch self {
         case .answer(let status, let headers, let body):
@@ -81,7 +81,7 @@ extension Fault.RetryAfter {
 }
 
 extension HTTPResponse {
-    /// An answer of the script; a content type among the headers takes the place of JSON.
+    /// An answer of the script. A content type among the headers takes the place of JSON.
     mutating func answer(status: Int, headers: [String: String], body: [UInt8]) {
         self.status = status
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {

@@ -6,20 +6,20 @@ package enum Fault: Sendable {
     case answer(status: Int, headers: [String: String] = [:], body: String = "")
     /// Like `answer`, with a body of bytes.
     case answerBytes(status: Int, headers: [String: String] = [:], body: [UInt8])
-    /// Nothing happens until `ScriptedFault.release()`; then the request is served as usual.
+    /// Nothing happens until `ScriptedFault.release()`. Then the request is served as usual.
     case hold
     /// The request is served at once, and its answer kept back until `ScriptedFault.release()`: it is out of date then.
     case holdAnswer
-    /// Nothing happens for so long; then the request is served as usual.
+    /// Nothing happens for so long. Then the request is served as usual.
     case delay(Duration)
-    /// Runs on the server's thread before the request is served as usual; may change the server's data, must not stop
+    /// Runs on the server's thread before the request is served as usual. May change the server's data, must not stop
     /// it.
     case perform(@Sendable () -> Void)
     /// The connection is closed, nothing is applied.
     case closeBeforeAnswering
     /// The request is applied and the connection closed without an answer.
     case closeAfterApplying
-    /// This request is answered and its connection kept alive; the next request on it is applied and the connection
+    /// This request is answered and its connection kept alive. The next request on it is applied and the connection
     /// then closed without an answer.
     case dieKeptAlive
     /// The request is applied, and then answered so.
@@ -34,11 +34,11 @@ package enum Fault: Sendable {
     case emptyBody
     /// 200 and `{}`.
     case emptyObject
-    /// A redirect; a target without a scheme is a path of this server.
+    /// A redirect. A target without a scheme is a path of this server.
     case redirect(to: String, status: Int = 302)
     /// 429 as the real server words it.
     case rateLimit(RetryAfter)
-    /// 200 and a body of about so many bytes that is one well-formed but unending page; gzip makes it small on the
+    /// 200 and a body of about so many bytes that is one well-formed but unending page. Gzip makes it small on the
     /// wire.
     case huge(bytes: Int, gzip: Bool)
     /// The right answer, `bytes` at a time.
@@ -75,6 +75,6 @@ package struct ScriptedFault: Sendable {
     /// Lets the requests go on that it holds, and holds no more.
     package func release() { shared.release(fault: number) }
 
-    /// Takes it out of the script; held requests go on.
+    /// Takes it out of the script. Held requests go on.
     package func remove() { shared.remove(fault: number) }
 }

@@ -15,7 +15,7 @@ package enum PageLie: String, Sendable, CaseIterable {
     /// A well-formed page that begins too far down: the newer half of the right one is not on it.
     case beginsTooLow
 
-    /// What breaks the form of a page by itself, whatever came before it.
+    /// What breaks the form of a page by itself, without a look at the pages before it.
     package static let malformed: [PageLie] = [
         .emptyWithCursor, .halfWithCursor, .olderCursor, .newerCursor, .withoutCursor,
     ]

@@ -28,7 +28,7 @@ package struct RequestMatcher: Sendable {
     /// Anything but GET and HEAD, questions and logins included.
     package static let write = RequestMatcher { $0.method != "GET" && $0.method != "HEAD" }
 
-    /// A path without its query, exactly; `method` `nil` for any.
+    /// A path without its query, exactly. `method` `nil` for any.
     package static func path(_ path: String, method: String? = nil) -> RequestMatcher {
         RequestMatcher { $0.path == path && (method == nil || $0.method == method) }
     }

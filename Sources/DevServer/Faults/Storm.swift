@@ -1,8 +1,8 @@
 import PRSNLCore
 
-/// Faults by chance for whatever is asked, of the kinds that real servers, and what stands in front of them, have shown.
+/// Random faults for any request, of the kinds that real servers and the proxies in front of them have shown.
 struct Storm: Sendable {
-    /// How many of the writes; of the other requests a quarter of that.
+    /// How many of the writes. Of the other requests a quarter of that.
     var rate: Double
     /// The longest that an INSERT is late.
     var slowest: Duration
@@ -116,7 +116,7 @@ struct LateInsert: Sendable {
 extension ServerState {
     /// Begins a slow INSERT, unless the server knows the URL by now: that it says at once.
     ///
-    /// - Returns: its number; `nil` where the request is to be served as usual.
+    /// - Returns: its number. `nil` where the request is served as usual.
     mutating func beginLateInsert(_ request: HTTPRequest, after delay: Duration) -> Int? {
         var dummy = HTTPResponse()
         guard let account = account(for: request, &dummy), let value = try? JSONValue(request.body),

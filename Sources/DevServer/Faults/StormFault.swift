@@ -17,9 +17,9 @@ package enum StormFault: Sendable, Equatable {
         case emptyWithMore
         /// The first half of the items, and there is more.
         case halfWithMore
-        /// The cursor is not the last item's time; on the other dialects the total is another one.
+        /// The cursor is not the last item's time. On the other dialects the total is another one.
         case otherPlace
-        /// A full page, and nothing after it; on the other dialects fewer items in all than the page has.
+        /// A full page, and nothing after it. On the other dialects fewer items in all than the page has.
         case fullAndLast
     }
 

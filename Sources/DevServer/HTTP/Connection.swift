@@ -2,19 +2,19 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// One client's connection: what was read and not yet served, what is to be written, and what it waits for.
+/// One client's connection: what was read and not yet served, what is not yet written, and what it waits for.
 struct Connection {
     /// Why no request is served at the moment.
     enum Waiting {
         case nothing
-        /// Until `release`, or for ever.
+        /// Until `release`.
         case held(HTTPRequest, Admission)
         /// The answer was made, and is written after `release`.
         case answerHeld(Admission)
         case until(ContinuousClock.Instant, HTTPRequest, Admission)
         /// An answer is written and kept back until then.
         case answerLate(ContinuousClock.Instant)
-        /// An answer is written in pieces; see `drip`.
+        /// An answer is written in pieces. See `drip`.
         case dripping(next: ContinuousClock.Instant)
         /// An answer was begun and will never be finished.
         case stalled

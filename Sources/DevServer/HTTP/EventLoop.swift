@@ -208,7 +208,7 @@ final class EventLoop {
 
     // MARK: Time
 
-    /// When the next connection has something to do by itself; -1 for never.
+    /// When the next connection has something to do by itself. -1 for never.
     private func timeout() -> Int32 {
         var earliest: ContinuousClock.Instant?
         for connection in connections.values {

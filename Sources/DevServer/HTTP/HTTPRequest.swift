@@ -41,7 +41,7 @@ enum ParsedInput {
     case malformed
 }
 
-/// Reads HTTP/1.1 requests (RFC 9112) with a Content-Length or no body; chunked bodies are not taken.
+/// Reads HTTP/1.1 requests (RFC 9112) with a Content-Length or no body. Chunked bodies are not taken.
 struct HTTPRequestParser {
     static let maximumHead = 65_536
     static let maximumBody = 64 << 20

@@ -30,7 +30,7 @@ struct HTTPResponse {
         if let code { headers.append(("x-error-code", code)) }
     }
 
-    /// What FastAPI answers for an error that nobody handled.
+    /// What FastAPI answers for an unhandled error.
     mutating func failUnhandled(_ detail: String) {
         let code = "INTERNAL_SERVER_ERROR"
         set(500, "{\"detail\":\(JSONText.string(detail)),\"code\":\"\(code)\"}")

@@ -1,6 +1,6 @@
 /// Queries and paths as HTTP carries them.
 enum QueryText {
-    /// The value of a parameter, decoded; the first one where it is repeated.
+    /// The value of a parameter, decoded. The first one where it is repeated.
     static func value(of name: String, in query: String) -> String? {
         for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
             let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
@@ -10,7 +10,7 @@ enum QueryText {
         return nil
     }
 
-    /// Resolves percent-encoding; a `+` is a space in a query (application/x-www-form-urlencoded) but not in a path.
+    /// Resolves percent-encoding. A `+` is a space in a query (application/x-www-form-urlencoded) but not in a path.
     static func decoded(_ text: some Sequence<UInt8>, plusIsSpace: Bool) -> String {
         var bytes: [UInt8] = []
         var iterator = text.makeIterator()

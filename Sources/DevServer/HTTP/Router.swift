@@ -88,18 +88,18 @@ extension ServerState {
 
     /// What a server makes of the credentials of a request.
     enum Viewer {
-        /// No credentials (dialect C): everybody's items.
-        case everybody
+        /// No credentials (dialect C): everyone's items.
+        case everyone
         case account(DevAccount)
         /// Dialect C, expired, forged or unknown token: the built-in test user.
         case testUser(isExpired: Bool)
         /// Dialects P and E: no key, or a wrong one.
         case refused(hasKey: Bool)
 
-        /// Whose items are shown; `nil` for everybody's.
+        /// Whose items are shown. `nil` for everyone's.
         func owner(_ testUser: DevAccount) -> String? {
             switch self {
-            case .everybody, .refused: nil
+            case .everyone, .refused: nil
             case .account(let account): account.id
             case .testUser: testUser.id
             }
@@ -111,7 +111,7 @@ extension ServerState {
     }
 
     private func tokenViewer(_ request: HTTPRequest) -> Viewer {
-        guard let token = request.bearer else { return .everybody }
+        guard let token = request.bearer else { return .everyone }
         guard let known = accessTokens[token] else { return .testUser(isExpired: false) }
         return known.expiresAt > now ? .account(known.account) : .testUser(isExpired: true)
     }
@@ -123,7 +123,7 @@ extension ServerState {
         for key in keys {
             if let account = configuration.accounts.first(where: { $0.apiKey == key }) { return .account(account) }
         }
-        if quirks.keysOptional, keys.isEmpty { return .everybody }
+        if quirks.keysOptional, keys.isEmpty { return .everyone }
         return .refused(hasKey: !keys.isEmpty)
     }
 
@@ -143,15 +143,15 @@ extension ServerState {
         return true
     }
 
-    /// The account of a request that must be somebody's; answers 401 where it is nobody's.
+    /// The account of a request that needs one. Answers 401 where it has none.
     func account(for request: HTTPRequest, _ response: inout HTTPResponse) -> DevAccount? {
         switch viewer(request) {
         case .account(let account): return account
-        case .everybody where items.dialect != .cursor: return configuration.accounts.first
-        case .everybody: response.fail(401, "Authentication required", code: "AUTHENTICATION_FAILED")
+        case .everyone where items.dialect != .cursor: return configuration.accounts.first
+        case .everyone: response.fail(401, "Authentication required", code: "AUTHENTICATION_FAILED")
         case .testUser(isExpired: true): response.fail(401, "Token has expired", code: "AUTHENTICATION_FAILED")
         case .testUser:
-            // The real server takes a refresh token for a login here; no client should send one.
+            // The real server takes a refresh token for a login here. No client should send one.
             if let token = request.bearer, let known = refreshTokens[token] { return known.account }
             response.fail(401, "Could not validate credentials", code: "AUTHENTICATION_FAILED")
         case .refused(let hasKey): _ = refuses(.refused(hasKey: hasKey), &response)

@@ -6,7 +6,7 @@ import Synchronization
 final class ServerThread: Sendable {
     private let thread: Mutex<pthread_t?>
 
-    /// Takes the listener and the eventfd over; both are closed when the thread ends.
+    /// Takes the listener and the eventfd over. Both are closed when the thread ends.
     init(shared: SharedState, listener: Listener, wakeUp: Int32) throws(DevServer.Failure) {
         let body = Body { EventLoop(shared: shared, listener: listener, wakeUp: wakeUp).run() }
         let pointer = Unmanaged.passRetained(body).toOpaque()
@@ -25,7 +25,7 @@ final class ServerThread: Sendable {
         thread = Mutex(started)
     }
 
-    /// Waits for the thread to end; at once when it has.
+    /// Waits for the thread to end. At once when it has.
     func join() {
         thread.withLock { thread in
             guard let running = thread else { return }

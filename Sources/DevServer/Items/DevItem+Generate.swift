@@ -4,13 +4,13 @@ extension DevItem {
     /// The time of the oldest generated item: 2025-01-01T00:00:00Z.
     package static let generationStart = Timestamp(microseconds: 1_735_689_600_000_000)
 
-    /// Realistic items, about 800 bytes of JSON each, newest first; the same for the same arguments.
+    /// Realistic items, about 800 bytes of JSON each, newest first. The same for the same arguments.
     ///
-    /// One time in eight has no fraction of a second; times lie about 20 s apart. Any field that may be null
+    /// One time in eight has no fraction of a second. Times lie about 20 s apart. Any field that may be null
     /// sometimes is.
     ///
     /// - Parameters:
-    ///   - tieGroup: so many items share each createdAt; the newest group may be smaller.
+    ///   - tieGroup: so many items share each createdAt. The newest group may be smaller.
     ///   - start: the time of the oldest item.
     package static func generate(
         count: Int, seed: UInt64 = 1, tieGroup: Int = 1, start: Timestamp = generationStart,

@@ -30,7 +30,7 @@ package struct DevItem: Sendable, Equatable {
     /// `owner` are then used, to find its place.
     package var rawJSON: String?
 
-    /// A note's text while the server has not processed it: `content` is null meanwhile.
+    /// A note's text while the server has not processed it: `content` is null until then.
     var hiddenContent: String?
 
     package init(

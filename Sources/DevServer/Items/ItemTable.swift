@@ -5,7 +5,7 @@ struct ItemTable: Sendable {
     private struct Entry: Sendable {
         var item: DevItem
         var isHidden: Bool
-        /// The item as JSON for the timeline; empty until it is first asked for.
+        /// The item as JSON for the timeline. Empty until it is first asked for.
         var rendered: [UInt8] = []
     }
 
@@ -22,7 +22,7 @@ struct ItemTable: Sendable {
     private var freeSlots: [Int32] = []
     private var slotByID: [ByteText: Int32] = [:]
     private var slotsByURL: [OwnedURL: [Int32]] = [:]
-    private var everybody = Timeline()
+    private var everyone = Timeline()
     private var byOwner: [String: Timeline] = [:]
     private var renderedCount = 0
     /// Where changes are written down.
@@ -38,7 +38,7 @@ struct ItemTable: Sendable {
 
     func isHidden(_ id: String) -> Bool { slotByID[ByteText(id)].flatMap { entries[Int($0)]?.isHidden } ?? false }
 
-    /// Visible items, newest first; of one account or of all.
+    /// Visible items, newest first. Of one account or of all.
     func items(owner: String?) -> [DevItem] {
         timeline(owner: owner).slots.reversed().compactMap { entries[Int($0)]?.item }
     }
@@ -47,9 +47,9 @@ struct ItemTable: Sendable {
         entries.compactMap { $0?.isHidden == true ? $0?.item : nil }
     }
 
-    /// - Parameter owner: an account's id; `nil` for everybody's items.
+    /// - Parameter owner: an account's id. `nil` for everyone's items.
     func timeline(owner: String?) -> Timeline {
-        guard let owner else { return everybody }
+        guard let owner else { return everyone }
         return byOwner[owner] ?? Timeline()
     }
 
@@ -63,7 +63,7 @@ struct ItemTable: Sendable {
 
     // MARK: Changing
 
-    /// Adds one; an item with the same id is replaced.
+    /// Adds one. An item with the same id is replaced.
     mutating func add(_ item: DevItem, hidden: Bool = false) {
         take(item.id)
         let item = adapted(item)
@@ -94,7 +94,7 @@ struct ItemTable: Sendable {
         // A local copy of the reference: the closure may not read `self` while a timeline of it is being changed.
         let entries = entries
         let idOf = { (slot: Int32) in entries[Int(slot)]?.item.id ?? "" }
-        everybody.append(all, idOf: idOf)
+        everyone.append(all, idOf: idOf)
         for (owner, placed) in owned { byOwner[owner, default: Timeline()].append(placed, idOf: idOf) }
     }
 
@@ -124,7 +124,7 @@ struct ItemTable: Sendable {
         self.journal = journal
     }
 
-    /// Changes an item in place, whatever of it changes, its id included.
+    /// Changes any part of an item in place, its id included.
     @discardableResult
     mutating func change(_ id: String, hidden: Bool? = nil, _ change: (inout DevItem) -> Void = { _ in }) -> DevItem? {
         guard let slot = slotByID[ByteText(id)], let old = entries[Int(slot)] else { return nil }
@@ -172,7 +172,7 @@ struct ItemTable: Sendable {
     /// Renders ahead what would be kept anyway.
     mutating func renderAll(style: ItemStyle) {
         var scratch: [UInt8] = []
-        for slot in everybody.slots.reversed() where renderedCount < Self.renderedLimit {
+        for slot in everyone.slots.reversed() where renderedCount < Self.renderedLimit {
             scratch.removeAll(keepingCapacity: true)
             render(slot: slot, into: &scratch, style: style)
         }
@@ -232,13 +232,13 @@ struct ItemTable: Sendable {
         let entries = entries
         let idOf = { (slot: Int32) in entries[Int(slot)]?.item.id ?? "" }
         let time = time(of: item)
-        everybody.insert(slot: slot, time: time, id: item.id, idOf: idOf)
+        everyone.insert(slot: slot, time: time, id: item.id, idOf: idOf)
         byOwner[item.owner, default: Timeline()].insert(slot: slot, time: time, id: item.id, idOf: idOf)
     }
 
     private mutating func unlink(_ item: DevItem, slot: Int32) {
         let time = time(of: item)
-        everybody.remove(slot: slot, time: time)
+        everyone.remove(slot: slot, time: time)
         byOwner[item.owner]?.remove(slot: slot, time: time)
     }
 }

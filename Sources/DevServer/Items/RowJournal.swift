@@ -30,7 +30,7 @@ final class RowJournal: Sendable {
 
     deinit { close(file) }
 
-    /// What follows is done for this request; `nil`: by the server itself.
+    /// What follows is done for this request. `nil`: by the server itself.
     func begin(_ request: HTTPRequest?) {
         cause.withLock { cause in
             cause.key = request?.headers["idempotency-key"]

@@ -1,7 +1,7 @@
-/// Slots of an `ItemTable` in ascending order of time; where the time is equal, in descending order of id, so that
+/// Slots of an `ItemTable` in ascending order of time. Where the time is equal, in descending order of id, so that
 /// reading backwards gives the newest first and the smallest id first.
 struct Timeline: Sendable {
-    /// Microseconds; parallel to `slots`, so that a search touches one dense array.
+    /// Microseconds. Parallel to `slots`, so that a search touches one dense array.
     private(set) var times: [Int64] = []
     private(set) var slots: [Int32] = []
 
@@ -57,7 +57,7 @@ extension Timeline {
     /// Dialect C: the newest items before a time, newest first, with no order among equal times that a client could
     /// rely on.
     ///
-    /// - Parameter before: microseconds, exclusive; `nil` for the newest.
+    /// - Parameter before: microseconds, exclusive. `nil` for the newest.
     func page(before: Int64?, limit: Int, choice: DevServer.TieChoice) -> [Int32] {
         let end = before.map { count(before: $0) } ?? count
         let start = max(0, end - limit)

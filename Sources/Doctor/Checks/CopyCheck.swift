@@ -26,7 +26,9 @@ struct CopyCheck: Check, Equatable {
     }
 
     private func replaced(_ status: StatusReport) -> [DoctorReport.Finding] {
-        guard let problem = status.daemon?.problem, problem.knownCode?.isOfFile == true else { return [] }
+        guard let problem = status.daemon?.problem, problem.knownCode?.traits.flags.contains(.isOfFile) == true else {
+            return []
+        }
         return [.failed(.file, "database", problem)]
     }
 
@@ -35,7 +37,7 @@ struct CopyCheck: Check, Equatable {
         if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
         {
             // Nothing of the server's.
-            if code.isOfFile { return .notChecked(.server, "account", problem.message) }
+            if code.traits.flags.contains(.isOfFile) { return .notChecked(.server, "account", problem.message) }
             return .failed(.server, "account", problem)
         }
         if let connectivity = status.daemon?.connectivity, connectivity.state == "unauthorized" {
@@ -159,16 +161,6 @@ struct CopyCheck: Check, Equatable {
 
     private static func age(_ time: Timestamp, _ status: StatusReport) -> String {
         Figures.duration(status.generatedAt.duration(since: time))
-    }
-}
-
-extension ErrorCode {
-    /// The file or its disk is in the way, and not the server.
-    fileprivate var isOfFile: Bool {
-        switch self {
-        case .databaseReplaced, .databaseReadOnly, .databaseDamaged, .databaseUnreadable, .diskFull, .diskError: true
-        default: false
-        }
     }
 }
 

@@ -123,7 +123,7 @@ extension MachineCheck {
         lookAtDisk(folder)
         lookAtNetlink(scene)
         let owner = FileLook.status(folder).status
-        wantsICMP = scene.loaded.configuration.probe == .icmp
+        wantsICMP = scene.loaded.configuration.sync.probe == .icmp
         if wantsICMP, let group = owner?.st_gid { isICMPPermitted = Self.isICMPPermitted(group) }
         caller = owner.map(Self.caller)
     }

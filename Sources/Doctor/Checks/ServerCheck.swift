@@ -1,4 +1,3 @@
-import ClientSetup
 import Configuration
 import Console
 import Control
@@ -80,7 +79,7 @@ extension ServerCheck {
     /// Asks through the daemon, on whose way it matters, else from here.
     init(_ scene: DoctorScene) {
         let configuration = scene.loaded.configuration
-        hasProxy = !(configuration.proxy ?? "").isEmpty
+        hasProxy = !(configuration.network.proxy ?? "").isEmpty
         isTLS = configuration.serverURL?.scheme != .http
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
@@ -106,7 +105,8 @@ extension ServerCheck {
         _ configuration: DaemonConfiguration, _ url: String
     ) throws(UserFacingError) -> PingReport {
         var settings = ClientConfiguration(
-            configuration, server: url, credentials: .none, userAgent: "prsnlctl/\(ProductVersion.current)")
+            serverURL: url, credentials: .none, network: configuration.network,
+            userAgent: "prsnlctl/\(ProductVersion.current)")
         settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
         settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
         settings.totalTimeout = min(settings.totalTimeout, .seconds(20))

@@ -1,24 +1,28 @@
+package import Configuration
+
+/// A server, how it is reached, and as whom. The members of `network` read as its own.
+@dynamicMemberLookup
 package struct ClientConfiguration: Sendable {
     /// Scheme, host, port and an optional path prefix, without a slash at the end: `https://prsnl.example.org`.
     package var serverURL: String
     package var credentials: Credentials
-    /// As libcurl's CURLOPT_PROXY takes it; `nil` leaves it to the proxy variables of the environment.
-    package var proxy: String?
-    /// Plain http to anything but loopback is refused without it.
-    package var allowInsecureHTTP = false
-    /// A file of CA certificates; `nil` for the system's.
-    package var caFile: String?
-    package var connectTimeout: Duration = .seconds(10)
-    /// The longest time without a byte of progress.
-    package var stallTimeout: Duration = .seconds(30)
-    package var totalTimeout: Duration = .seconds(60)
-    /// Bytes of an answer's body, decompressed.
-    package var maximumAnswerSize = 16 << 20
-    package var userAgent = "prsnld"
+    package var network: NetworkSettings
+    /// `prsnld/1.2.3`.
+    package var userAgent: String
 
-    package init(serverURL: String, credentials: Credentials) {
+    package init(
+        serverURL: String, credentials: Credentials, network: NetworkSettings = NetworkSettings(),
+        userAgent: String = "prsnld"
+    ) {
         self.serverURL = serverURL
         self.credentials = credentials
+        self.network = network
+        self.userAgent = userAgent
+    }
+
+    package subscript<Value>(dynamicMember member: WritableKeyPath<NetworkSettings, Value>) -> Value {
+        get { network[keyPath: member] }
+        set { network[keyPath: member] = newValue }
     }
 }
 

@@ -180,7 +180,7 @@ struct ItemDecoder {
             } while try reader.nextElement()
         }
         if areTexts {
-            item.tags = CanonicalTags.json(&tags)
+            item.tags = Tags.json(tags)
         } else {
             extra.add(name(), reader.text(start..<reader.offset).trimmingSpaces())
         }
@@ -223,28 +223,6 @@ struct ExtraMembers {
             bytes.append(contentsOf: raw.utf8)
         }
         bytes.append(UInt8(ascii: "}"))
-        return String(decoding: bytes, as: UTF8.self)
-    }
-}
-
-/// The one text form of a set of tags, so that the same tags in another order are no difference.
-enum CanonicalTags {
-    /// - Parameter tags: sorted in place.
-    static func json(_ tags: inout [String]) -> String {
-        if tags.isEmpty { return "[]" }
-        tags.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(64)
-        bytes.append(UInt8(ascii: "["))
-        var previous: String?
-        for tag in tags {
-            // By bytes: Swift's == also joins different spellings of one accented letter.
-            if let previous, previous.utf8.elementsEqual(tag.utf8) { continue }
-            if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
-            JSONText.appendString(tag, to: &bytes)
-            previous = tag
-        }
-        bytes.append(UInt8(ascii: "]"))
         return String(decoding: bytes, as: UTF8.self)
     }
 }

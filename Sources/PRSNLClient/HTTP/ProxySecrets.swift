@@ -3,7 +3,7 @@ import Glibc
 extension ClientConfiguration {
     /// The password of the proxy, as it is written and as it is sent: a proxy that refuses it may repeat it.
     var proxySecrets: [String] {
-        guard let proxy else { return Self.environmentProxies.flatMap(Self.passwords) }
+        guard let proxy = network.proxy else { return Self.environmentProxies.flatMap(Self.passwords) }
         return Self.passwords(of: proxy)
     }
 

@@ -28,18 +28,6 @@ package enum Credentials: Sendable, Equatable {
         return AccessToken(key) == nil ? .apiKey(key) : .loginToken(key)
     }
 
-    /// Why these credentials cannot be used with a server of that dialect, if they cannot: the cursor dialect takes an API
-    /// key for nobody's, and shows everybody's items.
-    package func refusal(for dialect: Dialect) -> UserFacingError? {
-        switch (self, dialect) {
-        case (.apiKey, .cursor):
-            UserFacingError(
-                .needsLogin, "This server needs a login: it does not accept API keys.",
-                consequence: "Nothing was written to the copy.")
-        case (.none, _), (.loginToken, _), (.login, _), (.apiKey, .page), (.apiKey, .express): nil
-        }
-    }
-
     /// Whom the server gave the token to, by its own word; `nil` where there is none.
     package var subject: String? {
         switch self {

@@ -16,7 +16,7 @@ extension JSONReader {
         }
     }
 
-    /// Reads a string that holds no escapes, as its bytes, which are valid as long as the text is; `nil`, and nothing read,
+    /// Reads a string that holds no escapes, as its bytes, which are valid as long as the text is. `nil`, and nothing read,
     /// for one that does. For callers that read many names and times and would throw the `String` away.
     package mutating func plainString() throws(Failure) -> UnsafeBufferPointer<UInt8>? {
         skipSpace()
@@ -49,7 +49,7 @@ extension JSONReader {
     }
 
     /// The offset of the first byte that means something in a string: a quotation mark, a backslash or a control
-    /// character; or the end of the text. Eight bytes at a time: most of a timeline is inside strings.
+    /// character, or the end of the text. Eight bytes at a time: most of a timeline is inside strings.
     private func endOfPlainBytes(from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs: UInt64 = 0x8080_8080_8080_8080

@@ -1,7 +1,7 @@
 /// A pull reader over one JSON text (RFC 8259).
 ///
 /// Ours, and not JSONDecoder, for two reasons: an item that cannot be understood is kept with its raw text, and unknown
-/// members keep theirs, so the reader must know byte ranges; and a timeline of 100,000 items is 80 MB of JSON, for which
+/// members keep theirs, so the reader must know byte ranges. A timeline of 100,000 items is 80 MB of JSON, for which
 /// JSONDecoder takes longer than the network and the database together.
 ///
 /// It reads from memory that the caller keeps alive: `JSONReader.read(bytes) { reader in … }`.
@@ -21,7 +21,7 @@ package struct JSONReader {
         }
     }
 
-    /// Arrays and objects inside one another; a deeper text is refused rather than risked on the stack.
+    /// Arrays and objects inside one another. A deeper text is refused rather than risked on the stack.
     static let maximumDepth = 512
 
     let bytes: UnsafeBufferPointer<UInt8>
@@ -69,7 +69,7 @@ package struct JSONReader {
 
     // MARK: Reading
 
-    /// Reads an object; `member` must read or skip the value each time it is called.
+    /// Reads an object. `member` must read or skip the value each time it is called.
     package mutating func object<Error: Swift.Error>(
         _ member: (_ name: String, inout JSONReader) throws(Error) -> Void
     ) throws {
@@ -81,13 +81,13 @@ package struct JSONReader {
         } while try nextMember()
     }
 
-    /// Reads an array; `element` must read or skip one value each time it is called.
+    /// Reads an array. `element` must read or skip one value each time it is called.
     package mutating func array<Error: Swift.Error>(_ element: (inout JSONReader) throws(Error) -> Void) throws {
         guard try enterArray() else { return }
         repeat { try element(&self) } while try nextElement()
     }
 
-    /// Reads the opening brace; false when the object is empty, and then it has been read whole. Otherwise a name, `colon`
+    /// Reads the opening brace. False when the object is empty, and then it has been read whole. Otherwise a name, `colon`
     /// and a value must be read before each `nextMember`.
     package mutating func enterObject() throws(Failure) -> Bool {
         try enter(UInt8(ascii: "{"), UInt8(ascii: "}"))
@@ -96,7 +96,7 @@ package struct JSONReader {
     /// Reads the colon after a member's name.
     package mutating func colon() throws(Failure) { try expect(UInt8(ascii: ":")) }
 
-    /// Reads the comma or the closing brace after a member; false for the brace.
+    /// Reads the comma or the closing brace after a member. False for the brace.
     package mutating func nextMember() throws(Failure) -> Bool { try goOn(UInt8(ascii: "}")) }
 
     /// As `enterObject`, for an array.
@@ -125,7 +125,7 @@ package struct JSONReader {
         return false
     }
 
-    /// The number's text; RFC 8259 sets no limits, so neither does this.
+    /// The number's text. RFC 8259 sets no limits, so neither does this.
     package mutating func numberText() throws(Failure) -> String {
         skipSpace()
         let start = offset

@@ -24,4 +24,20 @@ package enum JSONText {
         }
         bytes.append(UInt8(ascii: "\""))
     }
+
+    package static func array(_ texts: [String]) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        appendArray(texts, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    package static func appendArray(_ texts: [String], to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "["))
+        for (index, text) in texts.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            appendString(text, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
 }

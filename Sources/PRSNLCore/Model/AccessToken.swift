@@ -1,7 +1,7 @@
 /// What a login token says about itself (RFC 7519), as far as a client may use it: only the server can verify it, so these
 /// are hints about when to renew it and whose it is, and never a proof.
 package struct AccessToken: Sendable, Equatable {
-    /// `exp`: from then on the server takes it for nobody's. Whole seconds of the server's clock.
+    /// `exp`: from then on the server ignores the token. Whole seconds of the server's clock.
     package let expiresAt: Timestamp?
     /// `iat`, by the server's clock.
     package let issuedAt: Timestamp?
@@ -29,7 +29,7 @@ private struct Claims {
     var issuedAt: Timestamp?
     var subject: String?
 
-    /// A subject is compared and stored; nothing sensible is longer.
+    /// A subject is compared and stored. Nothing sensible is longer.
     static let longestSubject = 256
 
     /// `nil` where it is no JSON object.

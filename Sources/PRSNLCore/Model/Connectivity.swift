@@ -49,7 +49,7 @@ package enum ProbeKind: String, Sendable, Codable, CaseIterable {
 package struct ConnectivityTransition: Sendable, Equatable {
     package var at: Timestamp
     package var state: Connectivity.State
-    /// Why; `nil` where the server has simply answered.
+    /// The reason, `nil` where the server has simply answered.
     package var code: ErrorCode?
     /// In words, with what the kernel said: `No way to prsnl.example.org: v0: carrier lost.`
     package var reason: String?

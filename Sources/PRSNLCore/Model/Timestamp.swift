@@ -3,7 +3,7 @@
 /// An integer, because the API pages by time: a value that loses a microsecond on its way through floating point or a
 /// millisecond formatter is another cursor. Printed with a fixed width, so that the text sorts like the time does.
 package struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// Microseconds since the Unix epoch; negative before it.
+    /// Microseconds since the Unix epoch. Negative before it.
     package let microseconds: Int64
 
     package init(microseconds: Int64) {
@@ -121,7 +121,7 @@ extension Timestamp {
             return hour * 3_600 + minute * 60 + second
         }
 
-        /// Microseconds; 0 where there is no fraction.
+        /// Microseconds. 0 where there is no fraction.
         mutating func fraction() -> Int64? {
             guard accept(UInt8(ascii: ".")) else { return 0 }
             var value: Int64 = 0
@@ -136,7 +136,7 @@ extension Timestamp {
             return value
         }
 
-        /// Seconds east of UTC; 0 where there is no zone.
+        /// Seconds east of UTC. 0 where there is no zone.
         mutating func offset() -> Int64? {
             if at == bytes.count || accept(UInt8(ascii: "Z")) || accept(UInt8(ascii: "z")) { return 0 }
             let east = accept(UInt8(ascii: "+"))

@@ -6,7 +6,7 @@ package struct TokenPair: Sendable, Equatable, CustomStringConvertible, CustomDe
     package let access: String
     package let refresh: String
 
-    /// Characters of one token. Those of today's servers have some hundred; HTTP servers refuse header lines of 8 KiB.
+    /// Characters of one token. Those of today's servers have some hundred. HTTP servers refuse header lines of 8 KiB.
     static let longestToken = 8_192
 
     /// - Returns: `nil` where a token is empty, too long, or could end the header line that it stands in.

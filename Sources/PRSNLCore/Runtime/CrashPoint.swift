@@ -8,7 +8,7 @@
 package enum CrashPoint: String, CaseIterable, Sendable {
     /// A write is in the open transaction and not on the disk.
     case beforeAccept = "before_accept"
-    /// It is on the disk, and nobody was told.
+    /// It is on the disk, and the sender was not told.
     case afterAccept = "after_accept"
     /// It is due, and the file does not say yet that it is being sent.
     case beforeSending = "before_sending"
@@ -16,7 +16,7 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case afterSending = "after_sending"
     /// The answer was read, and the file does not have it.
     case beforeSettling = "before_settling"
-    /// The file has it, and nobody was told.
+    /// The file has it, and no one was told.
     case afterSettling = "after_settling"
     /// The server has given out a new pair of tokens, and the file has the old one, which is worth nothing.
     case afterRenewal = "after_renewal"
@@ -24,7 +24,7 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case beforeLoginRename = "before_login_rename"
     /// The new pair is in its place, and nothing was sent with it.
     case afterLoginRename = "after_login_rename"
-    /// A copy is to be set aside, and is as it was.
+    /// A copy will be set aside, and is as it was.
     case beforeSetAside = "before_set_aside"
     /// It is in one file, which still has its name.
     case afterLeavingLog = "after_leaving_log"

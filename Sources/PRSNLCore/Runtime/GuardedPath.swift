@@ -1,15 +1,15 @@
 package import CLinux
 import Glibc
 
-/// A file's path as root may follow it: its folder is open, so that nobody can put another one in its place, and no link on
-/// the way was made by anybody but root.
+/// A file's path as root may follow it: its folder is open, so that no one can replace it, and only root made the links
+/// on the way.
 ///
-/// Whoever owns a folder may put a link where root expects a file or a folder, and may do so between two looks of root's. So
+/// The owner of a folder may put a link where root expects a file or a folder, even between two looks of root's. So
 /// each part of the path is opened in the one before it (openat(2), O_NOFOLLOW), and only links of root's are followed.
 package struct GuardedPath: ~Copyable {
     /// The folder: to be used with openat(2), not to be read.
     package let folder: Int32
-    /// The file's name in it; the file need not be there.
+    /// The file's name in it. The file need not be there.
     package let name: String
     /// Without links.
     package let path: String
@@ -19,7 +19,7 @@ package struct GuardedPath: ~Copyable {
     /// As many links as the kernel follows (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// - Throws: `database_linked`, which names the link that root does not follow; `no_database` where there is no such
+    /// - Throws: `database_linked`, which names the link that root does not follow, `no_database` where there is no such
     ///   folder.
     package init(_ given: String) throws(UserFacingError) {
         var pending = Self.parts(given)
@@ -82,7 +82,7 @@ package struct GuardedPath: ~Copyable {
 
     deinit { close(folder) }
 
-    /// The path without root's links; `nil` where there is no such folder, or where somebody else's link is on the way.
+    /// The path without root's links. `nil` where there is no such folder, or where another user's link is on the way.
     static func resolved(_ path: String) -> String? {
         do throws(UserFacingError) { return try GuardedPath(path).path } catch { return nil }
     }
@@ -119,7 +119,7 @@ package struct GuardedPath: ~Copyable {
             recoverySuggestion: "Name the file itself in the configuration, or give the command as \(name).")
     }
 
-    /// Opens a file in the folder, which must be a file of its own: a link of either kind could be anybody's.
+    /// Opens a file in the folder, which must be a file of its own: a link of either kind could lead to any file.
     ///
     /// - Returns: `nil` where there is none.
     package func open(_ name: String) throws(UserFacingError) -> (descriptor: Int32, status: stat)? {
@@ -141,7 +141,7 @@ package struct GuardedPath: ~Copyable {
         UserFacingError(
             code.map { .of(errno: $0, otherwise: .databaseUnreadable) } ?? .databaseLinked,
             code.map { "\(path) cannot be opened: \(String(cString: strerror($0)))." }
-                ?? "\(path) is not a file of its own; it was left as it is.",
+                ?? "\(path) is not a file of its own. It was left as it is.",
             recoverySuggestion: "Look at it, and move it away.")
     }
 }

@@ -3,7 +3,7 @@
     import Synchronization
 #endif
 
-/// Places at which a test lets a loop hang for ever, to see what the watchdog makes of it. In release builds they are
+/// Places at which a test lets a loop hang, to see how the watchdog reacts. In release builds they are
 /// nothing.
 package enum HangPoint: String, CaseIterable, Sendable {
     /// The loop of the pulls waits for what never comes.

@@ -15,7 +15,7 @@ package final class Heartbeat: Sendable {
         case rest
     }
 
-    /// The loop that the current task belongs to, for what is far below it: a request promises on behalf of whoever sends
+    /// The loop that the current task belongs to, for what is far below it: a request promises for the loop that sends
     /// it.
     @TaskLocal package static var current: Heartbeat?
 
@@ -55,13 +55,13 @@ package final class Heartbeat: Sendable {
     package func expect(within limit: Duration) {
         let end = now() + limit
         due.withLock { due in
-            // A loop that rests, or that nobody has begun, has not promised anything that this could be about.
+            // A loop that rests, or that has not begun, has promised nothing.
             if let earlier = due { due = max(earlier, end) }
         }
         tell(.progress)
     }
 
-    /// The loop sleeps now; `nil`: until somebody wakes it.
+    /// The loop sleeps now. `nil`: until it is woken.
     package func rest(atMost limit: Duration?) {
         let end = limit.map { now() + $0 }
         due.withLock { $0 = end }

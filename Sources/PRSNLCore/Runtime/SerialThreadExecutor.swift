@@ -31,7 +31,7 @@ package final class SerialThreadExecutor: SerialExecutor {
         if isFirst { wakeup.signal() }
     }
 
-    /// Ends the thread after the jobs that are queued, and returns when it has ended; at once in one of these jobs. Nothing
+    /// Ends the thread after the jobs that are queued, and returns when it has ended. At once in one of these jobs. Nothing
     /// may be enqueued afterwards.
     package func stop() {
         let thread = state.withLock { state in

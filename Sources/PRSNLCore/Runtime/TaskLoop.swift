@@ -20,7 +20,7 @@ package final class TaskLoop: TaskExecutor {
 
     private struct State {
         var jobs: [UnownedJob] = []
-        /// Sorted, the next one last; there are never more than a few.
+        /// Sorted, the next one last. There are never more than a few.
         var timers: [Timer] = []
         /// Cancelled before they began to wait.
         var cancelled: Set<UInt64> = []

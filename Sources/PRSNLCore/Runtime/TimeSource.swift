@@ -34,7 +34,7 @@ package struct TimeSource: Sendable {
 
     private static func clock(_ id: Int32) -> timespec {
         var time = timespec()
-        // clock_gettime(2) fails only for an unknown clock or a bad pointer; both are constants here.
+        // clock_gettime(2) fails only for an unknown clock or a bad pointer. Both are constants here.
         clock_gettime(id, &time)
         return time
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets a task wait for a time or for a call, whichever comes first. A call that comes while nobody waits is kept.
+/// Lets a task wait for a time or for a call, whichever comes first. A call that comes while no task waits is kept.
 package final class Wakeup: Sendable {
     private struct State {
         var isSignalled = false

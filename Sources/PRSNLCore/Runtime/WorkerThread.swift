@@ -18,7 +18,7 @@ package final class WorkerThread: Sendable {
     }
 
     /// - Parameter name: 15 bytes at most (prctl(2)).
-    /// - Throws: `limit_reached`: no more threads are to be had.
+    /// - Throws: `limit_reached`: the system gives no more threads.
     package init(name: String, _ work: sending @escaping () -> Void) throws(UserFacingError) {
         let argument = Unmanaged.passRetained(Work(name: name, work))
         var thread = pthread_t()
@@ -43,7 +43,7 @@ package final class WorkerThread: Sendable {
         if let thread = take() { pthread_detach(thread) }
     }
 
-    /// Waits until the thread has ended; at once the second time. The thread itself, which may hold the last reference to
+    /// Waits until the thread has ended. At once the second time. The thread itself, which may hold the last reference to
     /// its owner, does not wait: it is about to end.
     package func join() {
         guard let thread = take() else { return }

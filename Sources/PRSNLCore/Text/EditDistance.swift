@@ -20,7 +20,7 @@ package enum EditDistance {
         return last[right.count]
     }
 
-    /// The known name that was probably meant; `nil` when none is near (a third of the letters may be wrong).
+    /// The known name that was probably meant. `nil` when none is near (a third of the letters may be wrong).
     package static func nearest(to name: String, among known: [String]) -> String? {
         allNearest(to: name, among: known).first
     }

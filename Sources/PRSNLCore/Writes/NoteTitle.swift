@@ -1,4 +1,4 @@
-/// The title that servers give a note when they have processed it, whatever title it was captured with.
+/// The title that servers give a note when they have processed it, in place of the one that it was captured with.
 ///
 /// Characters are Unicode scalars and white space is what Python takes for it, because that is what servers count with.
 package enum NoteTitle {
@@ -42,7 +42,7 @@ package enum NoteTitle {
 extension Unicode.Scalar {
     /// What Python's `str.strip` removes: Unicode's white space, and the four ASCII separators.
     package var isStrippedByServers: Bool {
-        // Nearly every scalar that is asked about is ASCII; the table of properties is slow.
+        // Nearly every scalar that is asked about is ASCII. The table of properties is slow.
         if value < 0x80 { return value == 0x20 || (0x09...0x0D).contains(value) || (0x1C...0x1F).contains(value) }
         return properties.isWhitespace
     }

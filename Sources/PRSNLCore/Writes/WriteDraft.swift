@@ -4,45 +4,101 @@ package enum WriteDraft: Sendable, Equatable {
     /// `item`: the server's id or a local one (`local-…`), or a prefix that only one item of the copy has.
     case edit(item: String, ItemEdit)
     case delete(item: String)
-}
 
-/// An item that is to be created on the server: a captured URL, or a note (no URL).
-package struct NewItem: Sendable, Equatable, Codable {
-    package var url: String?
-    package var title: String?
-    /// A note's text; with a URL, a remark of 1,000 characters at most.
-    package var note: String?
-    package var tags: [String]
-    /// The server's `content_type`; never `auto`, with which the current release fails.
-    package var type: String
-    /// Whether the server is asked to write a summary.
-    package var summarize: Bool
+    /// Every field that a write may carry.
+    package static let fieldNames = NewItem.fieldNames + ItemEdit.fieldNames.filter { !NewItem.fieldNames.contains($0) }
 
-    package init(
-        url: String? = nil, title: String? = nil, note: String? = nil, tags: [String] = [], type: String? = nil,
-        summarize: Bool = false
-    ) {
-        self.url = url
-        self.title = title
-        self.note = note
-        self.tags = tags
-        self.type = type ?? (url == nil ? "note" : "link")
-        self.summarize = summarize
+    /// Checks a write before it is accepted.
+    ///
+    /// - Parameter dialect: `nil` while the server was never seen. Its own limits are then not checked.
+    /// - Returns: the draft without repeated tags.
+    /// - Throws: `write_invalid`, naming the field, the limit and the value's length.
+    package func checked(dialect: Dialect?) throws(UserFacingError) -> WriteDraft {
+        switch self {
+        case .create(let item): return .create(try item.checked(dialect: dialect))
+        case .edit(let id, let edit):
+            try Refusal.check(item: id)
+            return .edit(item: id, try edit.checked(dialect: dialect))
+        case .delete(let id):
+            try Refusal.check(item: id)
+            return self
+        }
     }
 }
 
-/// New values of an item's fields; `nil` leaves a field as it is.
-package struct ItemEdit: Sendable, Equatable, Codable {
-    package var title: String?
-    package var summary: String?
-    /// All of the item's tags, not only new ones.
-    package var tags: [String]?
+/// A draft, and the key by which its sender can ask again without writing twice.
+package struct WriteRequest: Sendable, Equatable {
+    package var draft: WriteDraft
+    /// `nil` where an answer that is lost stays lost.
+    package var key: RequestKey?
 
-    package init(title: String? = nil, summary: String? = nil, tags: [String]? = nil) {
-        self.title = title
-        self.summary = summary
-        self.tags = tags
+    package init(_ draft: WriteDraft, key: RequestKey? = nil) {
+        self.draft = draft
+        self.key = key
+    }
+}
+
+/// On the control socket: an object that names its `action`.
+extension WriteRequest {
+    private enum Action: String {
+        case create, edit, delete
+
+        var members: [String] {
+            switch self {
+            case .create: NewItem.fieldNames
+            case .edit: ["item"] + ItemEdit.fieldNames
+            case .delete: ["item"]
+            }
+        }
     }
 
-    package var isEmpty: Bool { self == ItemEdit() }
+    private static let ownMembers = ["action", "key"]
+    /// Every member that such an object may have.
+    package static let memberNames = ownMembers + ["item"] + WriteDraft.fieldNames
+
+    package var fields: JSONFields {
+        var fields = JSONFields()
+        switch draft {
+        case .create(let item):
+            fields.add("action", Action.create.rawValue)
+            fields.add(item.fields)
+        case .edit(let item, let edit):
+            fields.add("action", Action.edit.rawValue)
+            fields.add("item", item)
+            fields.add(edit.fields)
+        case .delete(let item):
+            fields.add("action", Action.delete.rawValue)
+            fields.add("item", item)
+        }
+        fields.add("key", key?.text)
+        return fields
+    }
+
+    package init(_ fields: JSONFields) throws(JSONFields.Failure) {
+        guard let name = try fields.text("action") else {
+            try fields.check(allowed: Self.memberNames, known: Self.memberNames)
+            throw JSONFields.Failure("action is missing")
+        }
+        guard let action = Action(rawValue: name) else {
+            throw JSONFields.Failure("action must be create, edit or delete")
+        }
+        try fields.check(allowed: Self.ownMembers + action.members, known: Self.memberNames)
+        self.init(try Self.draft(action, fields), key: try Self.key(fields))
+    }
+
+    private static func draft(_ action: Action, _ fields: JSONFields) throws(JSONFields.Failure) -> WriteDraft {
+        if action == .create { return .create(try NewItem(fields)) }
+        guard let item = try fields.text("item") else { throw JSONFields.Failure("item is missing") }
+        return action == .delete ? .delete(item: item) : .edit(item: item, try ItemEdit(fields))
+    }
+
+    private static func key(_ fields: JSONFields) throws(JSONFields.Failure) -> RequestKey? {
+        guard let text = try fields.text("key") else { return nil }
+        guard let key = RequestKey(text) else {
+            let length = RequestKey.length
+            throw JSONFields.Failure(
+                "key must be \(length.lowerBound) to \(length.upperBound) ASCII letters, digits, - and _")
+        }
+        return key
+    }
 }

@@ -1,3 +1,4 @@
+import Console
 package import PRSNLCore
 
 /// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
@@ -34,11 +35,12 @@ package enum CaptureLine: Sendable, Equatable {
         do {
             return .item(
                 try JSONReader.read(Array(text.utf8)) { reader in
-                    let item = try DraftMembers.newItem(&reader)
+                    let fields = try JSONFields(&reader)
                     try reader.end()
-                    return item
+                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                    return try NewItem(fields)
                 })
-        } catch let failure as DraftFailure {
+        } catch let failure as JSONFields.Failure {
             return refusal("\(failure.reason).")
         } catch let failure as JSONReader.Failure {
             return refusal("The line is not a JSON object: \(failure.description).")
@@ -48,9 +50,10 @@ package enum CaptureLine: Sendable, Equatable {
     }
 
     private static func refusal(_ reason: String) -> CaptureLine {
-        .refused(
+        let names = NewItem.fieldNames.joined(separator: ", ")
+        return .refused(
             UserFacingError(
                 .writeInvalid, reason, consequence: "Nothing was queued for it.",
-                recoverySuggestion: "A line is a URL, or a JSON object with url, title, tags, note, type, summarize."))
+                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }

@@ -25,15 +25,24 @@ package struct EntryRequest: ControlRequest {
 package struct EntryReport: ControlReply {
     package static let type = "entry"
 
-    /// What is to be written; of an edit, the members that change.
+    /// What it writes, with `null` for every other field. Of an edit, the fields that change.
     package struct Fields: Sendable, Equatable, Codable {
-        @Nullable package var url: String? = nil
-        @Nullable package var title: String? = nil
-        @Nullable package var note: String? = nil
-        @Nullable package var summary: String? = nil
-        @Nullable package var tags: [String]? = nil
-        @Nullable package var type: String? = nil
-        @Nullable package var summarize: Bool? = nil
+        private var values: [String: JSONFields.Value]
+
+        init(_ fields: JSONFields) {
+            values = Dictionary(uniqueKeysWithValues: WriteDraft.fieldNames.map { ($0, fields[$0] ?? .null) })
+        }
+
+        package subscript(_ name: String) -> JSONFields.Value { values[name] ?? .null }
+
+        package init(from decoder: any Decoder) throws {
+            values = try decoder.singleValueContainer().decode([String: JSONFields.Value].self)
+        }
+
+        package func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(values)
+        }
     }
 
     package struct Attempt: Sendable, Equatable, Codable {
@@ -72,35 +81,22 @@ package struct EntryReport: ControlReply {
         self.wait = wait
         generatedAt = now
         self.entry = QueueReport.Entry(entry)
-        write = Fields(entry.payload)
-        base = entry.base.map(Fields.init)
-        theirs = entry.theirs.map(Fields.init)
+        write = Fields(entry.shownFields)
+        base = entry.base.map { Fields($0.fields) }
+        theirs = entry.theirs.map { Fields($0.fields) }
         idempotencyKey = entry.idempotencyKey
         requests = attempts.map(Attempt.init)
     }
 }
 
-extension EntryReport.Fields {
-    fileprivate init(_ payload: OutboxEntry.Payload) {
-        self.init()
-        switch payload {
-        case .create(let item):
-            url = item.url
-            title = item.title
-            note = item.note
-            tags = item.tags
-            type = item.type
-            summarize = item.summarize
-        case .edit(let edit): self = EntryReport.Fields(edit)
-        case .delete: break
-        }
-    }
-
-    fileprivate init(_ edit: ItemEdit) {
-        self.init()
-        title = edit.title
-        summary = edit.summary
-        tags = edit.tags
+extension OutboxEntry {
+    /// Of a new item, also what is said by being absent.
+    fileprivate var shownFields: JSONFields {
+        guard case .create(let item) = payload else { return payload.fields }
+        var fields = item.fields
+        if item.tags.isEmpty { fields.add("tags", item.tags) }
+        if !item.summarize { fields.add("summarize", .flag(false)) }
+        return fields
     }
 }
 

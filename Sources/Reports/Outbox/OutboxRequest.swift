@@ -1,3 +1,4 @@
+import Console
 package import Control
 package import PRSNLCore
 package import Store
@@ -46,8 +47,8 @@ extension RequestMembers {
                     throw RequestRefusal(reason: "writes has more than \(WriteLimits.together)")
                 }
                 do {
-                    writes.append(try DraftMembers.write(&reader))
-                } catch let failure as DraftFailure {
+                    writes.append(try WriteRequest(try JSONFields(&reader)))
+                } catch let failure as JSONFields.Failure {
                     throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
             } while try reader.nextElement()
@@ -67,7 +68,7 @@ extension RequestLine {
             bytes.append(UInt8(ascii: "["))
             for (index, write) in writes.enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                write.appendJSON(to: &bytes)
+                write.fields.append(to: &bytes)
             }
             bytes.append(UInt8(ascii: "]"))
         }

@@ -200,17 +200,27 @@ extension EntryReport: Report {
 }
 
 extension EntryReport.Fields {
+    /// Fields of which each line is a paragraph.
+    private static let texts = ["note", "summary"]
+
     fileprivate func lines(_ style: TextStyle) -> [(label: String, paragraphs: [String])] {
-        var lines: [(label: String, paragraphs: [String])] = []
-        if let url { lines.append(("URL", [style.safe(url)])) }
-        if let title { lines.append(("Title", [style.safe(title)])) }
-        if let note { lines.append(("Note", note.split(whereSeparator: \.isNewline).map { style.safe(String($0)) })) }
-        if let summary {
-            lines.append(("Summary", summary.split(whereSeparator: \.isNewline).map { style.safe(String($0)) }))
+        WriteDraft.fieldNames.compactMap { name in
+            switch self[name] {
+            case .text(let text) where Self.texts.contains(name):
+                (Self.label(name), text.split(whereSeparator: \.isNewline).map { style.safe(String($0)) })
+            case .text(let text):
+                (Self.label(name), [style.safe(text) + (name == "type" ? summaryNote : "")])
+            case .texts(let texts):
+                (Self.label(name), [texts.isEmpty ? "none" : style.safe(texts.joined(separator: ", "))])
+            case .flag, .null, .other: nil
+            }
         }
-        if let tags { lines.append(("Tags", [tags.isEmpty ? "none" : style.safe(tags.joined(separator: ", "))])) }
-        if let type { lines.append(("Type", [style.safe(type) + (summarize == true ? ", with a summary" : "")])) }
-        return lines
+    }
+
+    private var summaryNote: String { self["summarize"] == .flag(true) ? ", with a summary" : "" }
+
+    private static func label(_ name: String) -> String {
+        name == "url" ? "URL" : name.prefix(1).uppercased() + name.dropFirst()
     }
 }
 

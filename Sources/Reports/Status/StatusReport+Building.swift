@@ -72,30 +72,3 @@ extension StatusReport.Copy {
         time.flatMap { $0 <= now ? $0 : nil }
     }
 }
-
-extension ErrorCode {
-    /// Whether waiting does not help: a person has to change something.
-    package var needsPerson: Bool {
-        switch self {
-        case .configInvalid, .configUnreadable, .noServer, .badServerURL, .insecureServerURL, .keyFileUnreadable,
-            .keyFileExposed, .keyFileInvalid, .credentialsConflict, .loginFileUnreadable, .loginNotStored,
-            .loginOtherServer, .loginNotPossible, .nothingToAccept, .unauthorized, .forbidden, .needsLogin,
-            .loginExpired, .loginFailed, .notFound,
-            .invalidInput,
-            .redirectRefused, .tlsFailed, .databaseLocked, .otherApplication, .newerSchema, .notADatabase,
-            .databaseDamaged, .databaseReplaced, .databaseLinked, .databaseReadOnly, .databaseUnreadable, .noDatabase,
-            .diskFull,
-            .diskError, .storeBug, .accountChanged, .serverChanged, .dialectUnknown, .pagesIgnored, .pageDisordered,
-            .pageContradictory, .staleAnswer,
-            .deletionsHeld, .answerTooLarge, .limitReached, .usage, .controlRefused, .controlProtocol,
-            .controlSocketTaken, .controlSocketFailed, .writeInvalid, .itemUnknown, .itemAmbiguous, .entryUnknown,
-            .entryNotChangeable, .notOwner, .editConflict, .itemGone, .outcomeUndecidable, .writeTooOld:
-            true
-        case .conflict, .rateLimited, .serverError, .serviceUnavailable, .unexpectedStatus, .notJSON, .portal,
-            .emptyAnswer, .unexpectedShape, .offline, .nameNotResolved, .connectFailed, .timedOut, .cutOff, .cancelled,
-            .databaseBusy, .timelineUnsettled, .deletionUndecided, .crowdedInstant, .itemsRejected, .daemonNotRunning,
-            .daemonBusy:
-            false
-        }
-    }
-}

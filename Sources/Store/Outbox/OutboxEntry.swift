@@ -15,7 +15,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable, Codable {
         /// Waits for its time, or behind another entry of its item. Left by the replayer, a person, or a newer write.
         case queued
-        /// On its way: on disk before the first byte is sent. Left by the replayer; at a start it becomes `unknown`.
+        /// On its way: on disk before the first byte is sent. Left by the replayer. The next start makes it `unknown`.
         case sending
         /// The server may have applied it. Left by the replayer, after it has looked.
         case unknown
@@ -32,11 +32,34 @@ package struct OutboxEntry: Sendable, Equatable {
         package var isWaiting: Bool { self == .queued || self == .sending || self == .unknown }
     }
 
-    /// What is to be written.
+    /// What it writes.
     package enum Payload: Sendable, Equatable {
         case create(NewItem)
         case edit(ItemEdit)
         case delete
+
+        /// As the column `payload` has them.
+        package var fields: JSONFields {
+            switch self {
+            case .create(let item): item.fields
+            case .edit(let edit): edit.fields
+            case .delete: JSONFields()
+            }
+        }
+
+        /// `nil` for a text that this program did not write.
+        init?(kind: Kind, json: String?) {
+            guard let fields = json.flatMap(JSONFields.init(json:)) else { return nil }
+            do throws(JSONFields.Failure) {
+                switch kind {
+                case .capture, .note: self = .create(try NewItem(fields))
+                case .edit: self = .edit(try ItemEdit(fields))
+                case .delete: self = .delete
+                }
+            } catch {
+                return nil
+            }
+        }
     }
 
     /// The number that people see: `#12`. Never used again.
@@ -46,7 +69,7 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The server's id, or `local-<uuid>` until a creation's is known.
     package var itemID: String
     package var payload: Payload
-    /// What the edited fields were when the edit was accepted; of other kinds `nil`.
+    /// What the edited fields were when the edit was accepted. `nil` for other kinds.
     package var base: ItemEdit?
     /// In a conflict, what the server has there.
     package var theirs: ItemEdit?
@@ -95,80 +118,12 @@ package struct OutboxAttempt: Sendable, Equatable {
     package var requestID: String?
 }
 
-/// Which entries a list is of.
-package enum OutboxFilter: Sendable, Equatable {
-    /// `queued`, `sending`, `unknown` and `parked`: everything that is not over.
-    case open
-    case all
-    case state(OutboxEntry.State)
-}
+extension OutboxAttempt {
+    /// The verdict on a send that was given up before a byte of it went out.
+    package static let returned = "returned"
 
-/// A part of the outbox, and how many entries the whole has.
-package struct OutboxList: Sendable, Equatable {
-    package var entries: [OutboxEntry]
-    package var total: Int
-
-    package init(entries: [OutboxEntry], total: Int) {
-        self.entries = entries
-        self.total = total
+    package init(_ purpose: Purpose, startedAt: Timestamp) {
+        self.purpose = purpose
+        self.startedAt = startedAt
     }
-}
-
-/// What became of one draft.
-package enum Acceptance: Sendable, Equatable {
-    case accepted(AcceptedWrite)
-    /// `item_unknown`, `item_ambiguous`, `conflict`, `write_invalid`: nothing was queued for it.
-    case refused(UserFacingError)
-}
-
-/// A write that is on disk.
-package struct AcceptedWrite: Sendable, Equatable {
-    package var entry: Int64
-    /// `queued`, or `superseded` where nothing has to be sent: the server never had the item.
-    package var state: OutboxEntry.State
-    package var kind: OutboxEntry.Kind
-    package var itemID: String
-    /// The very same write was waiting already (a second delete); nothing new was queued.
-    package var wasQueued: Bool
-    /// Entries that this one made superfluous.
-    package var supersedes: [Int64]
-    /// The entry of the same item that is sent first.
-    package var behind: Int64?
-}
-
-/// What `retry-queue` did.
-package struct RetryOutcome: Sendable, Equatable {
-    package enum Reason: String, Sendable, CaseIterable, Codable {
-        case isBeingSent = "being_sent"
-        case isDue = "already_due"
-        case isBehind = "behind_another"
-        case awaitsItem = "item_in_process"
-        case wasTriedJustNow = "tried_just_now"
-        case isParked = "parked"
-        case isOver = "over"
-    }
-
-    package struct Skipped: Sendable, Equatable {
-        package var entry: Int64
-        package var reason: Reason
-    }
-
-    package var touched: Int = 0
-    /// The first 50.
-    package var touchedEntries: [Int64] = []
-    /// The first 50; `skippedByReason` counts all.
-    package var skipped: [Skipped] = []
-    package var skippedByReason: [Reason: Int] = [:]
-
-    package init() {}
-}
-
-/// What `queue drop` did, or would do.
-package struct DropOutcome: Sendable, Equatable {
-    /// Dropped; empty where dependents were found and not to be dropped.
-    package var dropped: [Int64] = []
-    /// Entries behind a dropped creation, which can only go with it.
-    package var dependents: [Int64] = []
-
-    package init() {}
 }

@@ -14,7 +14,7 @@ extension OutboxEntry {
     /// `nil` for a row that this program did not write.
     init?(row: Statement) {
         guard let kind = row.text(1).flatMap(Kind.init), let state = row.text(2).flatMap(State.init),
-            let itemID = row.text(3), let payload = row.text(4).flatMap({ Payload(kind: kind, json: $0) }),
+            let itemID = row.text(3), let payload = Payload(kind: kind, json: row.text(4)),
             let acceptedAt = row.timestamp(7), let key = row.text(17)
         else { return nil }
         self.init(
@@ -43,17 +43,26 @@ extension OutboxTask {
     }
 }
 
+extension ItemEdit {
+    /// `nil` for a text that this program did not write.
+    init?(json: String?) {
+        guard case .edit(let edit)? = OutboxEntry.Payload(kind: .edit, json: json) else { return nil }
+        self = edit
+    }
+}
+
 extension SendEvidence {
     var json: String {
-        var object = JSONObject()
-        object.add("known_ids", knownIDs)
-        object.add("known_down_to", knownDownTo?.description)
-        return object.text
+        var fields = JSONFields()
+        fields.add("known_ids", knownIDs)
+        fields.add("known_down_to", knownDownTo?.description)
+        return fields.json
     }
 
     init?(json: String) {
-        guard let members = JSONObject.members(json), let knownIDs = members.lists["known_ids"] else { return nil }
-        self.init(knownIDs: knownIDs, knownDownTo: members.text["known_down_to"].flatMap { Timestamp($0) })
+        guard let fields = JSONFields(json: json), case .texts(let ids)? = fields["known_ids"] else { return nil }
+        self.init(knownIDs: ids)
+        if case .text(let time)? = fields["known_down_to"] { knownDownTo = Timestamp(time) }
     }
 }
 

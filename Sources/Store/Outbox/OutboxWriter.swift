@@ -1,18 +1,71 @@
-import PRSNLCore
+package import PRSNLCore
+
+extension Store {
+    /// Seconds during which the server could be reached, over the file's life, by memory.
+    var reachable: Double { savedReachable + unsavedReachable }
+
+    /// Adds to the time during which the server could be reached. It is saved with the outbox's next move, or
+    /// by `saveReachable`.
+    package func noteReachable(_ duration: Duration) {
+        unsavedReachable += Double(duration.wholeMicroseconds) / 1e6
+    }
+
+    package func saveReachable() throws(UserFacingError) {
+        guard unsavedReachable > 0 else { return }
+        try writeOutbox { _ throws(SQLiteFailure) in }
+    }
+
+    /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`). What can be
+    /// pulled again is written with NORMAL.
+    @discardableResult
+    func writeOutbox<Result>(
+        _ body: (Connection) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let saving = unsavedReachable
+        let result = try write(durably: true) { connection throws(SQLiteFailure) in
+            if saving > 0 {
+                try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
+            }
+            return try body(connection)
+        }
+        savedReachable += saving
+        unsavedReachable -= saving
+        return result
+    }
+
+    /// Moves entries, in one durable transaction.
+    func moveEntries<Result>(
+        now: Timestamp, _ body: (inout OutboxWriter) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        let (result, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, statements, now: now, reachable: reachable)
+            let result = try body(&writer)
+            try writer.deltas.save(connection)
+            return (result, writer.awaited)
+        }
+        inFlight.expectProcessing(of: awaited)
+        return result
+    }
+}
 
 /// The outbox inside one transaction: the moves of entries, the counters, and what waiting writes make of the items.
 ///
-/// Every move names the state that it leaves in its UPDATE; one that changes no row is a defect, and rolls back.
+/// Every move names the state that it leaves in its UPDATE. One that changes no row is a defect, and rolls back.
 struct OutboxWriter {
     let connection: Connection
+    let statements: ItemStatements?
     let now: Timestamp
+    /// Seconds during which the server could be reached: the outbox's own clock.
+    let reachable: Double
     var deltas = CounterDeltas()
-    /// Items that something waits for until the server has processed them: for `WritesMeanwhile`, after the commit.
+    /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
 
-    init(_ connection: Connection, now: Timestamp) {
+    init(_ connection: Connection, _ statements: ItemStatements?, now: Timestamp, reachable: Double) {
         self.connection = connection
+        self.statements = statements
         self.now = now
+        self.reachable = reachable
     }
 
     // MARK: Rows
@@ -48,7 +101,7 @@ struct OutboxWriter {
         while try rows.step() {
             guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
                 let state = rows.text(2).flatMap(OutboxEntry.State.init),
-                let payload = rows.text(5).flatMap({ OutboxEntry.Payload(kind: kind, json: $0) })
+                let payload = OutboxEntry.Payload(kind: kind, json: rows.text(5))
             else { continue }
             open.append(
                 Open(
@@ -60,11 +113,11 @@ struct OutboxWriter {
     }
 
     /// - Parameters:
-    ///   - dueAt: `nil` puts it behind the entry of its item that comes first; `advance` gives that one its time.
+    ///   - dueAt: `nil` puts it behind the entry of its item that comes first. `advance` gives that one its time.
     ///   - follows: of an edit: the creation that asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
-        base: ItemEdit? = nil, dueAt: Timestamp?, reachable: Double, requestKey: RequestKey? = nil,
+        base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
         follows: Int64? = nil
     ) throws(SQLiteFailure) -> Int64 {
         let row = try connection.cached(
@@ -74,8 +127,8 @@ struct OutboxWriter {
             VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?)
             RETURNING id
             """
-        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.json).bind(payload.url).bind(payload.title)
-            .bind(base?.json).bind(now).bind(dueAt)
+        ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.fields.json).bind(payload.url).bind(payload.title)
+            .bind(base?.fields.json).bind(now).bind(dueAt)
             .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
         defer { row.reset() }
         guard try row.step() else { throw stale("a new entry") }
@@ -161,7 +214,7 @@ struct OutboxWriter {
             INSERT INTO local_edit (item_id, title, summary, tags, is_deleted) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (item_id) DO UPDATE SET title = ?2, summary = ?3, tags = ?4, is_deleted = ?5
             """
-        ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(TagList.json)).bind(isDeleted ? 1 : 0).run()
+        ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(Tags.json)).bind(isDeleted ? 1 : 0).run()
     }
 
     func insertLocalItem(_ id: String, entry: Int64, _ item: NewItem) throws(SQLiteFailure) {
@@ -171,7 +224,7 @@ struct OutboxWriter {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """
         ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.title).bind(item.url).bind(item.note)
-            .bind(TagList.json(item.tags)).run()
+            .bind(Tags.json(item.tags)).run()
     }
 
     func removeLocalItem(entry: Int64) throws(SQLiteFailure) {
@@ -189,7 +242,7 @@ struct OutboxWriter {
         let row = try connection.cached("SELECT title, summary, tags FROM timeline WHERE id = ?").bind(item)
         defer { row.reset() }
         guard try row.step() else { return nil }
-        return ItemEdit(title: row.text(0), summary: row.text(1), tags: TagList.parse(row.text(2)))
+        return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
     }
 }
 

@@ -6,7 +6,7 @@ import PRSNLCore
 final class Connection {
     enum Mode {
         case readWrite, readOnly
-        /// Without locks and without a log: for a file that nobody writes (https://sqlite.org/uri.html#uriimmutable).
+        /// Without locks and without a log: for a file without a writer (https://sqlite.org/uri.html#uriimmutable).
         case immutable
     }
 
@@ -37,10 +37,10 @@ final class Connection {
         }
         handle = opened
         sqlite3_busy_timeout(handle, Self.patience)
-        // The file may have been prepared by somebody else: no functions with side effects from its schema.
+        // An attacker may have prepared the file: no functions with side effects from its schema.
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         // A statement is planned once, not again for each value: a parameter that is compared with what a partial index
-        // asks for (`state = ?` and `WHERE state = 'unknown'`) would have it compiled anew after each binding
+        // asks for (`state = ?` and `WHERE state = 'unknown'`) would have it compiled again after each binding
         // (https://sqlite.org/queryplanner-ng.html#qpsg).
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     }
@@ -50,9 +50,8 @@ final class Connection {
         end.deallocate()
     }
 
-    /// Bounds what a file can make of whoever reads it, which somebody else may have prepared: a view in the place of a table,
-    /// a recursion without an end, texts of gigabytes (https://sqlite.org/security.html). What is to be kept for sorting stays
-    /// in memory, and so below `MemoryBound`.
+    /// Bounds what a prepared file can do to its reader: a view in the place of a table, an endless recursion, texts of
+    /// gigabytes (https://sqlite.org/security.html). Temporary data stays in memory, and so below `MemoryBound`.
     ///
     /// - Parameter limit: For all that is read from now on, up to `removeDeadline`.
     func bound(to limit: Duration) throws(SQLiteFailure) {
@@ -64,7 +63,7 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
     }
 
-    /// For what reads a whole file, of whatever size: whoever asks for that has a limit of their own, or none.
+    /// For reading a whole file of any size. The caller has its own limit, or none.
     func removeDeadline() { sqlite3_progress_handler(handle, 0, nil, nil) }
 
     /// Twice what the largest item may have.
@@ -135,7 +134,7 @@ final class Connection {
         return try statement.step() ? statement.double(0) : 0
     }
 
-    /// The first column of the first row, as an integer; 0 where there is no row.
+    /// The first column of the first row, as an integer. 0 where there is no row.
     func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
         let statement = try prepare(sql)
         return try statement.step() ? statement.int64(0) : 0
@@ -162,7 +161,7 @@ final class Connection {
             try cached("COMMIT").run()
             return result
         } catch {
-            // Some failures (a full disk, for one) have already rolled back by themselves; then there is nothing open.
+            // Some failures (a full disk, for one) have already rolled back by themselves. Then there is nothing open.
             if sqlite3_get_autocommit(handle) == 0 {
                 let code = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
                 if code != SQLITE_OK {
@@ -175,18 +174,18 @@ final class Connection {
         }
     }
 
-    /// Moves what readers allow from the WAL into the file, and empties the WAL if nobody reads. Waits for no reader: the
-    /// daemon stops within two seconds, whatever others do.
+    /// Moves what readers allow from the WAL into the file, and empties the WAL if there is no reader. Waits for none: the
+    /// daemon has to stop within two seconds.
     func checkpoint() {
         sqlite3_busy_timeout(handle, 0)
         sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         sqlite3_busy_timeout(handle, Self.patience)
     }
 
-    /// Puts everything into the one file and takes `-wal` and `-shm` away, which works only while nobody else has the file
+    /// Puts everything into the one file and takes `-wal` and `-shm` away, which works only while no one else has the file
     /// open (https://sqlite.org/wal.html#avoiding_excessively_large_wal_files, "exclusive").
     ///
-    /// - Throws: SQLITE_BUSY where somebody has; nothing has changed then.
+    /// - Throws: SQLITE_BUSY where another connection has it open. Nothing has changed then.
     func leaveWriteAheadLog() throws(SQLiteFailure) {
         var keeps: Int32 = 0
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
@@ -210,10 +209,4 @@ final class Connection {
             code: code, message: String(cString: sqlite3_errmsg(handle)), operation: String(operation.prefix(60)),
             systemError: sqlite3_system_errno(handle))
     }
-}
-
-/// How much memory SQLite may take in this process (https://sqlite.org/c3ref/hard_heap_limit64.html).
-package enum MemoryBound {
-    /// For a program that reads files of others: fifty times what a healthy file takes.
-    package static func set(bytes: Int64 = 128 << 20) { sqlite3_hard_heap_limit64(bytes) }
 }

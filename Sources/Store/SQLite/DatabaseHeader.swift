@@ -49,10 +49,10 @@ struct DatabaseHeader {
         guard applicationID == Schema.applicationID else {
             throw UserFacingError(.otherApplication, "\(path) is a database of another application.")
         }
-        guard userVersion <= UInt32(Schema.version) else {
+        let known = Schema.current.version
+        guard userVersion <= UInt32(known) else {
             throw UserFacingError(
-                .newerSchema,
-                "\(path) has schema \(userVersion); this prsnld knows schemas up to \(Schema.version).")
+                .newerSchema, "\(path) has schema \(userVersion). This prsnld knows schemas up to \(known).")
         }
     }
 }

@@ -9,17 +9,17 @@ package import PRSNLCore
 package final class DatabaseLock {
     private let file: Int32
 
-    /// How long another process is waited for, where it is to be waited for at all: `prsnlctl` holds the lock for as long
+    /// How long another process is waited for, where it is waited for: `prsnlctl` holds the lock for as long
     /// as a batch of writes takes.
     private static let patience: Duration = .seconds(10)
     private static let pause: Duration = .milliseconds(20)
 
-    /// Takes the lock, and waits for whoever has it.
+    /// Takes the lock, and waits for the process that has it.
     ///
     /// - Parameters:
-    ///   - onWait: Called once with the pid that holds the lock, before it is waited for; `nil` does not wait.
+    ///   - onWait: Called once with the pid that holds the lock, before it is waited for. `nil` does not wait.
     ///   - isCancelled: Asked again and again while it waits.
-    /// - Throws: `database_locked`, naming the pid that holds it; `database_unreadable`; `cancelled`.
+    /// - Throws: `database_locked`, naming the pid that holds it, `database_unreadable`, `cancelled`.
     static func take(
         database: String, onWait: ((Int32) -> Void)?, isCancelled: () -> Bool = { false }
     ) throws(UserFacingError) -> DatabaseLock {
@@ -29,7 +29,7 @@ package final class DatabaseLock {
             do throws(UserFacingError) {
                 return try DatabaseLock(database: database)
             } catch {
-                // Asking first and taking it then would leave a moment for somebody else.
+                // Asking first and taking it then would leave a moment for another process.
                 guard error.code == .databaseLocked, onWait != nil, ContinuousClock.now < end else { throw error }
             }
             if !hasTold, let onWait, let holder = try otherHolder(database: database) {
@@ -44,7 +44,7 @@ package final class DatabaseLock {
         }
     }
 
-    /// The process that holds the lock now; `nil` where none does.
+    /// The process that holds the lock now. `nil` where none does.
     private static func otherHolder(database: String) throws(UserFacingError) -> Int32? {
         let file = prsnl_open(path(of: database), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard file >= 0 else { return nil }
@@ -52,11 +52,11 @@ package final class DatabaseLock {
         return holder(file)
     }
 
-    /// - Throws: `database_locked`, naming the pid that holds it; `database_read_only`, `disk_full`,
+    /// - Throws: `database_locked`, naming the pid that holds it, `database_read_only`, `disk_full`,
     ///   `database_unreadable`.
     package init(database: String) throws(UserFacingError) {
         let path = Self.path(of: database)
-        // Neither a link nor a pipe, which somebody has put there.
+        // It must be neither a link nor a pipe.
         file = prsnl_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, Self.mode)
         guard file >= 0 else {
             let code: ErrorCode =
@@ -74,7 +74,7 @@ package final class DatabaseLock {
                 .databaseLinked, "The lock \(path) is not a file of its own.",
                 recoverySuggestion: "Look at it, and move it away.")
         }
-        // Earlier versions let the group read it. Where the file is not ours to change, the lock holds all the same.
+        // The umask may have taken bits away. Where the mode cannot be changed, the lock still holds.
         fchmod(file, Self.mode)
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
@@ -98,8 +98,8 @@ package final class DatabaseLock {
     /// Beside the database itself: a link to it must lead to the same lock.
     private static func path(of database: String) -> String { RealPath.of(database) + ".lock" }
 
-    /// The owner's alone, unlike the copy: whoever may read a file may lock it for reading (fcntl(2)), and so keep the
-    /// daemon from starting.
+    /// The owner's alone, unlike the copy: a user who may read a file may lock it for reading (fcntl(2)), and so keep
+    /// the daemon from starting.
     private static let mode: mode_t = 0o600
 
     deinit {

@@ -4,8 +4,8 @@ package import PRSNLCore
 
 /// Root does with another user's files only what that user may.
 ///
-/// SQLite, as root, gives what it finds under the names of its files to the database's owner, and follows links to it: whoever
-/// owns the folder could so be given any file of the machine, by waiting for root to look. setfsuid(2) changes the rights of
+/// As root, SQLite gives the files that it finds under its names to the database's owner, and follows links. The folder's
+/// owner could place a link and would be given any file of the machine. setfsuid(2) changes the rights of
 /// this thread alone, and takes away those to pass over owners and modes.
 package struct FolderOwner {
     private let group: gid_t
@@ -13,7 +13,7 @@ package struct FolderOwner {
     /// The file, without links.
     let path: String
 
-    /// - Throws: `database_linked` where root is led elsewhere; `database_unreadable` where the rights cannot be given up.
+    /// - Throws: `database_linked` where root is led elsewhere, `database_unreadable` where the rights cannot be given up.
     static func begin(path: String) throws(UserFacingError) -> FolderOwner {
         guard geteuid() == 0, let place = try place(path) else {
             return FolderOwner(group: 0, isOther: false, path: RealPath.of(path))
@@ -49,9 +49,9 @@ package struct FolderOwner {
         }
     }
 
-    /// Runs `body`, which must not change its thread, with the rights of whoever owns the folder that the file is in.
+    /// Runs `body`, which must not change its thread, with the rights of the owner of the file's folder.
     ///
-    /// - Throws: `database_linked`, `database_unreadable`; what `body` throws.
+    /// - Throws: `database_linked`, `database_unreadable`, what `body` throws.
     package static func run<Result>(
         beside path: String, _ body: (_ path: String) throws(UserFacingError) -> Result
     ) throws(UserFacingError) -> Result {

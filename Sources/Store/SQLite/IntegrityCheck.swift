@@ -13,7 +13,7 @@ package actor IntegrityCheck {
         executor.stop()
     }
 
-    /// What SQLite's `quick_check` finds; empty when all is well.
+    /// What SQLite's `quick_check` finds. Empty when all is well.
     package func damage(path: String) throws(UserFacingError) -> [String] {
         let reader = try StoreReader(path: path)
         HangPoint.check.block()

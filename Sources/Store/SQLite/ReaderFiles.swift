@@ -2,12 +2,12 @@ import CLinux
 import Glibc
 package import PRSNLCore
 
-/// The files beside the database that readers need who may not write: SQLite makes them for whoever may, and removes them
-/// with the last connection, unless that one was told otherwise, as ours are.
+/// The files beside the database that readers without write permission need. SQLite creates them for writers, and removes
+/// them with the last connection, unless that one was told otherwise, as ours are.
 package enum ReaderFiles {
-    /// Makes `-wal` and `-shm` anew, as this process's user, who should be the database's owner.
+    /// Creates `-wal` and `-shm` again, as this process's user, who should be the database's owner.
     ///
-    /// - Throws: `no_database`; `database_locked` where a daemon works on the file, which has them; else as `Store` does.
+    /// - Throws: `no_database`, `database_locked` where a daemon works on the file, which has them, else as `Store` does.
     package static func restore(path: String) throws(UserFacingError) {
         let path = RealPath.of(path)
         guard let header = try DatabaseHeader.read(path: path) else {
@@ -19,7 +19,7 @@ package enum ReaderFiles {
         do {
             let connection = try Connection(path: path, mode: .readWrite)
             connection.keepWriteAheadLog()
-            // Whoever reads opens the log, and so makes both files.
+            // Reading opens the log, which creates both files.
             _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
         } catch {
             throw error.userFacing(path: path)

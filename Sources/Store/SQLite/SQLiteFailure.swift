@@ -5,9 +5,9 @@ import PRSNLCore
 struct SQLiteFailure: Error {
     var code: Int32
     var message: String
-    /// What was being done: "open", "commit", or the beginning of a statement; never its arguments.
+    /// What was being done: "open", "commit", or the beginning of a statement, never its arguments.
     var operation: String
-    /// errno of the system call that failed below it, where SQLite says so; else 0.
+    /// errno of the system call that failed below it, where SQLite says so, else 0.
     var systemError: Int32 = 0
 
     var primary: Int32 { code & 0xff }

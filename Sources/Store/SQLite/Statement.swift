@@ -93,7 +93,7 @@ final class Statement {
 
     // MARK: Running
 
-    /// Goes to the next row; false at the end.
+    /// Goes to the next row. False at the end.
     func step() throws(SQLiteFailure) -> Bool {
         let code = sqlite3_step(handle)
         switch code {
@@ -132,7 +132,7 @@ final class Statement {
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
-    /// A time that this program wrote; `nil` for NULL and for what a stranger put there.
+    /// A time that this program wrote. `nil` for NULL and for what a stranger put there.
     func timestamp(_ column: Int32) -> Timestamp? {
         guard let bytes = sqlite3_column_text(handle, column) else { return nil }
         return Timestamp(

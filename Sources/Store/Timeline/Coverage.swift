@@ -2,12 +2,12 @@ package import PRSNLCore
 
 /// What the copy holds completely: closed intervals of createdAt, each with the time its oldest read began.
 ///
-/// Pulling means closing the gaps between them, newest first. A value without I/O; the file keeps it in table `coverage`.
+/// Pulling means closing the gaps between them, newest first. It is a value without I/O. The file keeps it in table `coverage`.
 package struct Coverage: Sendable, Equatable {
     package struct Interval: Sendable, Equatable {
         package var from: Timestamp
         package var to: Timestamp
-        /// When the read that proved the interval began; of several, the oldest.
+        /// When the read that proved the interval began; the oldest, of several.
         package var readAt: Timestamp
 
         package init(from: Timestamp, to: Timestamp, readAt: Timestamp) {
@@ -37,8 +37,8 @@ package struct Coverage: Sendable, Equatable {
         merge()
     }
 
-    /// Forgets when stretches were read whose time lies in the future: the clock was set back, and nobody knows when it
-    /// really was. They still count as read; edits and deletions in them are known as of no time until they are read again.
+    /// Forgets when stretches were read whose time lies in the future: the clock was set back, and the true time
+    /// is not known. They still count as read. Edits and deletions in them are known as of no time until they are read again.
     ///
     /// - Returns: Whether there were any.
     mutating func distrust(readsAfter now: Timestamp) -> Bool {
@@ -130,7 +130,7 @@ package struct Coverage: Sendable, Equatable {
     /// The newest covered instant.
     package var newest: Timestamp? { intervals.last?.to }
 
-    /// When what lies right below a gap was read; `nil` where the gap reaches down to the bottom.
+    /// When what lies right below a gap was read. `nil` where the gap reaches down to the bottom.
     package func readAt(below gap: ClosedRange<Timestamp>) -> Timestamp? {
         intervals.last { $0.to < gap.lowerBound }?.readAt
     }
@@ -139,7 +139,7 @@ package struct Coverage: Sendable, Equatable {
     package var isComplete: Bool { !intervals.isEmpty && gaps().isEmpty }
 
     /// When the oldest read that still counts began: edits and deletions are known as of then. `nil` while there are gaps,
-    /// or where nobody knows.
+    /// or where it is not known.
     package var oldestRead: Timestamp? {
         guard isComplete, let oldest = intervals.map(\.readAt).min(), oldest > .earliest else { return nil }
         return oldest

@@ -7,7 +7,7 @@ struct ItemPrefix {
     /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
     private static let shortest = 4
 
-    /// Items that a person would have to choose from, at the most; more are not named.
+    /// At most so many items are named to choose from.
     private static let named = 5
 
     /// - Returns: The whole id of the one live item that begins so.

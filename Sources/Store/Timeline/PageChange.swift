@@ -28,18 +28,6 @@ package struct PageChange: Sendable, Equatable {
     }
 }
 
-/// An instant of which the server may have more items than it shows.
-package struct CrowdedInstant: Sendable, Equatable {
-    package var at: Timestamp
-    /// How many of them could be reached.
-    package var seen: Int
-
-    package init(at: Timestamp, seen: Int) {
-        self.at = at
-        self.seen = seen
-    }
-}
-
 /// An item of the copy by its place on the timeline.
 package struct KnownItem: Sendable, Equatable {
     package var id: String
@@ -55,7 +43,7 @@ package struct KnownItem: Sendable, Equatable {
 package enum Novelty: Sendable, Equatable {
     /// It only repeats what the copy holds, and so proves that it comes from the copy's account.
     case repeats
-    /// It says nothing new, but nothing known either: an empty list looks the same for everybody.
+    /// It says nothing new, but nothing known either: an empty list looks the same for every account.
     case unproven
     /// It would change the copy.
     case news
@@ -80,27 +68,5 @@ package struct ChangeCounts: Sendable, Equatable {
         left.restored += right.restored
         left.suspects += right.suspects
         left.rejected += right.rejected
-    }
-}
-
-/// Which timeline the file is a copy of; set once, at the first sync.
-package struct Binding: Sendable, Equatable {
-    package var serverURL: String?
-    package var dialect: Dialect?
-    /// `nil` where the server has no accounts, or none was asked for.
-    package var accountID: String?
-    package var accountName: String?
-    /// Whom the login token named when the account was bound (`sub`, RFC 7519): tells another account's token before it is sent.
-    package var accountSubject: String?
-
-    package init(
-        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil,
-        accountSubject: String? = nil
-    ) {
-        self.serverURL = serverURL
-        self.dialect = dialect
-        self.accountID = accountID
-        self.accountName = accountName
-        self.accountSubject = accountSubject
     }
 }

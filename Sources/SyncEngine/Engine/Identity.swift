@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLClient
 import PRSNLCore
 import Store

@@ -1,3 +1,4 @@
+package import Configuration
 package import NetMonitor
 package import PRSNLClient
 package import PRSNLCore

@@ -94,14 +94,7 @@ struct SyncFailure: Error, Sendable {
     /// Whether every other request would fail in the same way, so that there is no use in trying something else meanwhile.
     var concernsEverything: Bool {
         if case .retry(after: .some) = verdict { return true }
-        switch error.code {
-        case .offline, .nameNotResolved, .connectFailed, .tlsFailed, .timedOut, .portal, .unauthorized, .forbidden,
-            .needsLogin, .loginExpired, .accountChanged, .serverChanged, .databaseReplaced,
-            .databaseDamaged, .databaseReadOnly, .diskFull:
-            return true
-        default:
-            return false
-        }
+        return error.code.traits.flags.contains(.stopsEverything)
     }
 
     /// The account itself was asked for.

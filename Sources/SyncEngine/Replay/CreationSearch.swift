@@ -108,30 +108,16 @@ struct CreationSearch: Sendable {
         hasOurTags(other) && ServerText.isSame(other.title, WriteBody.expressTitle(item))
     }
 
-    private func hasOurTags(_ other: TimelineItem) -> Bool { TagText.parse(other.tags) == ourTags }
+    private func hasOurTags(_ other: TimelineItem) -> Bool { tags(other) == ourTags }
 
     /// All of ours, or a part of them.
     private func hasTagsLikeOurs(_ other: TimelineItem) -> Bool {
-        hasNoForeignTag(other) || TagText.parse(other.tags).isSuperset(of: ourTags)
+        hasNoForeignTag(other) || tags(other).isSuperset(of: ourTags)
     }
 
-    private func hasNoForeignTag(_ other: TimelineItem) -> Bool { TagText.parse(other.tags).isSubset(of: ourTags) }
+    private func hasNoForeignTag(_ other: TimelineItem) -> Bool { tags(other).isSubset(of: ourTags) }
 
-    private var ourTags: Set<ByteText> { Set(item.tags.map(ByteText.init)) }
-}
+    private var ourTags: Set<ByteText> { Tags.set(item.tags) }
 
-/// How a search reads tags.
-enum TagText {
-    static func parse(_ json: String?) -> Set<ByteText> {
-        guard let json else { return [] }
-        do {
-            return try JSONReader.read(Array(json.utf8)) { reader in
-                var tags: Set<ByteText> = []
-                try reader.array { reader in tags.insert(ByteText(try reader.string())) }
-                return tags
-            }
-        } catch {
-            return []  // not a list: the server's own form, of which nothing is known
-        }
-    }
+    private func tags(_ other: TimelineItem) -> Set<ByteText> { Tags.set(Tags.parse(other.tags) ?? []) }
 }

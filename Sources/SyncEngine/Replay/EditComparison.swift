@@ -63,7 +63,7 @@ enum EditComparison: Sendable, Equatable {
             || areTagsIgnored
     }
 
-    private static func tags(_ tags: [String]?) -> Set<ByteText> { Set((tags ?? []).map(ByteText.init)) }
+    private static func tags(_ tags: [String]?) -> Set<ByteText> { Tags.set(tags ?? []) }
 }
 
 extension ItemEdit {

@@ -144,7 +144,7 @@ struct OutboxLook: Sendable {
     ) async throws(SyncFailure) -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
         let sentAt = try await fromStore { () async throws(UserFacingError) in
-            try await store.doubtfulSend(of: entry.id)
+            try await store.firstUnknownSend(of: entry.id)
         }
         // No attempt of ours can have made it.
         guard let sentAt else {

@@ -1,3 +1,4 @@
+import Configuration
 import NetMonitor
 import PRSNLClient
 import PRSNLCore

@@ -1,3 +1,4 @@
+import Configuration
 import NetMonitor
 import PRSNLClient
 import PRSNLCore
@@ -195,7 +196,7 @@ final class Replayer: Sendable {
         let closed = machine.gate.opensAt
         do {
             if memory.hasStray {
-                try await store.doubtWhatIsSending()
+                try await store.markSendingUnknown()
                 memory.hasStray = false
             }
             guard closed <= uptime,

@@ -1,3 +1,4 @@
+import Configuration
 import NetMonitor
 import PRSNLCore
 import Store

@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLCore
 
 /// What to do next, and when: a value that is told what happened and asked for the next step.

@@ -31,7 +31,7 @@ extension Setup {
             return found
         }
         guard let login = try file.read() else {
-            if !configuration.anonymous {
+            if !configuration.sync.anonymous {
                 found.warnings.append("no api_key_file and no login: log in first with `prsnlctl login`")
             }
             return found

@@ -3,7 +3,6 @@ import Console
 import Glibc
 import PRSNLClient
 import PRSNLCore
-import SyncEngine
 
 /// What the daemon is started with, and how it becomes the parts' own settings.
 struct Setup {
@@ -41,17 +40,5 @@ struct Setup {
             throw UserFacingError(.noServer, "No server is configured.")
         }
         return server
-    }
-
-    func syncSettings(_ configuration: DaemonConfiguration) -> SyncSettings {
-        var settings = SyncSettings()
-        settings.pollInterval = configuration.pollInterval
-        settings.sweepInterval = configuration.sweepInterval
-        settings.pageSize = configuration.pageSize
-        settings.anonymous = configuration.anonymous
-        settings.lookupInterval = configuration.lookupInterval
-        settings.resendUnknown = configuration.resendUnknown
-        settings.probe = configuration.probe
-        return settings
     }
 }

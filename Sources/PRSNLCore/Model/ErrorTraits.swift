@@ -1,0 +1,283 @@
+/// What is true of an error code: the one table of it. A new code gets its entry here, and its section in docs/errors.md.
+package struct ErrorTraits: Sendable {
+    /// For people, by the API contract.
+    package enum Heading: String, Sendable {
+        case other = "Something went wrong"
+        case connection = "Connection error"
+        case login = "Authentication required"
+        case slowDown = "Slow down"
+    }
+
+    package struct Flags: OptionSet, Sendable {
+        package let rawValue: Int
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// Waiting does not help: a person has to change something.
+        package static let needsPerson = Flags(rawValue: 1)
+        /// Any other request would fail in the same way.
+        package static let stopsEverything = Flags(rawValue: 2)
+        /// It is about the database or its disk, and not about the server.
+        package static let isOfFile = Flags(rawValue: 4)
+        /// The daemon cannot start until its configuration or its credentials are corrected: exit code 78.
+        package static let isBadConfiguration = Flags(rawValue: 8)
+        /// The database cannot be used as it is: exit code 65.
+        package static let isBadFile = Flags(rawValue: 16)
+    }
+
+    package let heading: Heading
+    package let flags: Flags
+    /// What to do about it, where the place that throws knows nothing better.
+    package let suggestion: String
+    /// The command that the suggestion comes down to, where there is one.
+    package let command: String?
+
+    private init(heading: Heading = .other, _ flags: Flags, _ suggestion: String, command: String? = nil) {
+        self.heading = heading
+        self.flags = flags
+        self.suggestion = suggestion
+        self.command = command
+    }
+
+    static let unknown = ErrorTraits([], "Please report this with the log.")
+
+    /// A test finds the code that has no entry.
+    package static let table: [ErrorCode: ErrorTraits] = [
+        // Configuration.
+        .configInvalid: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Correct it where the message says, then run `prsnld --check-config`.", command: "prsnld --check-config"),
+        .configUnreadable: ErrorTraits(
+            [.needsPerson, .isBadConfiguration], "Check the path, and that this user may read the file."),
+        .noServer: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Log in with `prsnlctl login --server URL`, which writes it, or set server_url in the configuration."),
+        .badServerURL: ErrorTraits(
+            [.needsPerson, .isBadConfiguration], "Set server_url to an address like https://prsnl.example.org."),
+        .insecureServerURL: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Use https://, or set allow_insecure_http = true if the network in between is your own."),
+        .keyFileUnreadable: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Check that api_key_file names a file that the daemon's user can read."),
+        .keyFileExposed: ErrorTraits([.needsPerson, .isBadConfiguration], "Run `chmod 600` on the key file."),
+        .keyFileInvalid: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Put the API key or the login token on a line of its own into the key file, nothing else."),
+        .credentialsConflict: ErrorTraits(
+            [.needsPerson],
+            """
+            Remove api_key_file from the configuration (or the systemd credential `api-key`), restart the daemon, \
+            then log in again.
+            """),
+        .loginFileUnreadable: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Log in again with `prsnlctl login`, which writes a new file.", command: "prsnlctl login"),
+        .loginNotStored: ErrorTraits(
+            [.needsPerson], "Check the owner and mode of the folder that the database is in, and its disk."),
+        .loginOtherServer: ErrorTraits(
+            [.needsPerson, .isBadConfiguration],
+            "Set server_url back, or log in to this server with `prsnlctl login`."),
+        .loginNotPossible: ErrorTraits(
+            [.needsPerson], "Check server_url, or use an API key: name its file with api_key_file."),
+
+        // The server's answers.
+        .unauthorized: ErrorTraits(
+            heading: .login, [.needsPerson, .stopsEverything],
+            """
+            Look with `prsnlctl whoami` what the server is shown: log in again, or put a valid key there, then \
+            `systemctl restart prsnld`.
+            """),
+        .forbidden: ErrorTraits(
+            [.needsPerson, .stopsEverything],
+            "Check what the key or the login may do, and whether a proxy before the server refuses this."),
+        .needsLogin: ErrorTraits(
+            heading: .login, [.needsPerson, .stopsEverything],
+            """
+            Log in with `prsnlctl login`. An API key in api_key_file must be removed first.
+            """, command: "prsnlctl login"),
+        .loginExpired: ErrorTraits(
+            heading: .login, [.needsPerson, .stopsEverything],
+            """
+            Log in again with `prsnlctl login`. A login token in api_key_file is replaced there, then `systemctl \
+            restart prsnld`.
+            """, command: "prsnlctl login"),
+        .loginFailed: ErrorTraits(
+            heading: .login, [.needsPerson],
+            "Try again. The password is the one of the server's web page.", command: "prsnlctl login"),
+        .notFound: ErrorTraits(
+            [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
+        .invalidInput: ErrorTraits(
+            [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
+        .conflict: ErrorTraits([], "Look at the item on the server. It was changed in between."),
+        .rateLimited: ErrorTraits(
+            heading: .slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
+        .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
+        .serviceUnavailable: ErrorTraits([], "Wait. The daemon asks again when the server says so."),
+        .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
+        .redirectRefused: ErrorTraits(
+            heading: .connection, [.needsPerson],
+            "Set server_url to the address that the server redirects to, if you trust it."),
+        .notJSON: ErrorTraits(
+            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
+        .portal: ErrorTraits([.stopsEverything], "Log in to the network's portal with a browser, or check server_url."),
+        .emptyAnswer: ErrorTraits(
+            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
+        .unexpectedShape: ErrorTraits(
+            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
+        .staleAnswer: ErrorTraits(
+            [.needsPerson], "Let the cache or proxy in front of the server pass requests for /api/ through."),
+
+        // The way to the server.
+        .offline: ErrorTraits(
+            heading: .connection, [.stopsEverything],
+            """
+            Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.
+            """, command: "prsnlctl net"),
+        .nameNotResolved: ErrorTraits(
+            heading: .connection, [.stopsEverything],
+            "Check the host name in server_url and this machine's name servers."),
+        .connectFailed: ErrorTraits(
+            heading: .connection, [.stopsEverything],
+            "Check that the server runs and that its port can be reached from here."),
+        .tlsFailed: ErrorTraits(
+            heading: .connection, [.needsPerson, .stopsEverything],
+            "Check the server's certificate and this machine's clock and CA certificates."),
+        .timedOut: ErrorTraits(
+            heading: .connection, [.stopsEverything],
+            "Check the network. Timeouts can be raised with the *_timeout keys."),
+        .cutOff: ErrorTraits(
+            heading: .connection, [],
+            "Wait. The daemon asks again by itself. If it stays so, check the address and its port."),
+        .answerTooLarge: ErrorTraits(
+            heading: .connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
+        .cancelled: ErrorTraits(heading: .connection, [], "Give the command again, if it is still wanted."),
+
+        // The copy.
+        .databaseLocked: ErrorTraits([.needsPerson], "Stop the other process, or give this one another database."),
+        .databaseBusy: ErrorTraits([], "Close the program that has the file open for writing."),
+        .otherApplication: ErrorTraits(
+            [.needsPerson, .isBadFile], "Set database to a path of its own. This file was left as it is."),
+        .newerSchema: ErrorTraits(
+            [.needsPerson, .isBadFile],
+            "Install the newer prsnld again, or set database to another path. This file was left as it is."),
+        .notADatabase: ErrorTraits(
+            [.needsPerson, .isBadFile], "Set database to another path, or move this file away. It was left as it is."),
+        .databaseDamaged: ErrorTraits(
+            [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
+            """
+            Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: \
+            move it away and start again.
+            """),
+        .databaseReplaced: ErrorTraits(
+            [.needsPerson, .stopsEverything, .isOfFile],
+            """
+            Put the file back: writes that wait are in it. Where it is gone for good, restart the daemon, which \
+            begins a new one.
+            """),
+        .databaseLinked: ErrorTraits(
+            [.needsPerson, .isBadFile],
+            "Remove the other name. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."),
+        .databaseReadOnly: ErrorTraits(
+            [.needsPerson, .stopsEverything, .isOfFile],
+            """
+            Check the owner and mode of the file and its folder. The units may write nowhere but in their own \
+            folders: another takes ReadWritePaths= in `systemctl edit prsnld` (docs/service.md).
+            """),
+        .databaseUnreadable: ErrorTraits(
+            [.needsPerson, .isOfFile], "Check the path and its permissions. You may need to be in the daemon's group."),
+        .noDatabase: ErrorTraits(
+            [.needsPerson],
+            "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
+        .diskFull: ErrorTraits(
+            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. The daemon goes on by itself."),
+        .diskError: ErrorTraits([.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
+        .storeBug: ErrorTraits([.needsPerson], "Please report this with the log."),
+
+        // The pull.
+        .accountChanged: ErrorTraits(
+            [.needsPerson, .stopsEverything],
+            """
+            Log in as the copy's account with `prsnlctl login`. To begin a new copy for the other account, `prsnlctl \
+            account --accept-new` sets this one aside.
+            """),
+        .serverChanged: ErrorTraits(
+            [.needsPerson, .stopsEverything],
+            """
+            Set server_url back. To begin a new copy of the other server, `prsnlctl account --accept-new` sets this \
+            one aside.
+            """),
+        .nothingToAccept: ErrorTraits(
+            [.needsPerson],
+            "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
+        .dialectUnknown: ErrorTraits([.needsPerson], "Check server_url: no timeline in a known form was found there."),
+        .pagesIgnored: ErrorTraits(
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
+        .pageDisordered: ErrorTraits(
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
+        .pageContradictory: ErrorTraits(
+            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
+        .timelineUnsettled: ErrorTraits([], "Wait. The daemon tries again when the timeline is quieter."),
+        .deletionsHeld: ErrorTraits(
+            [.needsPerson],
+            """
+            Look at the server. If the items are meant to be gone, accept it.
+            """, command: "prsnlctl sync --accept-deletions"),
+        .deletionUndecided: ErrorTraits(
+            [], "Look at the server's log for requests of this item. It is asked for again by itself."),
+        .crowdedInstant: ErrorTraits(
+            [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
+        .itemsRejected: ErrorTraits(
+            [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
+
+        // The outbox.
+        .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
+        .itemUnknown: ErrorTraits(
+            [.needsPerson], "Look for the id with `SELECT id, title FROM timeline`, or pull first: `prsnlctl sync`."),
+        .itemAmbiguous: ErrorTraits([.needsPerson], "Give more characters of the id."),
+        .entryUnknown: ErrorTraits([.needsPerson], "Look for its number with `prsnlctl queue --all`."),
+        .entryNotChangeable: ErrorTraits([.needsPerson], "Look at it with `prsnlctl queue show N`."),
+        .notOwner: ErrorTraits(
+            [.needsPerson], "Start the daemon, or give the command as root or as the owner of the file."),
+        .editConflict: ErrorTraits(
+            [.needsPerson],
+            """
+            Compare the values with `prsnlctl queue show`. `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop \
+            N` gives up.
+            """),
+        .itemGone: ErrorTraits([.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
+        .outcomeUndecidable: ErrorTraits(
+            [.needsPerson],
+            """
+            Look at the server: if it is there, `prsnlctl queue drop N`. If not, `prsnlctl retry-queue N` sends it \
+            again.
+            """),
+        .writeTooOld: ErrorTraits(
+            [.needsPerson], "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."),
+
+        // The machine.
+        .limitReached: ErrorTraits(
+            [.needsPerson],
+            "Raise the limit: `ulimit -n 1024` in a shell, LimitNOFILE= or TasksMax= in `systemctl edit prsnld`."),
+
+        // The command line and the control socket.
+        .usage: ErrorTraits([.needsPerson], "See --help."),
+        .daemonNotRunning: ErrorTraits(
+            [],
+            """
+            Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.
+            """, command: "systemctl start prsnld"),
+        .daemonBusy: ErrorTraits([], "Try again in a moment."),
+        .controlRefused: ErrorTraits(
+            [.needsPerson],
+            """
+            Give the command as root or as the daemon's user. `adduser USER prsnld` lets a user look, after the next \
+            login, and group_may_write = yes lets the group change things.
+            """),
+        .controlProtocol: ErrorTraits(
+            [.needsPerson], "Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
+        .controlSocketTaken: ErrorTraits(
+            [.needsPerson], "Stop the other daemon, or set control_socket to a path of its own."),
+        .controlSocketFailed: ErrorTraits(
+            [.needsPerson], "Check control_socket, and that the daemon's user may write to its folder."),
+    ]
+}

@@ -1,0 +1,85 @@
+/// Tags, which are a set to servers and to people. They are compared byte by byte (`ByteText`).
+package enum Tags {
+    package static func set(_ tags: [String]) -> Set<ByteText> { Set(tags.map(ByteText.init)) }
+
+    package static func areSame(_ left: [String], _ right: [String]) -> Bool { set(left) == set(right) }
+
+    /// The one text form of a set of tags, as the columns `tags` have it: sorted by bytes and without repeats, so that the
+    /// same tags in another order are no difference.
+    package static func json(_ tags: [String]) -> String {
+        // Most items have a few tags, and a page has a hundred items: sorting costs less than hashing.
+        let sorted = tags.map(ByteText.init).sorted()
+        var kept: [String] = []
+        kept.reserveCapacity(sorted.count)
+        for (index, tag) in sorted.enumerated() where index == 0 || sorted[index - 1] != tag { kept.append(tag.text) }
+        return JSONText.array(kept)
+    }
+
+    /// `nil` for what is not a list of texts: the server's own form, of which nothing is known.
+    package static func parse(_ json: String?) -> [String]? {
+        guard let json else { return nil }
+        do {
+            return try JSONReader.read(Array(json.utf8)) { reader in
+                var tags: [String] = []
+                try reader.array { reader in tags.append(try reader.string()) }
+                return tags
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Limits
+
+    /// The main server drops tags with other characters and cuts long ones, both without saying so. The small server keeps
+    /// them as they are.
+    ///
+    /// - Returns: each tag once, in the order given.
+    static func checked(_ tags: [String], dialect: Dialect?) throws(UserFacingError) -> [String] {
+        var kept: [String] = []
+        kept.reserveCapacity(min(tags.count, WriteLimits.tagCount))
+        for (index, tag) in tags.enumerated() {
+            try check(tag, number: index + 1, of: tags.count, dialect)
+            if kept.contains(tag) { continue }
+            kept.append(tag)
+            if kept.count > WriteLimits.tagCount {
+                throw Refusal.of("tags", "\(tags.count) tags, at most \(WriteLimits.tagCount) are allowed")
+            }
+        }
+        return kept
+    }
+
+    private static func check(_ tag: String, number: Int, of count: Int, _ dialect: Dialect?) throws(UserFacingError) {
+        let (length, hasNUL) = Refusal.measure(tag)
+        let field = count == 1 ? "tags" : "tags (number \(number))"
+        if hasNUL { throw Refusal.nul(field) }
+        if length > WriteLimits.tag.upperBound {
+            throw Refusal.of(field, "\(length) characters, at most \(WriteLimits.tag.upperBound) are allowed")
+        }
+        if length == 0 {
+            throw Refusal.of(field, "it is empty, 1 to \(WriteLimits.tag.upperBound) characters are allowed")
+        }
+        if dialect == .express { return try Refusal.checkNotBlank(field, tag) }
+        if isClean(tag.utf8) {
+            if tag.utf8.first != 0x20, tag.utf8.last != 0x20 { return }
+            throw Refusal.of(field, "it begins or ends with a space")
+        }
+        throw Refusal.of(
+            field, "other characters than a-z, 0-9, space and hyphen, which the server would drop",
+            suggestion: suggestion(tag))
+    }
+
+    private static func isClean(_ bytes: some Sequence<UInt8>) -> Bool {
+        bytes.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x20
+                || byte == UInt8(ascii: "-")
+        }
+    }
+
+    /// The tag in lower case, where that would do. Only then it is quoted: it holds nothing odd.
+    private static func suggestion(_ tag: String) -> String? {
+        let lower = tag.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        guard isClean(lower), lower.first != 0x20, lower.last != 0x20 else { return nil }
+        return "Write it as \"\(String(decoding: lower, as: UTF8.self))\"."
+    }
+}

@@ -1,0 +1,91 @@
+/// The URL of a capture: what a browser's address bar holds. Letters beyond ASCII are allowed (RFC 3987), as the server
+/// takes the text as it is.
+enum URLCheck {
+    static func check(_ url: String) throws(UserFacingError) {
+        let (length, hasNUL) = Refusal.measure(url)
+        if hasNUL { throw Refusal.nul("url") }
+        if length == 0 {
+            throw Refusal.of("url", "it is empty, 1 to \(Count.text(WriteLimits.url)) characters are allowed")
+        }
+        if looksLikeFile(url) {
+            throw Refusal.of(
+                "url", "this is a file, and files are not uploaded",
+                suggestion: "Give an http or https address, or send the text as a note.")
+        }
+        if length > WriteLimits.url {
+            throw Refusal.of(
+                "url", "\(Count.text(length, "character")), at most \(Count.text(WriteLimits.url)) are allowed")
+        }
+        guard url.unicodeScalars.allSatisfy({ !isForbidden($0) }) else {
+            throw Refusal.of("url", "it holds white space or control characters")
+        }
+        try checkParts(url)
+    }
+
+    /// Paths as people and file managers write them. Whether a file is there is not looked at: the check may run in
+    /// another process than the command, with another working folder.
+    private static func looksLikeFile(_ url: String) -> Bool {
+        let bytes = Array(url.utf8.prefix(5))
+        let isPath = ["/", "./", "../", "~/", ".\\", "..\\"].contains { bytes.starts(with: $0.utf8) }
+        let isDrive =
+            bytes.count > 2 && bytes[1] == UInt8(ascii: ":")
+            && (bytes[2] == UInt8(ascii: "\\") || bytes[2] == UInt8(ascii: "/"))
+        return isPath || isDrive || url == "~" || url == "." || url == ".."
+            || bytes.map({ $0 | 0x20 }).elementsEqual("file:".utf8.map { $0 | 0x20 })
+    }
+
+    private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.value < 0x80 { return scalar.value <= 0x20 || scalar.value == 0x7F }
+        return scalar.value < 0xA0 || scalar.properties.isWhitespace
+    }
+
+    /// `http` or `https`, `://`, and an authority with a host: RFC 3986 section 3.2.
+    private static func checkParts(_ url: String) throws(UserFacingError) {
+        let bytes = url.utf8
+        guard let start = ["http://", "https://"].first(where: { hasPrefix(bytes, $0) })?.utf8.count else {
+            let hasScheme = bytes.firstIndex(of: UInt8(ascii: ":")).map { bytes[$0...].starts(with: "://".utf8) }
+            throw Refusal.of(
+                "url",
+                hasScheme == true
+                    ? "only http and https addresses can be captured"
+                    : "no http:// or https:// in front (files are not uploaded)",
+                suggestion: "Give the whole address, like https://example.org/page.")
+        }
+        let rest = bytes.dropFirst(start)
+        var authority = rest.prefix {
+            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
+        }
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) { authority = authority[authority.index(after: at)...] }
+        guard let host = hostEnd(authority), host > authority.startIndex else {
+            throw Refusal.of(
+                "url", "it has no host", suggestion: "Give the whole address, like https://example.org/page.")
+        }
+        let port = authority[host...]
+        guard port.isEmpty || isPort(port.dropFirst()) else {
+            throw Refusal.of("url", "its port is not a number from 0 to 65535")
+        }
+    }
+
+    private static func hasPrefix(_ bytes: String.UTF8View, _ prefix: String) -> Bool {
+        // `| 0x20` is lower case for letters, and leaves ":" and "/" as they are.
+        bytes.count >= prefix.utf8.count && zip(bytes, prefix.utf8).allSatisfy { $0 | 0x20 == $1 }
+    }
+
+    /// Where the host ends and the port begins. `nil` for a host that is none.
+    private static func hostEnd(_ authority: Substring.UTF8View) -> Substring.UTF8View.Index? {
+        if authority.first == UInt8(ascii: "[") {
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            let after = authority.index(after: end)
+            let isEmpty = authority.index(after: authority.startIndex) == end
+            let isFollowed = after < authority.endIndex && authority[after] != UInt8(ascii: ":")
+            return isEmpty || isFollowed ? nil : after
+        }
+        return authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
+    }
+
+    /// An empty one is allowed by RFC 3986.
+    private static func isPort(_ digits: Substring.UTF8View) -> Bool {
+        digits.allSatisfy { (48...57).contains($0) }
+            && (digits.isEmpty || UInt16(String(Substring(digits))) != nil)
+    }
+}

@@ -1,0 +1,233 @@
+package import PRSNLCore
+
+/// What became of one draft.
+package enum Acceptance: Sendable, Equatable {
+    case accepted(AcceptedWrite)
+    /// `item_unknown`, `item_ambiguous`, `conflict`, `write_invalid`: nothing was queued for it.
+    case refused(UserFacingError)
+}
+
+/// A write that is on disk.
+package struct AcceptedWrite: Sendable, Equatable {
+    package var entry: Int64
+    /// `queued`, or `superseded` where nothing has to be sent: the server never had the item.
+    package var state: OutboxEntry.State
+    package var kind: OutboxEntry.Kind
+    package var itemID: String
+    /// The very same write was waiting already (a second delete). Nothing new was queued.
+    package var wasQueued: Bool
+    /// Entries that this one made superfluous.
+    package var supersedes: [Int64]
+    /// The entry of the same item that is sent first.
+    package var behind: Int64?
+}
+
+extension Store {
+    /// Accepts writes: when it returns, the accepted ones are on the disk (fsync), in one transaction. One whose key the
+    /// outbox knows is not accepted again: its entry is the answer, as it stands now.
+    ///
+    /// - Throws: Where nothing was accepted at all: `disk_full`, `disk_error`, `database_replaced`, `database_busy`, ….
+    package func accept(
+        _ requests: [WriteRequest], now: Timestamp
+    ) throws(UserFacingError) -> [Acceptance] {
+        let dialect = binding.dialect
+        let results = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            var results: [Acceptance] = []
+            results.reserveCapacity(requests.count)
+            for request in requests {
+                do {
+                    // First of all: what was accepted once is not judged again by what has changed since.
+                    if let known = try writer.accepted(request) {
+                        results.append(.accepted(known))
+                        continue
+                    }
+                    let draft = try request.draft.checked(dialect: dialect)
+                    results.append(.accepted(try writer.accept(draft, key: request.key)))
+                } catch let failure as SQLiteFailure {
+                    throw failure
+                } catch let error as UserFacingError {
+                    results.append(.refused(error))
+                } catch {
+                    throw SQLiteFailure(code: SQLiteFailure.staleTransition, message: "\(error)", operation: "accept")
+                }
+            }
+            CrashPoint.beforeAccept.reach()
+            return results
+        }
+        CrashPoint.afterAccept.reach()
+        // The path is looked at once more: what went into a file that is gone by now was not accepted.
+        try checkIdentity()
+        return results
+    }
+
+    /// Accepts writes that are never asked for again.
+    package func accept(_ drafts: [WriteDraft], now: Timestamp) throws(UserFacingError) -> [Acceptance] {
+        try accept(drafts.map { WriteRequest($0) }, now: now)
+    }
+}
+
+extension OutboxWriter {
+    /// - Throws: `UserFacingError` where this write is refused, and then nothing of it was written. Else `SQLiteFailure`.
+    mutating func accept(_ draft: WriteDraft, key: RequestKey?) throws -> AcceptedWrite {
+        switch draft {
+        case .create(let item): return try create(item, key: key)
+        case .edit(let prefix, let edit):
+            let item = try ItemPrefix(connection: connection).resolve(prefix)
+            return try self.edit(item, edit, key: key)
+        case .delete(let prefix):
+            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key)
+        }
+    }
+
+    private mutating func create(
+        _ item: NewItem, key: RequestKey?
+    ) throws(SQLiteFailure) -> AcceptedWrite {
+        let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
+        let id = LocalID.make(at: now)
+        let entry = try insert(
+            kind, item: id, localID: id, payload: .create(item), dueAt: now, requestKey: key)
+        try insertLocalItem(id, entry: entry, item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
+    }
+
+    // MARK: Edits
+
+    private mutating func edit(
+        _ item: String, _ edit: ItemEdit, key: RequestKey?
+    ) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let deletion = open.first(where: { $0.kind == .delete }) {
+            throw UserFacingError(
+                .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
+                recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
+        }
+        // An item that never left this machine is simply made differently. The server takes no summary with a new item.
+        if open.count == 1, let creation = open.first, creation.isUnsent,
+            creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
+            case .create(var made) = creation.payload
+        {
+            made.title = edit.title ?? made.title
+            made.tags = edit.tags ?? made.tags
+            return try replace(creation, item: item, by: made, key: key)
+        }
+        let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
+        var merged = edit
+        // While the item is only here, or in process there, its fields are not yet what the server makes of them.
+        let isSettled = try !isLocal(item) && !isUnsettled(item)
+        var base = isSettled ? try shownFields(item).map { edit.sameFields(of: $0) } : nil
+        if let last, case .edit(let earlier) = last.payload {
+            merged = earlier.overlaid(by: edit)
+            if let older = last.base, let newer = base {
+                base = ItemEdit(
+                    title: earlier.title == nil ? newer.title : older.title,
+                    summary: earlier.summary == nil ? newer.summary : older.summary,
+                    tags: earlier.tags == nil ? newer.tags : older.tags)
+            } else {
+                base = nil
+            }
+        }
+        let before = open.last { $0.id != last?.id }?.id
+        let entry = try insert(
+            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, requestKey: key)
+        if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
+        try refreshLocalEdit(item)
+        try advance(item)
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
+            supersedes: last.map { [$0.id] } ?? [], behind: before)
+    }
+
+    private mutating func replace(
+        _ creation: Open, item: String, by made: NewItem, key: RequestKey?
+    ) throws(SQLiteFailure) -> AcceptedWrite {
+        let entry = try insert(
+            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now,
+            requestKey: key)
+        try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
+        try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
+            .bind(item).bind(Int(entry)).bind(made.title).bind(Tags.json(made.tags)).run()
+        return AcceptedWrite(
+            entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
+            supersedes: [creation.id], behind: nil)
+    }
+
+    // MARK: Deletions
+
+    private mutating func delete(_ item: String, key: RequestKey?) throws -> AcceptedWrite {
+        let open = try open(item)
+        if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
+            return AcceptedWrite(
+                entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true, supersedes: [],
+                behind: nil)
+        }
+        let creation = open.first { $0.kind.isCreation }
+        let neverSent = creation.map { $0.isUnsent } ?? false
+        let superfluous = open.filter { entry in
+            entry.kind.isCreation ? neverSent : entry.state == .queued || entry.state == .parked
+        }
+        let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
+        let entry = try insert(
+            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil,
+            requestKey: key)
+        for other in superfluous {
+            try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
+        }
+        if neverSent, let creation {
+            try move(
+                entry, from: .queued, to: .superseded,
+                remark: "nothing to send: the item never left this machine")
+            try removeLocalItem(entry: creation.id)
+        }
+        try refreshLocalEdit(item)
+        return AcceptedWrite(
+            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item, wasQueued: false,
+            supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
+    }
+}
+
+// A request that is made again, because its answer was lost.
+extension OutboxWriter {
+    /// What was accepted of an earlier request with the same key. `nil` where there was none, or where its entry has been
+    /// over for so long that it was removed.
+    ///
+    /// - Throws: `conflict` where the key belongs to another write: it would otherwise be lost in silence.
+    func accepted(_ request: WriteRequest) throws -> AcceptedWrite? {
+        guard let key = request.key else { return nil }
+        let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?")
+            .bind(key.text)
+        defer { row.reset() }
+        guard try row.step(), let entry = OutboxEntry(row: row) else { return nil }
+        guard entry.isMade(of: request.draft) else {
+            throw UserFacingError(
+                .conflict, "The key \(key.text) belongs to #\(entry.id), which is another write.",
+                consequence: "Nothing was queued.", recoverySuggestion: "Choose a new key for each write.")
+        }
+        return AcceptedWrite(
+            entry: entry.id, state: entry.state, kind: entry.kind, itemID: entry.itemID, wasQueued: false,
+            supersedes: try superseded(by: entry.id, request.draft), behind: entry.behind)
+    }
+
+    /// Without an index: of creations, of which there are many at once, nothing is asked.
+    private func superseded(by entry: Int64, _ draft: WriteDraft) throws(SQLiteFailure) -> [Int64] {
+        if case .create = draft { return [] }
+        let rows = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
+        var ids: [Int64] = []
+        while try rows.step() { ids.append(rows.int64(0)) }
+        return ids
+    }
+}
+
+extension OutboxEntry {
+    /// Whether it can have been accepted from this draft. An edit may have become a part of another write.
+    fileprivate func isMade(of draft: WriteDraft) -> Bool {
+        switch (draft, payload) {
+        case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
+        case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
+        // An edit of what was not sent yet changes that write itself.
+        case (.edit(_, let wanted), .create(let made)): ItemEdit(title: made.title, tags: made.tags).contains(wanted)
+        case (.delete, .delete): true
+        default: false
+        }
+    }
+}

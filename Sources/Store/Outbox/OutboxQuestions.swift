@@ -1,0 +1,147 @@
+package import PRSNLCore
+
+// What the replayer and the engine ask of the outbox, and what they note in it.
+extension Store {
+    /// Where entries stand, for a caller that waits for them. Entries that are gone are left out.
+    package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
+            var entries: [OutboxEntry] = []
+            for id in ids {
+                row.reset()
+                if try row.bind(Int(id)).step(), let entry = OutboxEntry(row: row) { entries.append(entry) }
+            }
+            row.reset()
+            return entries
+        }
+    }
+
+    /// Which of the entries are still to be sent or looked up.
+    package func waiting(among ids: [Int64]) throws(UserFacingError) -> [Int64] {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached(
+                "SELECT 1 FROM outbox WHERE id = ? AND state IN ('queued', 'sending', 'unknown')")
+            defer { row.reset() }
+            var waiting: [Int64] = []
+            for id in ids {
+                row.reset()
+                if try row.bind(Int(id)).step() { waiting.append(id) }
+            }
+            return waiting
+        }
+    }
+
+    /// Which of the ids belong to creations from here already.
+    package func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<ByteText> {
+        try read { connection throws(SQLiteFailure) in
+            guard !ids.isEmpty else { return [] }
+            // Without an index: this is asked when an answer was lost, and the index would cost every delivery a page.
+            let rows = try connection.prepare(
+                """
+                SELECT item_id FROM outbox
+                WHERE item_id IN (SELECT value FROM json_each(?)) AND kind IN ('capture', 'note') AND state = 'delivered'
+                """
+            ).bind(JSONText.array(ids))
+            var bound: Set<ByteText> = []
+            while try rows.step() {
+                if let id = rows.text(0) { bound.insert(ByteText(id)) }
+            }
+            return bound
+        }
+    }
+
+    /// The item of the copy that has exactly this URL, or the one that was made of it here.
+    package func itemID(url: String) throws(UserFacingError) -> String? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                """
+                SELECT id FROM item WHERE url = ?1 AND deleted_at IS NULL
+                UNION ALL SELECT id FROM local_item WHERE url = ?1 AND delivered_at IS NOT NULL LIMIT 1
+                """
+            ).bind(url)
+            return try row.step() ? row.text(0) : nil
+        }
+    }
+
+    /// The base of an edit that was made before the server had processed the item.
+    package func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL")
+                .bind(base.fields.json).bind(Int(id)).run()
+        }
+    }
+
+    /// A deletion of the item that was accepted before the entry and is on its way. One that is parked waits for a person.
+    package func openDeletion(of item: String, before entry: Int64) throws(UserFacingError) -> Int64? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                """
+                SELECT min(id) FROM outbox
+                WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND state != 'parked' AND id < ?
+                """
+            ).bind(item).bind(Int(entry))
+            return try row.step() && row.text(0) != nil ? row.int64(0) : nil
+        }
+    }
+
+    /// When the entry was first sent with an unknown outcome, the attempt under way not counted.
+    package func firstUnknownSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                """
+                SELECT min(started_at) FROM outbox_attempt
+                WHERE entry_id = ?1 AND purpose = 'send' AND (verdict IS NULL OR verdict = 'look')
+                    AND NOT (EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sending')
+                        AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1))
+                """
+            ).bind(Int(id))
+            return try row.step() ? row.timestamp(0) : nil
+        }
+    }
+
+    // MARK: Housekeeping
+
+    /// Delivered creations that no pull has brought although one that began after the delivery has ended: the item may
+    /// have been deleted elsewhere in between.
+    package func missingCreations(
+        deliveredBefore limit: Timestamp, now: Timestamp = .latest, most: Int = 50
+    ) throws(UserFacingError) -> [String] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id FROM local_item WHERE delivered_at < ?
+                    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = local_item.id)
+                    AND NOT EXISTS
+                        (SELECT 1 FROM unanswered_suspect WHERE item_id = local_item.id AND next_at > ?)
+                ORDER BY delivered_at LIMIT ?
+                """
+            ).bind(limit).bind(now).bind(most)
+            var ids: [String] = []
+            while try rows.step() {
+                if let id = rows.text(0) { ids.append(id) }
+            }
+            return ids
+        }
+    }
+
+    /// Takes an item that was made here, delivered, and never seen in a pull out of the timeline: the server has it no more.
+    package func forgetCreation(_ id: String) throws(UserFacingError) {
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
+        }
+    }
+
+    /// Removes entries that have been over since before `limit`, with their attempts.
+    package func purgeOutbox(endedBefore limit: Timestamp) throws(UserFacingError) {
+        let old = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE ended_at < ? LIMIT 1").bind(limit).step()
+        }
+        guard old else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare(
+                "DELETE FROM outbox_attempt WHERE entry_id IN (SELECT id FROM outbox WHERE ended_at < ?)"
+            ).bind(limit).run()
+            try connection.prepare("DELETE FROM outbox WHERE ended_at < ?").bind(limit).run()
+        }
+    }
+}

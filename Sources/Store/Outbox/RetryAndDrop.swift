@@ -1,0 +1,234 @@
+package import PRSNLCore
+
+/// What `retry-queue` did.
+package struct RetryOutcome: Sendable, Equatable {
+    package enum Reason: String, Sendable, CaseIterable, Codable {
+        case isBeingSent = "being_sent"
+        case isDue = "already_due"
+        case isBehind = "behind_another"
+        case awaitsItem = "item_in_process"
+        case wasTriedJustNow = "tried_just_now"
+        case isParked = "parked"
+        case isOver = "over"
+    }
+
+    package struct Skipped: Sendable, Equatable {
+        package var entry: Int64
+        package var reason: Reason
+    }
+
+    package var touched: Int = 0
+    /// The first 50.
+    package var touchedEntries: [Int64] = []
+    /// The first 50. `skippedByReason` counts all.
+    package var skipped: [Skipped] = []
+    package var skippedByReason: [Reason: Int] = [:]
+
+    package init() {}
+}
+
+/// What `queue drop` did, or would do.
+package struct DropOutcome: Sendable, Equatable {
+    /// Empty where dependents were found and were not to go too.
+    package var dropped: [Int64] = []
+    /// Entries behind a dropped creation, which can only go with it.
+    package var dependents: [Int64] = []
+
+    package init() {}
+}
+
+// What people do with entries: try again, give up.
+extension Store {
+    /// Retrying more often than this does not help: the server is not asked as often.
+    package static let retryPause: Duration = .seconds(10)
+    /// Entries that an outcome names one by one.
+    static let named = 50
+
+    /// Makes waiting entries due now and resets their backoff. Done twice, the second time changes nothing.
+    ///
+    /// - Parameters:
+    ///   - ids: `nil` for all that wait. A parked entry that is named gets one more attempt, in a conflict over what the
+    ///     server has, and where its outcome could not be found out as if it had never been sent.
+    ///   - parked: Gives all parked entries one more attempt too: conflicts are compared again, outcomes looked for again.
+    ///   - dryRun: Only says what would be done.
+    /// - Throws: `entry_unknown`. Nothing was done then.
+    package func retry(
+        _ ids: [Int64]?, parked: Bool, dryRun: Bool, now: Timestamp
+    ) throws(UserFacingError) -> RetryOutcome {
+        if let ids, let strange = try missing(ids) { throw Self.unknown(strange) }
+        let open: [Int64]
+        if let ids { open = ids } else { open = try openIDs() }
+        return try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            var outcome = RetryOutcome()
+            for id in open {
+                let named = ids != nil
+                if let reason = try writer.retry(id, isNamed: named, parked: parked, dryRun: dryRun) {
+                    outcome.skippedByReason[reason, default: 0] += 1
+                    if outcome.skipped.count < Self.named { outcome.skipped.append(.init(entry: id, reason: reason)) }
+                } else {
+                    outcome.touched += 1
+                    if outcome.touchedEntries.count < Self.named { outcome.touchedEntries.append(id) }
+                }
+            }
+            return outcome
+        }
+    }
+
+    /// Gives entries up. One whose outcome is not known may still be on the server.
+    ///
+    /// - Parameter withDependents: Also what is queued behind a creation, which could never be sent without it. Without
+    ///   this, nothing is dropped where there is any.
+    /// - Throws: `entry_unknown`, `entry_not_changeable`. Nothing was dropped then.
+    package func drop(
+        _ ids: [Int64], withDependents: Bool, dryRun: Bool, now: Timestamp
+    ) throws(UserFacingError) -> DropOutcome {
+        if let strange = try missing(ids) { throw Self.unknown(strange) }
+        for entry in try outboxEntries(ids) where !entry.state.isDroppable {
+            throw UserFacingError(
+                .entryNotChangeable, "#\(entry.id) cannot be dropped: it is \(entry.state.rawValue).",
+                consequence: "Nothing was dropped.",
+                recoverySuggestion: "Look at it with `prsnlctl queue show \(entry.id)`.")
+        }
+        let outcome = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            var outcome = DropOutcome()
+            let chosen = Set(ids)
+            for id in chosen.sorted() {
+                outcome.dependents += try writer.dependents(of: id).filter { !chosen.contains($0) }
+            }
+            guard outcome.dependents.isEmpty || withDependents else { return outcome }
+            outcome.dropped = (chosen.union(outcome.dependents)).sorted()
+            guard !dryRun else { return outcome }
+            for id in outcome.dropped { try writer.drop(id) }
+            return outcome
+        }
+        if !dryRun { for id in outcome.dropped { inFlight.noteSettled(id) } }
+        return outcome
+    }
+
+    private func openIDs() throws(UserFacingError) -> [Int64] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare("SELECT id FROM outbox WHERE ended_at IS NULL ORDER BY id")
+            var ids: [Int64] = []
+            while try rows.step() { ids.append(rows.int64(0)) }
+            return ids
+        }
+    }
+
+    private func missing(_ ids: [Int64]) throws(UserFacingError) -> Int64? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT 1 FROM outbox WHERE id = ?")
+            defer { row.reset() }
+            for id in ids {
+                row.reset()
+                guard try row.bind(Int(id)).step() else { return id }
+            }
+            return nil
+        }
+    }
+
+    static func unknown(_ id: Int64) -> UserFacingError {
+        UserFacingError(.entryUnknown, "The outbox has no entry #\(id).")
+    }
+}
+
+extension OutboxEntry.State {
+    /// Whether a person may give it up. What is being sent has to be waited for.
+    fileprivate var isDroppable: Bool { self == .queued || self == .unknown || self == .parked }
+}
+
+extension OutboxWriter {
+    /// - Returns: Why the entry is left as it is. `nil` where it is tried again.
+    fileprivate mutating func retry(
+        _ id: Int64, isNamed: Bool, parked: Bool, dryRun: Bool
+    ) throws(SQLiteFailure) -> RetryOutcome.Reason? {
+        let row = try connection.cached(
+            """
+            SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
+                WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at), failures, error_code,
+                maybe_applied, last_attempt_at, awaits_item FROM outbox
+            WHERE id = ?
+            """
+        ).bind(Int(id))
+        defer { row.reset() }
+        guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1) else {
+            return .isOver
+        }
+        let nextAttempt = row.timestamp(2)
+        // Looks count, but a person's decision about what a look has just shown is carried out at once.
+        let tried = state == .parked && isNamed ? row.timestamp(7) : row.timestamp(3)
+        let wasJustTried = tried.map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
+        switch state {
+        case .sending: return .isBeingSent
+        case .delivered, .dropped, .superseded: return .isOver
+        case .queued, .unknown:
+            guard let nextAttempt else { return .isBehind }
+            if row.int(8) == 1, !isNamed { return .awaitsItem }
+            if nextAttempt <= now { return .isDue }
+            if wasJustTried { return .wasTriedJustNow }
+            guard !dryRun else { return nil }
+            try connection.cached(
+                """
+                UPDATE outbox SET next_attempt_at = ?2, failures = 0, failed_looks = 0, awaits_item = 0
+                WHERE id = ?1 AND state = ?3
+                """
+            )
+            .bind(Int(id)).bind(now).bind(state.rawValue).run()
+        case .parked:
+            guard isNamed || parked else { return .isParked }
+            if wasJustTried { return .wasTriedJustNow }
+            guard !dryRun else { return nil }
+            let code = row.text(5)
+            let isLookedFor = row.int(6) == 1 && !isNamed
+            try unpark(
+                id, item: item, to: isLookedFor ? .unknown : .queued,
+                byHand: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
+        }
+        return nil
+    }
+
+    private mutating func unpark(
+        _ id: Int64, item: String, to state: OutboxEntry.State, byHand: OutboxTask.ByHand
+    ) throws(SQLiteFailure) {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = ?2, failures = 0, by_hand = ?3, maybe_applied = ?4,
+                next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
+            WHERE id = ?1 AND state = 'parked'
+            """
+        ).bind(Int(id)).bind(state.rawValue).bind(byHand.rawValue).bind(state == .unknown ? 1 : 0).bind(now).runDirect()
+        guard changed == 1 else { throw stale("#\(id) is not parked") }
+        count(from: .parked, to: state)
+        try advance(item)
+        try refreshLocalEdit(item)
+    }
+
+    /// What is queued behind a creation, in its order.
+    fileprivate func dependents(of id: Int64) throws(SQLiteFailure) -> [Int64] {
+        let rows = try connection.prepare(
+            """
+            SELECT later.id FROM outbox AS made JOIN outbox AS later
+                ON later.item_id = made.item_id AND later.id > made.id AND later.ended_at IS NULL
+            WHERE made.id = ? AND made.kind IN ('capture', 'note') ORDER BY later.id
+            """
+        ).bind(Int(id))
+        var ids: [Int64] = []
+        while try rows.step() { ids.append(rows.int64(0)) }
+        return ids
+    }
+
+    fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) {
+        let row = try connection.cached("SELECT state, item_id, kind FROM outbox WHERE id = ?").bind(Int(id))
+        guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
+            let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
+        else { throw stale("#\(id) is gone") }
+        row.reset()
+        guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
+        try move(id, from: state, to: .dropped)
+        if kind.isCreation {
+            try removeLocalItem(entry: id)
+            try release(id)
+        }
+        try refreshLocalEdit(item)
+        try advance(item)
+    }
+}

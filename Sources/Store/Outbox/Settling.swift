@@ -1,0 +1,276 @@
+import PRSNLCore
+
+extension OutboxWriter {
+    func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
+        let row = try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
+        defer { row.reset() }
+        return try row.step() ? OutboxTask(row: row) : nil
+    }
+
+    /// Carries out one settlement.
+    ///
+    /// - Returns: What was delivered.
+    mutating func settle(
+        _ settlement: Settlement
+    ) throws(SQLiteFailure) -> DeliveredWrite? {
+        guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
+            // While it was looked up, a person has dropped it, or a newer write has taken its place.
+            if settlement.from != .sending { return nil }
+            throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)")
+        }
+        try record(settlement.attempt, of: settlement.entry)
+        switch settlement.outcome {
+        case .delivered(let delivery):
+            return try deliver(task, settlement, delivery)
+        case .queued(let at, let isFailure):
+            try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
+            if !isFailure, settlement.from == .sending { try uncount(settlement) }
+            if task.entry.follows != nil, isFailure, settlement.error?.code == .serverError {
+                try holdFollowUps(until: at, after: settlement, failures: task.failures + 1)
+            }
+            if task.entry.kind == .edit {
+                try giveWayToDeletion(task.entry, from: .queued)
+                try refreshLocalEdit(task.entry.itemID)
+            }
+        case .unknown(let lookAt, let undecidedSince, let failedLooks):
+            try update(
+                settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
+                evidence: task.evidence, undecidedSince: undecidedSince, failedLooks: failedLooks)
+        case .parked(let theirs):
+            let isUndecidable = settlement.error?.code == .outcomeUndecidable
+            // Kept with the evidence, so that a person can have it looked for again.
+            try update(
+                settlement, to: .parked, dueAt: nil, failures: 0, maybeApplied: isUndecidable,
+                evidence: isUndecidable ? task.evidence : nil, theirs: theirs)
+            if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .parked) }
+            if task.entry.kind.isCreation, !isUndecidable { try collapse(task.entry) }
+            try refreshLocalEdit(task.entry.itemID)
+        }
+        if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
+            !settlement.outcome.isUnknown
+        {
+            try release(settlement.entry)
+        }
+        try noteFailing(settlement)
+        return nil
+    }
+
+    /// A write that has failed again and again is an error that people see, and not only in its own entry.
+    private func noteFailing(_ settlement: Settlement) throws(SQLiteFailure) {
+        guard settlement.error != nil, settlement.attempt.verdict != OutboxAttempt.returned else { return }
+        try connection.cached(
+            """
+            INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
+            SELECT error_code, 'outbox (' || kind || ')', coalesce(error_message, ''), ?2, ?2, 1
+            FROM outbox WHERE id = ?1 AND \(Tables.isFailing) AND error_code IS NOT NULL
+            ON CONFLICT (code, endpoint)
+                DO UPDATE SET message = excluded.message, last_at = ?2, count = count + 1, over = 0
+            """
+        ).bind(Int(settlement.entry)).bind(now).run()
+    }
+
+    /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
+    /// begun leaves no trace.
+    private func uncount(_ settlement: Settlement) throws(SQLiteFailure) {
+        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(settlement.entry))
+            .run()
+        guard settlement.attempt.verdict == OutboxAttempt.returned else { return }
+        try connection.cached(
+            """
+            DELETE FROM outbox_attempt
+            WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+            """
+        ).bind(Int(settlement.entry)).run()
+    }
+
+    private mutating func update(
+        _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
+        maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil,
+        undecidedSince: UndecidedSince? = nil, failedLooks: Int = 0
+    ) throws(SQLiteFailure) {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
+                theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
+                undecided_here = ?14, failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
+            .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
+            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server)
+            .bind(failedLooks).bind(undecidedSince?.here).runDirect()
+        guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
+        count(from: settlement.from, to: state)
+    }
+
+    /// The attempt that was begun with `sending`, or a new one for a look.
+    private func record(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
+        if attempt.purpose == .look {
+            try connection.cached(
+                """
+                INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
+                SELECT ?1, coalesce(max(number), 0) + 1, 'look', ?2 FROM outbox_attempt WHERE entry_id = ?1
+                """
+            ).bind(Int(id)).bind(attempt.startedAt).run()
+        }
+        try connection.cached(
+            """
+            UPDATE outbox_attempt SET ended_at = ?2, verdict = ?3, error_code = ?4, status = ?5, request_id = ?6
+            WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
+            """
+        ).bind(Int(id)).bind(attempt.endedAt ?? now).bind(attempt.verdict).bind(attempt.errorCode)
+            .bind(attempt.status).bind(attempt.requestID).run()
+    }
+
+    // MARK: Delivered
+
+    private mutating func deliver(
+        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery
+    ) throws(SQLiteFailure) -> DeliveredWrite? {
+        let entry = task.entry
+        let item = delivery.serverID ?? entry.itemID
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = 'delivered', ended_at = ?3, next_attempt_at = NULL, item_id = ?4, remark = ?5,
+                error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).runDirect()
+        guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
+        count(from: settlement.from, to: .delivered)
+        var write = DeliveredWrite(item)
+        switch entry.kind {
+        case .capture, .note:
+            try bind(entry, to: delivery.serverID)
+            if let made = delivery.item { try insert(made) }
+            try carryOver(entry, delivery, remark: settlement.remark)
+        case .edit:
+            write.fields = try applyEdit(entry, delivery)
+            write.updatedAt = delivery.updatedAt
+            try releaseFollowUps()
+        case .delete:
+            try bury(item)
+            write.isDeletion = true
+            try releaseCaptures()
+        }
+        try refreshLocalEdit(item)
+        try advance(item)
+        return write
+    }
+
+    /// A deletion takes the place of edits that the server does not have, also of one that was under way when the deletion
+    /// was accepted.
+    private mutating func giveWayToDeletion(
+        _ edit: OutboxEntry, from state: OutboxEntry.State
+    ) throws(SQLiteFailure) {
+        let deletion = try open(edit.itemID).first { $0.kind == .delete && $0.state == .queued && $0.id > edit.id }
+        guard let deletion else { return }
+        try move(edit.id, from: state, to: .superseded, supersededBy: deletion.id)
+        try advance(edit.itemID)
+    }
+
+    /// A creation that the server has refused while its item's deletion waited behind it: nothing is left to send.
+    private mutating func collapse(_ creation: OutboxEntry) throws(SQLiteFailure) {
+        let open = try open(creation.itemID)
+        guard let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued }) else { return }
+        for entry in open where entry.id != deletion.id && (entry.state == .queued || entry.state == .parked) {
+            try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion.id)
+        }
+        try move(
+            deletion.id, from: .queued, to: .superseded, remark: "nothing to send: the server never had the item")
+        try removeLocalItem(entry: creation.id)
+    }
+
+    /// What waits behind a creation whose id on the server is not known.
+    private mutating func parkOrphans(of local: String) throws(SQLiteFailure) {
+        for entry in try open(local) where entry.state == .queued {
+            try move(
+                entry.id, from: .queued, to: .parked,
+                remark: "the server has the item and does not say under which id: write to that one once it was pulled")
+        }
+        try refreshLocalEdit(local)
+    }
+
+    /// Turns the local id into the server's, for the item and everything that waits behind its creation.
+    private mutating func bind(_ entry: OutboxEntry, to serverID: String?) throws(SQLiteFailure) {
+        try release(entry.id)
+        guard let serverID else {
+            // The server has it and does not say which it is: the next pull brings it, under the server's id.
+            try parkOrphans(of: entry.itemID)
+            return try removeLocalItem(entry: entry.id)
+        }
+        try connection.cached("UPDATE outbox SET item_id = ?2 WHERE item_id = ?1 AND ended_at IS NULL")
+            .bind(entry.itemID).bind(serverID).run()
+        try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
+        let known = try connection.cached(
+            "SELECT 1 FROM item WHERE id = ?1 UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1"
+        ).bind(serverID)
+        let isKnown = try known.step()
+        known.reset()
+        if isKnown {
+            try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
+        } else {
+            try connection.cached("UPDATE local_item SET id = ?2, delivered_at = ?3 WHERE id = ?1")
+                .bind(entry.itemID).bind(serverID).bind(now).run()
+        }
+    }
+
+    /// An item that a pull has brought already is as new as the answer to its creation, or newer.
+    private mutating func insert(_ item: TimelineItem) throws(SQLiteFailure) {
+        guard let statements else { return }
+        deltas.live += try statements.insertItem.bind(item).run()
+        try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
+    }
+
+    /// The row gets what the server answered or, where its answer could not be read, what it was sent.
+    ///
+    /// - Returns: The fields that it has now.
+    private func applyEdit(
+        _ entry: OutboxEntry, _ delivery: Settlement.Delivery
+    ) throws(SQLiteFailure) -> ItemEdit {
+        guard case .edit(let edit) = entry.payload else { return ItemEdit() }
+        let fields = edit.overlaid(by: delivery.fields ?? ItemEdit())
+        for table in ["item", "local_item"] {
+            // A new item has no summary yet.
+            let summary =
+                table == "item" ? "summary = coalesce(?3, summary), updated_at = coalesce(?5, updated_at)," : ""
+            try connection.cached(
+                """
+                UPDATE \(table) SET \(summary) title = coalesce(?2, title), tags = coalesce(?4, tags)
+                WHERE id = ?1
+                """
+            ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(Tags.json))
+                .bind(delivery.updatedAt).run()
+        }
+        return fields
+    }
+
+    /// A URL that the server refused because the item was still to be deleted may go now.
+    private func releaseCaptures() throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            UPDATE outbox SET next_attempt_at = ?1, failures = 0
+            WHERE state = 'queued' AND kind = 'capture' AND error_code = 'conflict' AND next_attempt_at > ?1
+            """
+        ).bind(now).run()
+    }
+
+    private mutating func bury(_ item: String) throws(SQLiteFailure) {
+        let buried = try connection.cached(
+            """
+            UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
+            WHERE id = ?1 AND deleted_at IS NULL
+            """
+        ).bind(item).bind(now).runDirect()
+        deltas.live -= buried
+        deltas.deleted += buried
+        try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()
+        try connection.cached("UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND is_unverified IS 1")
+            .bind(item).run()
+    }
+
+    /// Shows the items that were held back because they could have been this creation.
+    func release(_ entry: Int64) throws(SQLiteFailure) {
+        try connection.cached("DELETE FROM held_item WHERE entry_id = ?").bind(Int(entry)).run()
+    }
+}

@@ -1,0 +1,125 @@
+package import PRSNLCore
+
+// Errors, grouped by code and endpoint. There is no limit of rows: codes are a closed set, and endpoints are the names of
+// requests, which have no ids in them.
+extension Store {
+    /// Counts an error with those of the same code at the same endpoint. Where the disk does not take it, it is remembered
+    /// until it does.
+    package func recordError(
+        code: ErrorCode, endpoint: String, message: String, at now: Timestamp
+    ) throws(UserFacingError) {
+        var error = CopySummary.RecurringError(
+            code: code.rawValue, endpoint: endpoint, message: message, first: now, last: now, count: 1, isOver: false)
+        let known = unrecorded.firstIndex { $0.code == error.code && $0.endpoint == endpoint }
+        if let known {
+            error.first = unrecorded[known].first
+            error.count += unrecorded[known].count
+            unrecorded[known] = error
+        } else {
+            unrecorded.append(error)
+        }
+        try saveUnrecorded()
+    }
+
+    /// Writes the errors that the disk has not taken when they were met.
+    package func saveUnrecorded() throws(UserFacingError) {
+        guard !unrecorded.isEmpty else { return }
+        try write { connection throws(SQLiteFailure) in
+            for error in unrecorded {
+                try connection.prepare(
+                    """
+                    INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                    ON CONFLICT (code, endpoint) DO UPDATE SET message = ?3, last_at = ?5, count = count + ?6, over = 0
+                    """
+                ).bind(error.code).bind(error.endpoint).bind(error.message).bind(error.first).bind(error.last)
+                    .bind(error.count).run()
+            }
+        }
+        unrecorded = []
+    }
+
+    /// Marks all errors as over that a pull ends which has succeeded.
+    package func noteSuccess() throws(UserFacingError) {
+        // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so is a
+        // write that still fails.
+        let isOver = """
+            over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
+                AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
+                AND NOT EXISTS (
+                    SELECT 1 FROM outbox INDEXED BY outbox_failing
+                    WHERE \(Tables.isFailing) AND 'outbox (' || kind || ')' = endpoint)
+            """
+        let standing = try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")
+        }
+        guard standing == 1 || !unrecorded.isEmpty else { return }
+        try saveUnrecorded()
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE recurring_error SET over = 1 WHERE \(isOver)")
+        }
+    }
+
+    /// What `StoreReader` tells of the file, and what the disk has not taken.
+    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+        unrecorded + (try StoreReader(path: path).recurringErrors())
+    }
+
+    /// Forgets all of them. Those that go on come back with their next occurrence.
+    ///
+    /// - Returns: how many there were.
+    package func forgetErrors() throws(UserFacingError) -> Int {
+        let count = try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT count(*) FROM recurring_error"))
+        }
+        guard count + unrecorded.count > 0 else { return 0 }
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("DELETE FROM recurring_error")
+        }
+        unrecorded = []
+        return count
+    }
+}
+
+extension StoreReader {
+    /// The newest error of these codes that nothing has succeeded since.
+    package func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
+            while try rows.step() {
+                guard let code = rows.text(0).flatMap(ErrorCode.init), codes.contains(code) else { continue }
+                return UserFacingError(code, rows.text(1) ?? "")
+            }
+            return nil
+        }
+    }
+
+    /// Those that go on first, each half with the newest first.
+    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+        try read { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
+                ORDER BY over, last_at DESC, code, endpoint
+                """)
+            var errors: [CopySummary.RecurringError] = []
+            while try rows.step() {
+                if let error = CopySummary.RecurringError(rows) { errors.append(error) }
+            }
+            return errors
+        }
+    }
+}
+
+extension CopySummary.RecurringError {
+    /// From the columns code, endpoint, message, first_at, last_at, count, over. `nil` where one cannot be read.
+    init?(_ row: Statement) {
+        guard let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
+            let first = row.timestamp(3), let last = row.timestamp(4)
+        else { return nil }
+        self.init(
+            code: code, endpoint: endpoint, message: message, first: first, last: last, count: row.int(5),
+            isOver: row.int(6) == 1)
+    }
+}

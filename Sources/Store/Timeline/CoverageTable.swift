@@ -1,0 +1,75 @@
+package import PRSNLCore
+
+// What the copy holds, and as of when: in memory, and in the file.
+extension Store {
+    /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
+    /// the file at once, so that no reader sees them.
+    ///
+    /// - Parameter now: In dialect C, nothing counts as covered beyond it.
+    package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) {
+        var isWrong = coverage.distrust(readsAfter: limit)
+        if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
+        if isWrong { coverageIsNewer = true }
+        let claimsTooMuch = try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT 1 FROM copy WHERE new_as_of > ?").bind(limit)
+            defer { row.reset() }
+            return try row.step()
+        }
+        guard isWrong || claimsTooMuch else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(limit).run()
+            try Self.save(coverage, connection)
+        }
+        coverageIsNewer = false
+    }
+
+    /// Writes the coverage if only memory knows it.
+    package func saveCoverage() throws(UserFacingError) {
+        guard coverageIsNewer else { return }
+        try write { connection throws(SQLiteFailure) in try Self.save(coverage, connection) }
+        coverageIsNewer = false
+    }
+
+    /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping. In
+    /// between the engine keeps it in memory, so that a poll without news writes nothing. It may go back with the clock.
+    package func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE copy SET new_as_of = ?1 WHERE new_as_of IS NOT ?1")
+                .bind(time).run()
+        }
+    }
+
+    package func newAsOf() throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            try connection.text("SELECT new_as_of FROM copy").flatMap { Timestamp($0) }
+        }
+    }
+
+    static func save(_ coverage: Coverage, _ connection: Connection) throws(SQLiteFailure) {
+        try connection.execute("DELETE FROM coverage")
+        let insert = try connection.prepare("INSERT INTO coverage (from_time, to_time, read_at) VALUES (?, ?, ?)")
+        for interval in coverage.intervals {
+            insert.reset()
+            try insert.bind(interval.from).bind(interval.to).bind(interval.readAt).run()
+        }
+        try connection.prepare(
+            """
+            UPDATE copy SET complete = ?1, edits_as_of = ?2, sweep_started_at = ?3
+            WHERE complete IS NOT ?1 OR edits_as_of IS NOT ?2 OR sweep_started_at IS NOT ?3
+            """
+        ).bind(coverage.isComplete ? 1 : 0).bind(coverage.oldestRead).bind(coverage.sweepStart).run()
+    }
+
+    static func readCoverage(_ connection: Connection) throws(SQLiteFailure) -> Coverage {
+        let rows = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage")
+        var intervals: [Coverage.Interval] = []
+        while try rows.step() {
+            guard let from = rows.timestamp(0), let to = rows.timestamp(1), let readAt = rows.timestamp(2) else {
+                continue  // not ours; what it covered will be read again
+            }
+            intervals.append(Coverage.Interval(from: from, to: to, readAt: readAt))
+        }
+        let sweep = try connection.text("SELECT sweep_started_at FROM copy").flatMap { Timestamp($0) }
+        return Coverage(intervals: intervals, sweepStart: sweep)
+    }
+}

@@ -1,0 +1,192 @@
+package import PRSNLCore
+
+// Suspects are items that the last complete sweep did not see: which of them are asked for by id and when, which of them a
+// person is asked about, and which cannot be asked for.
+extension Store {
+    /// From `item` and `copy`: suspects that are due. Parameter 1: a suspect that was found is asked for again only if that
+    /// was before this time, because servers cache single items for half an hour. Parameter 2: the time now.
+    private static let due = """
+        FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
+        WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
+            AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)
+        """
+    /// When a suspect was found last, by itself or as one of many, NULL where it never was.
+    private static let waitsSince =
+        "coalesce(found_at, CASE WHEN missing_since <= suspects_sampled_at THEN suspects_sampled_at END)"
+
+    /// Items that the last complete sweep did not see, and that are due to be asked for by id.
+    ///
+    /// - Parameter sampling: some of them, from anywhere, rather than the newest first.
+    package func suspects(
+        foundBefore: Timestamp, now: Timestamp = .latest, limit: Int = 1_000, sampling: Bool = false
+    ) throws(UserFacingError) -> [String] {
+        try read { connection throws(SQLiteFailure) in
+            let order = sampling ? "random()" : "item.created_at DESC"
+            return try Self.ids(
+                connection.prepare("SELECT item.id \(Self.due) ORDER BY \(order) LIMIT ?3").bind(foundBefore).bind(now)
+                    .bind(limit))
+        }
+    }
+
+    private static func ids(_ rows: Statement) throws(SQLiteFailure) -> [String] {
+        var ids: [String] = []
+        while try rows.step() {
+            if let id = rows.text(0) { ids.append(id) }
+        }
+        return ids
+    }
+
+    /// How many suspects `suspects` would name without a limit.
+    package func suspectCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now)
+            return try row.step() ? row.int(0) : 0
+        }
+    }
+
+    /// When the next suspect is due: `earliest` for one that never was. `nil` where there is none, or where their
+    /// number is held back.
+    ///
+    /// - Parameter wait: from finding one to asking for it again.
+    package func suspectsDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT min(\(Self.waitsSince)), min(next_at), min(\(Self.waitsSince) IS NOT NULL OR next_at IS NOT NULL)
+                FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
+                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND copy.deletions_held = 0
+                """)
+            guard try rows.step(), rows.text(2) != nil else { return nil }
+            if rows.int(2) == 0 { return .earliest }
+            let found = rows.timestamp(0)?.advanced(by: wait)
+            return min(found ?? .latest, rows.timestamp(1) ?? .latest)
+        }
+    }
+
+    /// Some of too many suspects were found: the others are asked for when those are.
+    package func noteSampled(at now: Timestamp) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE copy SET suspects_sampled_at = ?").bind(now).run()
+        }
+    }
+
+    // MARK: Held back
+
+    /// Keeps the suspects that are due for a person's word. Where some wait for it already, no others are added: what a
+    /// person was told of is what a person accepts.
+    ///
+    /// - Returns: how many there are.
+    package func holdSuspects(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) -> Int {
+        let isNoMore = "item_id NOT IN (SELECT item.id \(Self.due))"
+        let known = try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                "SELECT count(*), total(\(isNoMore)), (SELECT deletions_held FROM copy) FROM held_deletion"
+            ).bind(foundBefore).bind(now)
+            return try row.step() && row.int(0) == row.int(2) && row.int(1) == 0 ? row.int(0) : 0
+        }
+        if known > 0 { return known }
+        return try write { connection throws(SQLiteFailure) in
+            try connection.prepare("DELETE FROM held_deletion WHERE \(isNoMore)").bind(foundBefore).bind(now).run()
+            if try connection.integer("SELECT EXISTS (SELECT 1 FROM held_deletion)") == 0 {
+                try connection.prepare("INSERT INTO held_deletion SELECT item.id \(Self.due)").bind(foundBefore)
+                    .bind(now).run()
+            }
+            try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
+            return Int(try connection.integer("SELECT deletions_held FROM copy"))
+        }
+    }
+
+    /// Nothing is held back any more.
+    package func releaseHeld() throws(UserFacingError) {
+        let isHeld = try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT deletions_held > 0 OR EXISTS (SELECT 1 FROM held_deletion) FROM copy") == 1
+        }
+        guard isHeld else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("DELETE FROM held_deletion")
+            try connection.execute("UPDATE copy SET deletions_held = 0")
+        }
+    }
+
+    /// These are decided, or were asked for at least.
+    package func releaseHeld(_ ids: [String]) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
+            for id in ids { try release.reset().bind(id).run() }
+            try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
+        }
+    }
+
+    /// Deletions that wait for a person's word and are still suspected.
+    package func heldSuspects(limit: Int) throws(UserFacingError) -> [String] {
+        try read { connection throws(SQLiteFailure) in
+            try Self.ids(
+                connection.prepare(
+                    """
+                    SELECT item_id FROM held_deletion JOIN item ON item.id = item_id WHERE missing_since IS NOT NULL
+                    ORDER BY created_at DESC LIMIT ?
+                    """
+                ).bind(limit))
+        }
+    }
+
+    /// Deletions that wait for a person's word.
+    package func deletionsHeld() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT deletions_held FROM copy"))
+        }
+    }
+
+    // MARK: Not to be asked for
+
+    /// Asking for it failed.
+    ///
+    /// - Parameter next: when it is tried again, by how often it has failed in a row.
+    package func noteUnanswered(
+        _ id: String, message: String, next: @Sendable (_ failures: Int) -> Timestamp
+    ) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            let known = try connection.prepare("SELECT failures FROM unanswered_suspect WHERE item_id = ?").bind(id)
+            let failures = try known.step() ? known.int(0) + 1 : 1
+            known.reset()
+            try connection.prepare(
+                """
+                INSERT INTO unanswered_suspect (item_id, failures, next_at, error_message) VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT (item_id) DO UPDATE SET failures = ?2, next_at = ?3, error_message = ?4
+                """
+            ).bind(id).bind(failures).bind(next(failures)).bind(message).run()
+        }
+    }
+
+    /// Forgets those that were answered, or are no suspects any more.
+    package func forgetAnswered(_ ids: [String] = []) throws(UserFacingError) {
+        let any = try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT EXISTS (SELECT 1 FROM unanswered_suspect)")
+        }
+        guard any == 1 else { return }
+        try write { connection throws(SQLiteFailure) in
+            for id in ids {
+                try connection.prepare("DELETE FROM unanswered_suspect WHERE item_id = ?").bind(id).run()
+            }
+            try connection.execute(
+                """
+                DELETE FROM unanswered_suspect WHERE NOT EXISTS
+                        (SELECT 1 FROM item WHERE item.id = item_id AND missing_since IS NOT NULL)
+                    AND NOT EXISTS (SELECT 1 FROM local_item WHERE local_item.id = item_id)
+                """)
+        }
+    }
+
+    /// How many there are, and the words of the one that failed most often.
+    package func unanswered() throws(UserFacingError) -> (count: Int, message: String)? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                """
+                SELECT error_message, (SELECT count(*) FROM unanswered_suspect) FROM unanswered_suspect
+                ORDER BY failures DESC, item_id LIMIT 1
+                """)
+            guard try row.step(), let message = row.text(0) else { return nil }
+            return (row.int(1), message)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+package import PRSNLCore
+
+extension Store {
+    /// Records that a sweep has come by everything: what it did not see may now be asked for one by one.
+    package func finishSweep(at end: Timestamp) throws(UserFacingError) {
+        var next = coverage
+        next.endSweep()
+        try write { connection throws(SQLiteFailure) in
+            try Self.save(next, connection)
+            try connection.prepare("UPDATE copy SET swept_at = ?").bind(end).run()
+            try forgetUnseenRejected(connection)
+        }
+        coverage = next
+        coverageIsNewer = false
+        rejectedSeen = nil
+    }
+
+    /// Marks the beginning of a sweep in the coverage. The next write puts it into the file.
+    package func beginSweep(at start: Timestamp) {
+        coverage.beginSweep(at: start)
+        coverageIsNewer = true
+        rejectedSeen = []
+    }
+
+    /// Gives up a sweep, because another one is to begin.
+    package func abandonSweep() {
+        guard coverage.sweepStart != nil else { return }
+        coverage.endSweep()
+        coverageIsNewer = true
+    }
+
+    /// Notes that a suspect was found by its id. Found a second time, it is no suspect any more.
+    package func noteFound(_ id: String, at now: Timestamp) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            let cleared = try connection.prepare(
+                "UPDATE item SET missing_since = NULL, found_at = NULL WHERE id = ? AND found_at IS NOT NULL"
+            ).bind(id).run()
+            guard cleared == 0 else { return }
+            try connection.prepare("UPDATE item SET found_at = ?2 WHERE id = ?1 AND missing_since IS NOT NULL")
+                .bind(id).bind(now).run()
+        }
+    }
+
+    /// Turns suspects into tombstones. Only those that are still suspects: one may have come back in the meantime.
+    ///
+    /// - Parameter asOf: `deliveries` when they were asked for.
+    package func bury(
+        _ ids: [String], at now: Timestamp, record: PullRecord, asOf: Int = .max
+    ) throws(UserFacingError) -> PullRecord {
+        var record = record
+        try write { connection throws(SQLiteFailure) in
+            let bury = try connection.prepare(
+                """
+                UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
+                WHERE id = ?1 AND missing_since IS NOT NULL AND deleted_at IS NULL
+                """)
+            var deltas = CounterDeltas()
+            let written = inFlight.writtenSince(asOf)
+            for id in ids where written[ByteText(id)] == nil {
+                bury.reset()
+                let buried = try bury.bind(id).bind(now).run()
+                deltas.live -= buried
+                deltas.deleted += buried
+                record.deleted += buried
+            }
+            try deltas.save(connection)
+            record = try Self.save(record, connection)
+        }
+        return record
+    }
+
+    /// Removes tombstones older than `limit`.
+    package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
+        let old = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM item WHERE deleted_at < ? LIMIT 1").bind(limit).step()
+        }
+        guard old else { return }
+        try write { connection throws(SQLiteFailure) in
+            var deltas = CounterDeltas()
+            deltas.deleted -= try connection.prepare("DELETE FROM item WHERE deleted_at < ?").bind(limit).run()
+            try deltas.save(connection)
+        }
+    }
+
+    /// The oldest item that the server is still working on, not older than `limit`: the head is read down to it.
+    package func oldestPending(notBefore limit: Timestamp) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                "SELECT min(created_at) FROM item WHERE status = 'pending' AND created_at >= ? AND deleted_at IS NULL"
+            ).bind(limit)
+            return try row.step() ? row.timestamp(0) : nil
+        }
+    }
+
+    /// Live items and tombstones.
+    package func rowCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live + deleted FROM copy")) }
+    }
+
+    package func liveCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live FROM copy")) }
+    }
+}
