@@ -119,7 +119,7 @@ import Testing
 
                 """)
         let nothing = QueueReport(OutboxList(entries: [], total: 0), filter: .open, source: .file, now: Samples.now)
-        #expect(nothing.text(style()) == "Nothing waits to be sent.\n")
+        #expect(nothing.text(style()) == "The queue is empty.\n")
     }
 
     @Test func anEntryShowsEveryRequestAndBothSidesOfAConflict() {

@@ -107,8 +107,8 @@ import Testing
         #expect(
             text.contains(
                 """
-                Unsettled    4,321 deletions held back, more than is believed at once
-                             if they are meant: `prsnlctl sync --accept-deletions`
+                Unsettled    4,321 deletions held back: too many to accept at once
+                             to accept them: `prsnlctl sync --accept-deletions`
 
                 """))
     }
@@ -156,7 +156,7 @@ import Testing
                              1 of them may be on the server already; the daemon looks
                              1 fails or is refused; #12: Server error: it cannot.
                              `prsnlctl queue show 12`
-                             2 parked, for you to decide about:
+                             2 parked, waiting for your decision:
                              `prsnlctl queue --state parked`
 
                 """))

@@ -173,12 +173,12 @@ struct CaptureStdin: ~Copyable {
             } catch {
                 if error.code == .cancelled {
                     clearProgress()
-                    context.say("interrupted while the delivery was waited for; the writes stay, and will be sent")
+                    context.say("interrupted; the writes stay queued and will be sent")
                     break
                 }
                 guard error.code == .daemonNotRunning else { throw error }
                 clearProgress()
-                context.say("the daemon stopped while the delivery was waited for")
+                context.say("the daemon stopped before the delivery")
                 report.sending = .whenDaemonRuns
                 break
             }

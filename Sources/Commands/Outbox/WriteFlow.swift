@@ -65,7 +65,7 @@ enum WriteFlow {
         } catch {
             // The writes are on disk, whatever became of the daemon.
             guard error.code == .daemonNotRunning else { throw error }
-            context.say("the daemon stopped while the delivery was waited for")
+            context.say("the daemon stopped before the delivery")
             report.sending = .whenDaemonRuns
         }
     }

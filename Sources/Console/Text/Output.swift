@@ -10,6 +10,16 @@ package protocol Report: Encodable {
 
 extension Report {
     package mutating func fit(_ unit: ServiceUnit) {}
+
+    /// Paragraphs behind a label.
+    package func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
+        TextLayout.field(label, paragraphs, style: style)
+    }
+
+    /// Sentences, each from the beginning of a line.
+    package func paragraphs(_ texts: [String], _ style: TextStyle) -> String {
+        texts.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+    }
 }
 
 /// The form of a command's output.

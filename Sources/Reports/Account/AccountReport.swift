@@ -106,10 +106,6 @@ extension AccountReport: Report {
         return fields.joined().map { $0 + "\n" }.joined()
     }
 
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
-    }
-
     private func accountText(_ style: TextStyle) -> String {
         account.map { $0.text(style) }
             ?? (server == nil ? "none yet: nothing was pulled" : "none: the server names none")
@@ -140,6 +136,6 @@ extension AccountReport: Report {
                 : source == .daemon
                     ? "The daemon restarts with an empty copy and pulls."
                     : "There is an empty copy now; the daemon fills it when it runs.")
-        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines, style)
     }
 }

@@ -65,6 +65,6 @@ extension LoginReport: Report {
             lines.append("The daemon is not running. It will use the login when it starts.")
             if let nextCommand { lines.append("`\(nextCommand)`") }
         }
-        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines, style)
     }
 }

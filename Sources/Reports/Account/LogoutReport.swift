@@ -60,6 +60,6 @@ extension LogoutReport: Report {
                     + (undelivered.map { $0 > 0 ? ", and \(Figures.count($0, "undelivered write"))" : "" } ?? "")
                     + ". It is brought up to date after the next login.")
         }
-        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines, style)
     }
 }

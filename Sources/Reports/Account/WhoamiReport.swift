@@ -71,10 +71,6 @@ extension WhoamiReport: Report {
         return fields.joined().map { $0 + "\n" }.joined()
     }
 
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
-    }
-
     private func accountText(_ style: TextStyle) -> String {
         if let account {
             guard let id = account.id, account.name != nil else { return account.text(style) }

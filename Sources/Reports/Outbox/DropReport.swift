@@ -73,6 +73,6 @@ extension DropReport: Report {
         } else {
             lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
         }
-        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines, style)
     }
 }

@@ -52,8 +52,8 @@ extension QueueReport: Report {
 
     private var emptyText: String {
         switch filter {
-        case "open": "Nothing waits to be sent.\n"
-        case "all": "Nothing was written yet.\n"
+        case "open": "The queue is empty.\n"
+        case "all": "There are no writes yet.\n"
         default: "No write is \(SafeText.harmless(filter)).\n"
         }
     }
@@ -171,10 +171,6 @@ extension EntryReport: Report {
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
         fields.append(field("Requests", numbered.isEmpty ? ["none yet"] : numbered, style))
         return fields.joined().map { $0 + "\n" }.joined()
-    }
-
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
     }
 
     private func stateText(_ style: TextStyle) -> [String] {

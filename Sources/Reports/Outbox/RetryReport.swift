@@ -97,7 +97,7 @@ extension RetryReport: Report {
             let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(Array(named)))\(more)"
             lines.append("\(Figures.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
         }
-        return lines.flatMap { TextLayout.wrap(style.safe($0), width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines.map(style.safe), style)
     }
 
     private static func words(_ reason: String) -> String {

@@ -32,10 +32,6 @@ extension StatusReport: Report {
         return fields.joined().map { $0 + "\n" }.joined()
     }
 
-    private func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
-    }
-
     private func asOf(_ time: Timestamp?) -> String {
         time.map { "as of \(Figures.timeWithAge($0, now: generatedAt))" } ?? Figures.notKnown
     }
@@ -78,7 +74,7 @@ extension StatusReport: Report {
         if let network = daemon?.network, network.listening == "polling" {
             lines.append(
                 style.safe(network.listeningReason ?? "")
-                    + "; changes of the network are noticed within a minute, not at once")
+                    + "; network changes are noticed within a minute")
         }
         return lines
     }
@@ -96,7 +92,7 @@ extension StatusReport: Report {
         if let failing = outbox.failing { lines += failing.lines(style) }
         if outbox.parked > 0 {
             lines.append(
-                style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", for you to decide about:")
+                style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", waiting for your decision:")
             lines.append(style.command("prsnlctl queue --state parked"))
         }
         return lines
@@ -157,8 +153,8 @@ extension StatusReport: Report {
             lines.append("\(Figures.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven")
         }
         if copy.deletionsHeld > 0 {
-            lines.append("\(Figures.count(copy.deletionsHeld, "deletion")) held back, more than is believed at once")
-            lines.append("if they are meant: \(style.command("prsnlctl sync --accept-deletions"))")
+            lines.append("\(Figures.count(copy.deletionsHeld, "deletion")) held back: too many to accept at once")
+            lines.append("to accept them: \(style.command("prsnlctl sync --accept-deletions"))")
         }
         return lines
     }
@@ -195,7 +191,7 @@ extension StatusReport.Failing {
         let reason = error.map { $0.message.isEmpty ? $0.code : $0.message } ?? Figures.notKnown
         if ownCount == 0 {
             let what = count == 1 ? "1 title or tag is" : "\(Figures.count(count)) titles and tags are"
-            return ["\(what) tried now and then: \(style.safe(reason))"]
+            return ["\(what) retried from time to time: \(style.safe(reason))"]
         }
         let how = ownCount == 1 ? "1 fails or is refused" : "\(Figures.count(ownCount)) fail or are refused"
         return [

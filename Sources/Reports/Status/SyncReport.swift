@@ -106,7 +106,7 @@ extension SyncReport: Report {
                 .map(style.safe)
             if let command = problem.nextCommand { lines.append("`\(style.safe(command))`") }
         }
-        return lines.flatMap { TextLayout.wrap($0, width: style.width) }.map { $0 + "\n" }.joined()
+        return paragraphs(lines, style)
     }
 
     private var figures: String {

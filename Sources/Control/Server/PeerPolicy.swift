@@ -26,8 +26,6 @@ struct PeerPolicy: Sendable, Equatable {
         return .stranger
     }
 
-    static func mayLook(_ standing: Standing) -> Bool { standing != .stranger }
-
     static func mayChange(_ standing: Standing, groupMayWrite: Bool) -> Bool {
         switch standing {
         case .root, .owner: true

@@ -70,24 +70,12 @@ package final class ControlServer: Sendable {
     }
 
     /// What the thread starts with.
-    final class Start: Sendable {
+    struct Start: Sendable {
         let socket: ListeningSocket
         let mailbox: ControlMailbox
         let limits: Limits
         let groupRight: GroupRight
         let log: LogHandler
         let requests: RequestTable
-
-        init(
-            socket: ListeningSocket, mailbox: ControlMailbox, limits: Limits, groupRight: GroupRight,
-            log: @escaping LogHandler, requests: RequestTable
-        ) {
-            self.socket = socket
-            self.mailbox = mailbox
-            self.limits = limits
-            self.groupRight = groupRight
-            self.log = log
-            self.requests = requests
-        }
     }
 }
