@@ -7,10 +7,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-extern void *swift_task_enqueueGlobal_hook;
+// Weak, because it is no part of the language: with a runtime without it, the program links, and finds it missing.
+extern void *swift_task_enqueueGlobal_hook __attribute__((weak));
 
-void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
+    if (&swift_task_enqueueGlobal_hook == NULL) return 0;
     swift_task_enqueueGlobal_hook = (void *)hook;
+    return 1;
 }
 
 int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }

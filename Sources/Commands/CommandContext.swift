@@ -178,7 +178,7 @@ struct CommandContext {
         return try here(paths.database)
     }
 
-    /// Asks the daemon something that the file knows too; `nil` where the file is to answer.
+    /// Asks the daemon something that the file knows too; `nil` where the file has to answer.
     func ask<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
         switch try answer(request, timeout: .seconds(10)) {
         case .success(let answer): return answer
@@ -195,82 +195,19 @@ struct CommandContext {
         return client
     }
 
-    /// The same, with the reason for which the file is to answer.
-    ///
-    /// - Parameter ofFile: only a daemon that works on our file is meant.
+    /// The same, with the reason for which the file has to answer.
     func answer<Request: ControlRequest>(
-        _ request: Request, ofFile: Bool = false, timeout: Duration
+        _ request: Request, timeout: Duration
     ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
+        var daemon = DaemonConnection(self)
         do throws(UserFacingError) {
-            var client = try connect()
-            if ofFile, let other = try otherFile(of: &client) {
-                throw UserFacingError(
-                    .daemonNotRunning, "The daemon works on \(other), and none on \(paths.database).")
-            }
-            return .success(try client.ask(request, timeout: timeout).answer())
+            try daemon.open()
+            return .success(try daemon.ask(request, timeout: timeout).answer())
         } catch {
-            guard Self.leavesToFile(error.code) else { throw error }
+            // The file can answer where the daemon does not: also where it serves others, or not this user.
+            guard [.daemonNotRunning, .controlRefused, .daemonBusy].contains(error.code) else { throw error }
             return .failure(error)
         }
-    }
-
-    /// The file that the daemon works on; `nil` where it is ours.
-    func otherFile(of client: inout ControlClient) throws(UserFacingError) -> String? {
-        let path = try client.ask(StatusRequest()).answer().file.path
-        return RealPath.isSameFile(path, paths.database) ? nil : path
-    }
-
-    /// The file can answer where the daemon does not: also where it serves others, or not this user.
-    private static func leavesToFile(_ code: ErrorCode) -> Bool {
-        code == .daemonNotRunning || code == .controlRefused || code == .daemonBusy
-    }
-
-    /// Asks the daemon to change something; `nil` where none runs that works on our file. Nothing falls back to the file here
-    /// that the daemon has refused.
-    ///
-    /// - Throws: `control_refused` with the command that would do it; what the daemon answers.
-    func askToChange<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
-        var wasAsked = false
-        switch try answerToChange(request, wasAsked: &wasAsked) {
-        case .success(let answer): return answer
-        case .failure(let report): throw explained(report.userFacing)
-        case nil: return nil
-        }
-    }
-
-    /// The same, with the daemon's error as an answer.
-    ///
-    /// - Parameter wasAsked: whether the request was sent: then it may have been carried out, also where this throws.
-    func answerToChange<Request: ControlRequest>(
-        _ request: Request, wasAsked: inout Bool
-    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport>? {
-        do throws(UserFacingError) {
-            var client = try connect()
-            if isFileGiven, try otherFile(of: &client) != nil { return nil }
-            wasAsked = true
-            do throws(UserFacingError) {
-                return try client.ask(request, timeout: .seconds(60))
-            } catch {
-                // It was asked: what it did, the next question tells.
-                throw error.code == .daemonNotRunning
-                    ? UserFacingError(
-                        .daemonBusy, "The daemon ended before it answered.",
-                        recoverySuggestion: "Look what it has done: `prsnlctl account`.",
-                        nextCommand: "prsnlctl account")
-                    : error
-            }
-        } catch {
-            if error.code == .daemonNotRunning, !wasAsked { return nil }
-            throw explained(error)
-        }
-    }
-
-    /// With the command that would do it, for a user who is refused.
-    func explained(_ error: UserFacingError) -> UserFacingError {
-        guard error.code == .controlRefused, geteuid() != 0 else { return error }
-        return UserFacingError(
-            error.code, error.message, consequence: error.consequence ?? "Nothing was changed.",
-            recoverySuggestion: error.recoverySuggestion, nextCommand: Self.sudo())
     }
 
     /// The first step towards a copy is a login, where there is nothing to show to the server.

@@ -13,7 +13,7 @@ enum FileOwner {
     /// - Throws: `no_database` where there is no file, so that a misspelt path does not swallow writes; `not_owner` for
     ///   any other user.
     static func become(
-        ownerOf database: String, consequence: String = "Nothing was queued."
+        ownerOf database: String, consequence: String
     ) throws(UserFacingError) {
         guard access(database, F_OK) == 0 else {
             if errno == EACCES { throw notOwner(nil, database, consequence) }
@@ -28,7 +28,7 @@ enum FileOwner {
     ///
     /// - Throws: `not_owner`.
     static func become(
-        ownerOfFolderOf database: String, consequence: String = "No login was made."
+        ownerOfFolderOf database: String, consequence: String
     ) throws(UserFacingError) {
         let folder = Folder.containing(database)
         if access(folder, F_OK) != 0, errno == ENOENT, let reason = make(folder) {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 
 /// The lines of a configuration file: `key = value`, `#` comments, nothing else.
 struct ConfigurationFile {

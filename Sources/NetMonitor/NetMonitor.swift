@@ -6,9 +6,6 @@ import Synchronization
 ///
 /// While the server answers, nothing is asked: the requests of others are the proof, and their outcomes are told here.
 package final class NetMonitor: Sendable {
-    /// Asks the server once. Throws what went wrong, `cancelled` where it was stopped.
-    package typealias Probe = @Sendable () async throws(Failure) -> Void
-
     /// What went wrong with a request or a probe.
     package struct Failure: Error, Sendable {
         package var error: UserFacingError
@@ -32,32 +29,14 @@ package final class NetMonitor: Sendable {
         var probes = 0
     }
 
-    /// What others do when the value changes; called at once, on whatever task it changed.
-    package struct Followers: Sendable {
-        /// No request may go on, or may again.
-        package var setOffline: @Sendable (Bool) -> Void = { _ in }
-        /// `isReturn`: the server is back after it was away, so what failed for that may be tried at once.
-        package var changed: @Sendable (_ old: Connectivity, _ new: Connectivity, _ isReturn: Bool) -> Void = {
-            _, _, _ in
-        }
-        /// The clock was set, or the machine was asleep.
-        package var clockStepped: @Sendable () -> Void = {}
-
-        package init() {}
-    }
-
     package let source: NetworkSource
     /// Of the loop that probes and of the one that listens to the source.
     package let heartbeats = (probes: Heartbeat("the probes"), events: Heartbeat("the network's events"))
-    private let probe: Probe
-    /// The address that the newest connection used; `nil` where there was none.
-    private let lastAddress: @Sendable () -> String?
-    private let save: @Sendable ([ConnectivityTransition]) async -> Void
     private let time: TimeSource
     private let random: SeededGenerator
     private let log: LogHandler
     private let state: Mutex<State>
-    private let followers = Mutex(Followers())
+    private let user = Mutex(WeakUser())
     private let wakeup = Wakeup()
     /// Held while requests are told whether they may go.
     private let telling = Mutex<Void>(())
@@ -66,27 +45,23 @@ package final class NetMonitor: Sendable {
     private static let betweenSaves: Duration = .seconds(5)
     private static let mostUnsaved = 100
 
-    /// - Parameters:
-    ///   - address: of the server, or of the proxy towards it.
-    ///   - save: keeps transitions; called on the task of `run`.
+    /// - Parameter address: of the server, or of the proxy towards it.
     package init(
-        source: NetworkSource, address: ServerAddress, probe: @escaping Probe,
-        lastAddress: @escaping @Sendable () -> String? = { nil },
-        save: @escaping @Sendable ([ConnectivityTransition]) async -> Void = { _ in }, time: TimeSource,
-        random: SeededGenerator, log: @escaping LogHandler = { _, _, _ in }
+        source: NetworkSource, address: ServerAddress, time: TimeSource, random: SeededGenerator,
+        log: @escaping LogHandler = { _, _, _ in }
     ) {
         self.source = source
-        self.probe = probe
-        self.lastAddress = lastAddress
-        self.save = save
         self.time = time
         self.random = random
         self.log = log
         state = Mutex(State(address: address))
     }
 
-    /// To be called once, before `run`.
-    package func follow(_ change: (inout Followers) -> Void) { followers.withLock { change(&$0) } }
+    /// To be called once, before `run`. The user owns the monitor, and is not held by it.
+    package func serve(_ user: any NetworkUser) { self.user.withLock { $0.object = user } }
+
+    private struct WeakUser { weak var object: (any NetworkUser)? }
+    private var served: (any NetworkUser)? { user.withLock(\.object) }
 
     package var current: Connectivity { state.withLock { $0.rules.current } }
     /// Transitions that are not in the file yet, the oldest first.
@@ -151,7 +126,7 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// Changes the value, and tells all who follow it.
+    /// Changes the value, and tells its user and its watchers of it.
     private func apply(_ change: (inout ConnectivityRules) -> ConnectivityRules.Outcome) {
         let (outcome, old, new, isDueNews, staleProbe) = state.withLock { state in
             let old = state.rules.current
@@ -172,23 +147,21 @@ package final class NetMonitor: Sendable {
         }
         staleProbe?.cancel()
         if outcome.hasChanged {
-            let followers = followers.withLock { $0 }
             // Two changes may come here at once, on two threads: whoever is last tells how it is then.
             if new.state == .offline || old.state == .offline {
-                telling.withLock { _ in followers.setOffline(current.state == .offline) }
+                telling.withLock { _ in served?.setOffline(current.state == .offline) }
             }
             report(old, new)
-            followers.changed(old, new, outcome.isReturn)
+            served?.connectivityChanged(from: old, isReturn: outcome.isReturn)
             source.setUrgent(new.state == .offline)
         } else if outcome.isReturn {
-            followers.withLock { $0 }.changed(old, new, true)
+            served?.connectivityChanged(from: old, isReturn: true)
         }
         if outcome.isOtherWay, new.state != .offline {
             // What is under way comes from an address, or over a link, that is perhaps gone.
-            let setOffline = followers.withLock { $0.setOffline }
             telling.withLock { _ in
-                setOffline(true)
-                setOffline(current.state == .offline)
+                served?.setOffline(true)
+                served?.setOffline(current.state == .offline)
             }
         }
         if outcome.hasChanged || isDueNews { wakeup.signal() }
@@ -242,7 +215,7 @@ package final class NetMonitor: Sendable {
                 log(.notice, .net, words)
                 tell(.clock, [words])
                 state.withLock { $0.rules.wake(uptime: time.uptime()) }
-                followers.withLock { $0 }.clockStepped()
+                served?.clockStepped()
                 wakeup.signal()
             }
             if !event.reasons.isEmpty {
@@ -256,8 +229,9 @@ package final class NetMonitor: Sendable {
 
     /// - Parameter reasons: what has changed, in words.
     private func look(hasChanged: Bool, _ reasons: [String] = []) {
+        let newest = served?.lastAddress
         let address = state.withLock { state in
-            if let newest = lastAddress() { state.address.lastAddress = newest }
+            if let newest { state.address.lastAddress = newest }
             return state.address
         }
         let verdict = source.route(address)
@@ -269,8 +243,9 @@ package final class NetMonitor: Sendable {
 
     /// The first connection tells where a name leads: from then on the kernel can be asked about it.
     private func learnAddress() {
+        let newest = served?.lastAddress
         let address = state.withLock { state -> ServerAddress? in
-            guard let newest = lastAddress(), newest != state.address.lastAddress else { return nil }
+            guard let newest, newest != state.address.lastAddress else { return nil }
             state.address.lastAddress = newest
             return state.address
         }
@@ -314,7 +289,10 @@ package final class NetMonitor: Sendable {
         let task = state.withLock { state in
             state.rules.beginProbe(uptime: time.uptime())
             state.probes += 1
-            let task = Task { [probe] in try await probe() }
+            let task = Task { [served] in
+                guard let served else { throw CancellationError() }
+                try await served.probe()
+            }
             state.probe = task
             return task
         }
@@ -340,6 +318,6 @@ package final class NetMonitor: Sendable {
             defer { state.unsaved = [] }
             return state.unsaved
         }
-        if !unsaved.isEmpty { await save(unsaved) }
+        if !unsaved.isEmpty { await served?.save(unsaved) }
     }
 }

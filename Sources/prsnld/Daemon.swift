@@ -16,8 +16,14 @@ struct Daemon {
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
     private let groupRight = GroupRight()
-    /// A new copy that a person has asked for.
-    private let newCopies = AsyncStream<NewCopy>.makeStream()
+    private let events = AsyncStream<Event>.makeStream()
+
+    private enum Event: Sendable {
+        case signal(Int32)
+        case engineEnded
+        /// A person has asked for a new copy.
+        case newCopy(NewCopy)
+    }
 
     private enum End: Sendable {
         case exit(ExitCode)
@@ -33,6 +39,12 @@ struct Daemon {
             unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
+        if !TaskLoop.isInEffect {
+            log(
+                .warning, .daemon,
+                "this Swift runtime does not let the daemon run its tasks itself, so that it wakes up once a second. "
+                    + "Build it with another toolchain.")
+        }
         warnOfFewDescriptors(log)
         let parts: RunningParts
         do throws(UserFacingError) {
@@ -101,39 +113,28 @@ struct Daemon {
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
         let handler = RequestHandler(
             parts: parts, database: loaded.configuration.database, startedAt: startedAt,
-            begin: { [newCopies] in newCopies.continuation.yield($0) })
+            begin: { [events] in events.continuation.yield(.newCopy($0)) })
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
             path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: handler.requests)
-    }
-
-    private enum Event: Sendable {
-        case signal(Int32)
-        case engineEnded
-        case newCopy(NewCopy)
     }
 
     /// Until it is to stop.
     private mutating func serve(
         _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
     ) async -> End {
-        let (events, continuation) = AsyncStream<Event>.makeStream()
-        let forward = Task {
-            for await signal in signals.stream { continuation.yield(.signal(signal)) }
+        let forward = Task { [events] in
+            for await signal in signals.stream { events.continuation.yield(.signal(signal)) }
         }
-        let watch = Task {
+        let watch = Task { [events] in
             await engine.value
-            continuation.yield(.engineEnded)
-        }
-        let orders = Task { [newCopies] in
-            for await order in newCopies.stream { continuation.yield(.newCopy(order)) }
+            events.continuation.yield(.engineEnded)
         }
         defer {
             forward.cancel()
             watch.cancel()
-            orders.cancel()
         }
-        for await event in events {
+        for await event in events.stream {
             switch event {
             case .signal(SIGHUP):
                 supervisor.reloading()

@@ -109,7 +109,7 @@ struct RunningParts: Sendable {
     /// After this, nothing of the daemon touches the network or the file.
     func stop() async {
         // The file first: if the server takes too long over the login, the process ends without that, and with the file
-        // sound. The lock last: whoever has it may write the login.
+        // sound. The lock last: its holder may write the login.
         await store.closeFile()
         await finishRenewal()
         client.shutdown()

@@ -1,3 +1,4 @@
+import PRSNLCore
 import Testing
 
 @testable import Configuration
@@ -43,7 +44,8 @@ import Testing
         ("http://127.0.0.1", "127.0.0.1", true), ("http://127.9.9.9:1", "127.9.9.9", true),
         ("http://[::1]:8000", "::1", true), ("https://[2001:db8::1]/prsnl", "2001:db8::1", false),
         ("http://127.0.0.1.example.org", "127.0.0.1.example.org", false),
-        ("http://localhost.example.org", "localhost.example.org", false), ("HTTPS://Example.org", "Example.org", false),
+        ("http://localhost.example.org", "localhost.example.org", false), ("HTTPS://Example.org", "example.org", false),
+        ("http://127.1:80", "127.0.0.1", true), ("http://prsnl.localhost", "prsnl.localhost", false),
     ])
     func addressesAreTakenApart(text: String, host: String, isLoopback: Bool) throws {
         let url = try ServerURL(text)

@@ -3,7 +3,6 @@ import DevServer
 import Glibc
 import PRSNLCore
 import Store
-import Synchronization
 import TestSupport
 import Testing
 
@@ -36,7 +35,7 @@ import Testing
         let server = try DevServer.start(items: items)
         defer { server.stop() }
         let token = server.issueToken()
-        let victim = Mutex<Int32>(0)
+        let victim = Victim()
         var killed = 0
         var pages = 0
         for _ in 0..<Self.kills {
@@ -44,21 +43,13 @@ import Testing
             let isLate = Bool.random(using: &random)
             let turns = Int.random(in: 0..<200_000, using: &random)
             let fault = server.script(
-                .perform {
-                    // The child may ask before the test knows its pid; 0 would be the test's own process group (kill(2)).
-                    var pid = victim.withLock { $0 }
-                    while pid <= 0 {
-                        sched_yield()
-                        pid = victim.withLock { $0 }
-                    }
-                    if isLate { Self.spend(turns) }
-                    kill(pid, SIGKILL)
-                }, on: .any, skip: Int.random(in: 1...10, using: &random))
-            victim.withLock { $0 = 0 }
+                .perform { victim.kill(after: isLate ? turns : 0) }, on: .any,
+                skip: Int.random(in: 1...10, using: &random))
+            victim.forget()
             pages += server.requestCounts()["GET /api/timeline"] ?? 0
             server.clearLog()
             let child = try start(server, token: token)
-            victim.withLock { $0 = child.processID }
+            victim.name(child.processID)
             if try await child.waitForExit() == .signal(SIGKILL) { killed += 1 }
             fault.remove()
             try await expectLittleWasLost(server)
@@ -86,12 +77,6 @@ import Testing
         let reached = Timestamp(shell.stdout.filter { $0 != "\n" }) ?? .latest
         let lost = server.items().count { lowest <= $0.createdAt && $0.createdAt < reached }
         #expect(lost <= (16 + 1) * Self.pageSize)
-    }
-
-    private static func spend(_ turns: Int) {
-        var value = UInt64(turns)
-        for _ in 0..<turns { value = value &* 6_364_136_223_846_793_005 &+ 1 }
-        if value == 42 { print(value) }
     }
 
     /// With the tool that people use.

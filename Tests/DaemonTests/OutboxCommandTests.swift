@@ -337,7 +337,7 @@ import Testing
         let queue = try await fixture.control("queue")
         #expect(queue.exit == .status(0))
         #expect(queue.stderr.contains("the daemon is not responding; waiting"), "\(queue.stderr)")
-        #expect(queue.stderr.contains("this is what the file says"), "\(queue.stderr)")
+        #expect(queue.stderr.contains("showing data from the file"), "\(queue.stderr)")
         daemon.signal(SIGCONT)
         #expect(try await daemon.terminate() == .status(0))
     }

@@ -7,7 +7,7 @@ extension FuzzTarget {
     static let timeline = FuzzTarget(name: "timeline") { bytes in
         let page: TimelinePage
         do throws(APIError.DecodingCause) {
-            page = try TimelineDecoder.decode(bytes)
+            page = try TimelinePage.Decoder.decode(bytes)
         } catch {
             if case .unexpectedShape = error { return }  // thrown before the whole text was walked over
             require(!JSONChecks.isWellFormed(bytes), "well-formed, and refused: \(error)")
@@ -58,7 +58,7 @@ extension FuzzTarget {
         text += page.items.map(json).joined(separator: ",")
         text += "]}"
         do {
-            let again = try TimelineDecoder.decode(Array(text.utf8))
+            let again = try TimelinePage.Decoder.decode(Array(text.utf8))
             require(again.rejected.isEmpty && again.items == page.items, "reads as others: \(page.items) \(again)")
         } catch {
             fatalError("cannot be read again: \(error) \(text)")

@@ -92,7 +92,7 @@ import Testing
         #expect(looks.count > 60 && looks.count < 80)
         let pauses = zip(looks, looks.dropFirst()).map { $1 - $0 }
         #expect(pauses[0] < .milliseconds(250))
-        #expect(pauses.allSatisfy { $0 <= LookSchedule.longestRetry + .milliseconds(1) })
+        #expect(pauses.allSatisfy { $0 <= LookSchedule.retry.cap + .milliseconds(1) })
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 <= $1 })
     }
 

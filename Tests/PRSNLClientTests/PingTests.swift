@@ -124,7 +124,7 @@ struct PingTests {
     }
 
     @Test func theLastAddressIsThatOfTheNewestConnection() async throws {
-        let memory = LastAddress()
+        let memory = CurlLoop.LastAddress()
         #expect(memory.current == nil)
         memory.note("192.0.2.7")
         memory.note("")

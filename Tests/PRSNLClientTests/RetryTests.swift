@@ -128,13 +128,13 @@ struct RetryTests {
             .decodingError(.portal), .unknown(statusCode: 418, message: ""),
         ]
         for kind in again {
-            var policy = RetryPolicy()
+            var policy = ReadRetry()
             #expect(policy.delay(after: error(kind), unit: 0.5) == .seconds(1))
             #expect(policy.delay(after: error(kind), unit: 0)?.wholeMilliseconds == 1_600)
             #expect(policy.delay(after: error(kind), unit: 0) == nil, "three attempts")
         }
         for kind in never {
-            var policy = RetryPolicy()
+            var policy = ReadRetry()
             #expect(policy.delay(after: error(kind), unit: 0.5) == nil)
         }
     }

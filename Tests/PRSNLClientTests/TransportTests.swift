@@ -83,7 +83,7 @@ struct TransportTests {
     }
 
     @Test func whatNeedsNoNameServerIsKnown() {
-        func isAddress(_ url: String) -> Bool? { ServerURL(url).map { Peer($0).isAddress } }
+        func isAddress(_ url: String) -> Bool? { ServerURL(foreign: url).map { Peer($0).isAddress } }
         #expect(isAddress("http://127.0.0.1:1") == true && isAddress("https://[2001:db8::1]") == true)
         #expect(isAddress("https://prsnl.example.org") == false && isAddress("https://face.example") == false)
     }

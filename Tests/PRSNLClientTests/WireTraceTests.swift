@@ -27,7 +27,7 @@ struct WireTraceTests {
         @Test func theTraceShowsHeadersAndNeitherSecretsNorBodies() async throws {
             let server = try ScriptedServer(always: .json(#"{"title":"A secret thought"}"#))
             let lines = Recorder<String>()
-            var options = CurlOptions()
+            var options = CurlLoop.Options()
             options.trace = { lines.record($0) }
             let loop = CurlLoop(options: options)
             let outcome = await loop.perform(

@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLClient
 import PRSNLCore
@@ -201,7 +202,8 @@ import Testing
 
     private func identity(_ store: Store, _ client: PRSNLClient, _ fixture: PullFixture) -> Identity {
         Identity(
-            store: store, client: client, serverURL: fixture.server.url, anonymous: { false }, log: { _, _, _ in })
+            store: store, client: client, serverURL: fixture.server.url, board: EngineBoard(SyncSettings()),
+            log: { _, _, _ in })
     }
 
     private func withClient(

@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import NetMonitor
 import PRSNLClient
@@ -19,8 +20,14 @@ import Testing
             configuration: ClientConfiguration(serverURL: server.url, credentials: .none), time: time.source, seed: 7)
     }
 
+    private func board(_ kind: ProbeKind) -> EngineBoard {
+        var settings = SyncSettings()
+        settings.probe = kind
+        return EngineBoard(settings)
+    }
+
     private func probe(_ kind: ProbeKind) -> ServerProbe {
-        ServerProbe(client: client, time: time.source, kind: { kind }, log: { _, _, _ in })
+        ServerProbe(client: client, board: board(kind), time: time.source, log: { _, _, _ in })
     }
 
     private var questions: Int { server.requests(.health).count }
@@ -59,7 +66,8 @@ import Testing
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: name, credentials: .none), time: time.source, seed: 7)
         let probe = ServerProbe(
-            client: client, time: time.source, kind: { .tcp }, aheadTo: { _ in "127.255.255.254" }, log: { _, _, _ in })
+            client: client, board: board(.tcp), time: time.source, aheadTo: { _ in "127.255.255.254" },
+            log: { _, _, _ in })
         let result = await probe.run()
         #expect(result.error == nil)
         #expect(result.note == "nothing came back ahead, and the server answers")

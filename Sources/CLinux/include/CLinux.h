@@ -18,7 +18,8 @@
 // Where the Swift runtime hands over a task that may run on any thread (swift/Runtime/Concurrency.h). No header that Swift
 // can import declares it. The hook is called with the job and the default implementation, in Swift's calling convention,
 // which for pointers alone is that of C.
-void prsnl_set_enqueue_hook(void (*hook)(void *job, void *original));
+// Returns whether this runtime has it.
+int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original));
 
 // Variadic functions are not imported: prctl(2), open(2), openat(2), fcntl(2), ioctl(2).
 

@@ -44,18 +44,28 @@ enum AccountCommand {
     }
 
     private static func accept(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
-        if let report = try context.askToChange(AccountRequest(acceptNew: true, dryRun: false)) { return report }
         let database = context.paths.database
-        try FileOwner.become(ownerOf: database, consequence: "Nothing was changed.")
+        let consequence = "Nothing was changed."
+        var outbox = OutboxClient(context)
+        let report = try outbox.changeAccount(
+            AccountRequest(acceptNew: true, dryRun: false), consequence: consequence
+        ) { () throws(UserFacingError) in
+            try FileOwner.become(ownerOf: database, consequence: consequence)
+            return try setAside(context)
+        }
+        if report.source == .file, let aside = report.setAside { try startNew(database, aside: aside) }
+        return report
+    }
+
+    private static func setAside(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
+        let database = context.paths.database
         var report = try readHere(context)
         try AccountChange.require(report.change)
         let name = report.setAsideName
-        let path = try blocking { () async throws(UserFacingError) -> String in
+        report.setAside = try blocking { () async throws(UserFacingError) -> String in
             let store = try Store(path: database)
             return try await store.setAside(as: name)
         }
-        report.setAside = path
-        try startNew(database, aside: path)
         return report
     }
 

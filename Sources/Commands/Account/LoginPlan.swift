@@ -8,7 +8,7 @@ import PRSNLCore
 /// What a login is about, decided before a password is typed: which server, with what settings, and whether the
 /// configuration has yet to name it.
 struct LoginPlan {
-    let server: Configuration.ServerURL
+    let server: ServerURL
     /// Where to write `server_url`; `nil` where it stands already.
     let writesServerTo: String?
     private let configuration: DaemonConfiguration
@@ -44,7 +44,7 @@ struct LoginPlan {
             return
         }
         do throws(Rejection) {
-            server = try Configuration.ServerURL(given)
+            server = try ServerURL(given)
         } catch {
             throw UserFacingError(.badServerURL, "--server \(error.reason).", consequence: "No login was made.")
         }

@@ -18,30 +18,40 @@ enum LogoutCommand {
         return report.exitCode
     }
 
+    private static let consequence = "Nothing was changed."
+
     private static func report(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
-        // Nothing is made where nothing is.
-        if access(Folder.containing(context.paths.database), F_OK) != 0, errno == ENOENT {
-            return try context.askToChange(LogoutRequest())
-                ?? LogoutReport(source: .file, wasLoggedIn: false, server: nil)
-        }
-        switch try DaemonOrFile.find(LogoutRequest(), context, consequence: "Nothing was changed.") {
-        case .daemon(let reply): return try reply.answer()
-        case .file(let lock): return try logOutHere(context, lock)
+        var outbox = OutboxClient(context)
+        return try outbox.changeAccount(LogoutRequest(), consequence: consequence) { () throws(UserFacingError) in
+            try logOutHere(context)
         }
     }
 
-    private static func logOutHere(
-        _ context: CommandContext, _ lock: DatabaseLock
-    ) throws(UserFacingError) -> LogoutReport {
-        let file = LoginFile(database: context.paths.database)
+    private static func logOutHere(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
+        let database = context.paths.database
         var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+        // Nothing is made where nothing is.
+        if access(Folder.containing(database), F_OK) != 0, errno == ENOENT { return report }
+        let login = try OutboxClient.withLock(context, consequence: consequence) { () throws(UserFacingError) in
+            try remove(LoginFile(database: database), &report)
+        }
+        if let login { tell(login, context, &report) }
+        if let copy = context.copyAtBest() {
+            report.items = copy.live
+            report.undelivered = copy.waiting + copy.parked
+        }
+        return report
+    }
+
+    /// - Returns: the login that is no longer stored, where it could be read.
+    private static func remove(_ file: LoginFile, _ report: inout LogoutReport) throws(UserFacingError) -> StoredLogin?
+    {
         do throws(UserFacingError) {
             let login = try file.read()
             report.wasLoggedIn = login != nil
             report.server = login?.server
             try file.remove()
-            withExtendedLifetime(lock) {}
-            if let login { tell(login, context, &report) }
+            return login
         } catch {
             // One that cannot be read is removed too: that is what was asked for.
             guard error.code != .loginNotStored else { throw error }
@@ -49,12 +59,8 @@ enum LogoutCommand {
             report.wasLoggedIn = true
             report.serverTold = false
             report.error = ErrorReport(error)
+            return nil
         }
-        if let copy = context.copyAtBest() {
-            report.items = copy.live
-            report.undelivered = copy.waiting + copy.parked
-        }
-        return report
     }
 
     /// Best effort: without the server, the login ends there by itself.

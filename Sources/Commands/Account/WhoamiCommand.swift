@@ -12,7 +12,7 @@ enum WhoamiCommand {
     static let command = Command("whoami", "Show which account the server sees.") {
         context, _ throws(UserFacingError) in
         let report: WhoamiReport
-        switch try context.answer(WhoamiRequest(), ofFile: context.isFileGiven, timeout: patience) {
+        switch try context.answer(WhoamiRequest(), timeout: patience) {
         case .success(let answer): report = answer
         case .failure(let error): report = try readHere(context, because: error)
         }

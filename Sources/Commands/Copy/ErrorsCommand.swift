@@ -19,7 +19,7 @@ enum ErrorsCommand {
     }
 
     private static func clear(_ context: CommandContext) throws(UserFacingError) -> ErrorsReport {
-        var door = OutboxDoor(context)
-        return try door.perform(ClearErrorsRequest())
+        var outbox = OutboxClient(context)
+        return try outbox.perform(ClearErrorsRequest())
     }
 }

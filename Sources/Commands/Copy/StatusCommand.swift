@@ -14,9 +14,7 @@ enum StatusCommand {
     }
 
     private static func report(_ context: CommandContext) throws(UserFacingError) -> StatusReport {
-        guard let report = try context.ask(StatusRequest()),
-            !context.isFileGiven || RealPath.isSameFile(report.file.path, context.paths.database)
-        else {
+        guard let report = try context.ask(StatusRequest()) else {
             let path = context.paths.database
             let summary = try StoreReader(path: path).summary()
             return StatusReport(summary: summary, path: path, daemon: nil, now: TimeSource.system.now())

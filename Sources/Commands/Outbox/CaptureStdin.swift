@@ -8,7 +8,7 @@ import Reports
 /// be accepted and no more than a group is ever in memory.
 struct CaptureStdin: ~Copyable {
     private let context: CommandContext
-    private var door: OutboxDoor
+    private var outbox: OutboxClient
     private var reader: LineReader
     private let interruption: Interruption?
     private var report = CaptureReport()
@@ -27,7 +27,7 @@ struct CaptureStdin: ~Copyable {
     private static let pause: Int32 = 200
 
     static func run(_ context: CommandContext, _ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
-        var capture = CaptureStdin(context: context, door: OutboxDoor(context))
+        var capture = CaptureStdin(context: context, outbox: OutboxClient(context))
         if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
         try capture.readAll()
         if let wait, capture.interruption?.signal == nil { try capture.wait(wait) }
@@ -37,9 +37,9 @@ struct CaptureStdin: ~Copyable {
         return capture.report.exitCode
     }
 
-    private init(context: CommandContext, door: consuming OutboxDoor) {
+    private init(context: CommandContext, outbox: consuming OutboxClient) {
         self.context = context
-        self.door = door
+        self.outbox = outbox
         interruption = Interruption.watch()
         reader = LineReader(
             descriptor: STDIN_FILENO, limit: CaptureLine.longest, interruption: interruption)
@@ -112,9 +112,9 @@ struct CaptureStdin: ~Copyable {
         group.removeAll(keepingCapacity: true)
         groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
-        let outcome: OutboxDoor.Outcome<WriteTally>
+        let outcome: OutboxClient.Outcome<WriteTally>
         do throws(UserFacingError) {
-            outcome = try door.write(TallyRequest(OutboxDoor.keyed(drafts)))
+            outcome = try outbox.write(TallyRequest(OutboxClient.keyed(drafts)))
         } catch {
             throw stopped(error, before: lines.first ?? report.lines)
         }
@@ -168,7 +168,7 @@ struct CaptureStdin: ~Copyable {
         for chunk in chunks() {
             let left = end.map { max(.zero, $0 - ContinuousClock.now) }
             do throws(UserFacingError) {
-                guard let answer = try door.wait(for: chunk, atMost: left, interruption: interruption) else { break }
+                guard let answer = try outbox.wait(for: chunk, atMost: left, interruption: interruption) else { break }
                 report.add(answer, asked: chunk.count)
             } catch {
                 if error.code == .cancelled {

@@ -12,28 +12,28 @@ enum QueueDropCommand {
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
         let numbers = try EntryNumbers.parse(arguments)
-        var door = OutboxDoor(context)
-        if arguments.has("--yes") { return try drop(numbers, withDependents: true, &door) }
+        var outbox = OutboxClient(context)
+        if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }
         guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
             throw UserFacingError(
                 .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
                 consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
                 nextCommand: "prsnlctl queue drop --yes " + numbers.map(String.init).joined(separator: " "))
         }
-        let plan = try door.perform(DropRequest(numbers, withDependents: true, dryRun: true))
+        let plan = try outbox.perform(DropRequest(numbers, withDependents: true, dryRun: true))
         guard try confirm(plan, context) else {
             context.say("nothing was dropped")
             return .error
         }
         // Only what was shown: what was queued behind it since then is not dropped unseen.
-        return try drop(plan.dropped, withDependents: false, &door)
+        return try drop(plan.dropped, withDependents: false, &outbox)
     }
 
     private static func drop(
-        _ numbers: [Int64], withDependents: Bool, _ door: inout OutboxDoor
+        _ numbers: [Int64], withDependents: Bool, _ outbox: inout OutboxClient
     ) throws(UserFacingError) -> ExitCode {
-        let report = try door.perform(DropRequest(numbers, withDependents: withDependents, dryRun: false))
-        try door.context.write(report)
+        let report = try outbox.perform(DropRequest(numbers, withDependents: withDependents, dryRun: false))
+        try outbox.context.write(report)
         return report.exitCode
     }
 

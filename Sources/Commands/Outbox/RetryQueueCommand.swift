@@ -12,9 +12,9 @@ enum RetryQueueCommand {
         ]
     ) { context, arguments throws(UserFacingError) in
         let numbers = try EntryNumbers.parse(arguments)
-        var door = OutboxDoor(context)
+        var outbox = OutboxClient(context)
         try context.write(
-            try door.perform(
+            try outbox.perform(
                 RetryRequest(
                     numbers.isEmpty ? nil : numbers, parked: arguments.has("--parked"),
                     dryRun: arguments.has("--dry-run"))))

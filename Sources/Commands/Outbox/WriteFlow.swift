@@ -11,11 +11,11 @@ enum WriteFlow {
         _ context: CommandContext, _ arguments: ParsedArguments, _ drafts: [WriteDraft], names: [String]
     ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
-        var door = OutboxDoor(context)
-        var report = try journal(drafts, &door)
+        var outbox = OutboxClient(context)
+        var report = try journal(drafts, &outbox)
         if let wait {
             report.waited = true
-            try deliver(&report, wait, &door)
+            try deliver(&report, wait, &outbox)
         }
         if context.isText { StandardStream.error.write(report.refusals(context.errorStyle, names: names)) }
         try context.write(report)
@@ -23,9 +23,9 @@ enum WriteFlow {
     }
 
     private static func journal(
-        _ drafts: [WriteDraft], _ door: inout OutboxDoor
+        _ drafts: [WriteDraft], _ outbox: inout OutboxClient
     ) throws(UserFacingError) -> WriteReport {
-        switch try written(drafts, &door) {
+        switch try written(drafts, &outbox) {
         case .answered(let report): return report
         case .unknown(let error):
             throw UserFacingError(
@@ -37,10 +37,10 @@ enum WriteFlow {
 
     /// - Throws: Where nothing is on disk, with that.
     private static func written(
-        _ drafts: [WriteDraft], _ door: inout OutboxDoor
-    ) throws(UserFacingError) -> OutboxDoor.Outcome<WriteReport> {
+        _ drafts: [WriteDraft], _ outbox: inout OutboxClient
+    ) throws(UserFacingError) -> OutboxClient.Outcome<WriteReport> {
         do throws(UserFacingError) {
-            return try door.write(WritesRequest(OutboxDoor.keyed(drafts)))
+            return try outbox.write(WritesRequest(OutboxClient.keyed(drafts)))
         } catch {
             let isFull = error.code == .diskFull
             throw UserFacingError(
@@ -51,16 +51,16 @@ enum WriteFlow {
     }
 
     private static func deliver(
-        _ report: inout WriteReport, _ wait: WaitOption, _ door: inout OutboxDoor
+        _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout OutboxClient
     ) throws(UserFacingError) {
         guard !report.waiting.isEmpty else { return }
-        let context = door.context
+        let context = outbox.context
         if context.isText {
             let numbers = report.waiting.map { "#\($0)" }.joined(separator: ", ")
             context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
         }
         do throws(UserFacingError) {
-            guard let deliveries = try door.wait(for: report.waiting, atMost: wait.limit) else { return }
+            guard let deliveries = try outbox.wait(for: report.waiting, atMost: wait.limit) else { return }
             report.update(deliveries)
         } catch {
             // The writes are on disk, whatever became of the daemon.

@@ -1,3 +1,5 @@
+import PRSNLCore
+
 /// When the network's state is read next. A hint of the kernel's is followed at once; a flood of them costs bounded work.
 ///
 /// Times are those of any clock that never runs backwards.
@@ -14,8 +16,8 @@ struct LookSchedule: Sendable {
     /// Some changes come without an event of their own (the routes of an address that was removed), or just after it:
     /// so long after the last look that a hint led to, there is one more.
     static let settling: Duration = .seconds(1)
-    /// The longest pause after looks that failed.
-    static let longestRetry: Duration = .seconds(60)
+    /// After looks that failed.
+    static let retry = Backoff(base: pause, cap: .seconds(60), jitter: 1...1)
 
     /// No look before.
     private var earliest: Duration = .zero
@@ -51,7 +53,7 @@ struct LookSchedule: Sendable {
             failures = 0
         } else {
             failures += 1
-            planned = max(now + min(Self.pause * (1 << min(failures, 12)), Self.longestRetry), earliest)
+            planned = max(now + Self.retry.step(failures + 1), earliest)
             // Where looking fails, more of the same hints are no reason to look more often, but for the first few times.
             if failures > 5 { earliest = planned ?? earliest }
         }

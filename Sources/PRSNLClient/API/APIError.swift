@@ -2,7 +2,7 @@
 package struct APIError: Error, Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         case unauthorized
-        /// The login in use has expired, or the server has refused to renew it: somebody must log in again.
+        /// The login in use has expired, or the server has refused to renew it. Its owner must log in again.
         case loginExpired
         /// The e-mail address or the password is wrong.
         case loginFailed

@@ -68,7 +68,7 @@ package final class ClientSession: Sendable {
             return page
         }
         var page = try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            try TimelineDecoder.decode(body, limit: request.limit)
+            try TimelinePage.Decoder.decode(body, limit: request.limit)
         }
         page.etag = answer.etag
         page.bytes = answer.body.count

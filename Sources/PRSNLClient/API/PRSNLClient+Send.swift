@@ -2,16 +2,16 @@ import PRSNLCore
 
 extension PRSNLClient {
     static let mostRedirects = 5
-    /// What a ping may take once there is a connection: its answer has some bytes, and somebody waits for it.
+    /// What a ping may take once there is a connection: its answer has some bytes, and a person waits for it.
     static let pingTime: Duration = .seconds(10)
 
     /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
-    /// `RetryPolicy`; anything else is sent once.
+    /// `ReadRetry`; anything else is sent once.
     func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         figures.attempts = 0
         defer { usage?(figures) }
-        var policy = RetryPolicy()
+        var policy = ReadRetry()
         while true {
             figures.attempts += 1
             let failure: APIError
@@ -149,7 +149,7 @@ extension PRSNLClient {
     private func follow(
         _ location: String, from origin: ServerURL, _ redirects: Int, _ call: Call, _ requestID: String, _ status: Int
     ) throws(APIError) -> ServerURL {
-        let target = ServerURL(location)
+        let target = ServerURL(foreign: location)
         let detail: String?
         if call.method != "GET" {
             detail = "a write is not sent to another address"
@@ -161,7 +161,7 @@ extension PRSNLClient {
             detail = nil
         }
         throw APIError(
-            kind: .networkError(.redirectRefused(to: target.map(shown) ?? "an address that is not http")),
+            kind: .networkError(.redirectRefused(to: target.map(shown) ?? "an address that cannot be used")),
             endpoint: call.endpoint, status: status, requestID: requestID, mayHaveReachedServer: true, detail: detail)
     }
 
@@ -175,7 +175,7 @@ extension PRSNLClient {
         var lines = ["Accept: application/json", "X-Request-ID: \(requestID)"]
         if let authorization { lines.append(authorization) }
         if call.method == "GET" { lines.append("Cache-Control: no-cache") }
-        // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission nobody gives.
+        // Without `Expect:` libcurl may hold a large body back for a second, waiting for a permission that no server gives.
         if call.body != nil { lines += ["Content-Type: application/json", "Expect:"] }
         return lines + call.headers
     }
@@ -206,5 +206,25 @@ extension RequestUsage {
         duration += outcome.duration
         connectionReused = outcome.connectionReused
         timings = outcome.timings
+    }
+}
+
+extension SeededGenerator {
+    /// 128 bits in the form of a UUID of version 4.
+    fileprivate func requestID() -> String {
+        let high = next() & ~0xF000 | 0x4000
+        let low = next() & ~(3 << 62) | (2 << 62)
+        var text = [UInt8]()
+        text.reserveCapacity(36)
+        for (word, bits) in [(high, 60), (low, 60)] {
+            for shift in stride(from: bits, through: 0, by: -4) {
+                if text.count == 8 || text.count == 13 || text.count == 18 || text.count == 23 {
+                    text.append(UInt8(ascii: "-"))
+                }
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift) & 15)
+                text.append(digit < 10 ? 48 + digit : 87 + digit)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -71,7 +71,7 @@ package final class PRSNLClient: Sendable {
         self.usage = usage
         self.log = log
         random = SeededGenerator(seed: seed)
-        var options = CurlOptions(configuration)
+        var options = CurlLoop.Options(configuration)
         options.trace = WireTrace.sink(log)
         loop = CurlLoop(options: options)
     }
@@ -118,7 +118,7 @@ package final class PRSNLClient: Sendable {
     package func roundTrip(_ answer: @escaping @Sendable () -> Void) { loop.roundTrip(answer) }
 
     /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
-    /// that nobody waits for a timeout; probes are let through.
+    /// that no caller waits for a timeout. Probes are let through.
     package func setOffline(_ isOffline: Bool) {
         loop.setOffline(isOffline)
         let (pauses, waiters) = memory.withLock { memory in

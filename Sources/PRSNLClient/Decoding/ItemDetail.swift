@@ -101,7 +101,7 @@ extension CreatedItem {
         guard dialect == .express else { return created }
         do {
             let decoded = try JSONReader.read(body) { try ItemDecoder.decode(&$0) }
-            // An item that the copy would not take: created all the same.
+            // An item that the copy would not take: created nevertheless.
             if case .item(let item) = decoded { created.item = item }
         } catch {
             throw .notJSON("\(error)")

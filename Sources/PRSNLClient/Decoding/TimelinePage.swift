@@ -46,15 +46,116 @@ package struct TimelinePage: Sendable, Equatable {
     package init() {}
 }
 
-/// Who the server takes us for: `GET /api/auth/me`.
-package struct Account: Sendable, Equatable {
-    package var id: String
-    package var email: String?
-    package var name: String?
+extension TimelinePage {
+    /// Reads a timeline's envelope, of any dialect, straight from the answer's bytes.
+    struct Decoder {
+        private var page = TimelinePage()
+        private var seen: Set<ByteText> = []
+        private var hasItems = false
+        private var hasCursor = false
+        private var hasPage = false
+        private var hasTotalResults = false
 
-    package init(id: String, email: String? = nil, name: String? = nil) {
-        self.id = id
-        self.email = email
-        self.name = name
+        /// Elements that are read at most: servers of dialect E may be asked for any number, and those of dialect C give fewer.
+        private let most: Int
+
+        private init(limit: Int) { most = max(limit * 4, 1_000) }
+
+        /// - Parameter limit: How many items were asked for.
+        static func decode(_ bytes: [UInt8], limit: Int = 100) throws(APIError.DecodingCause) -> TimelinePage {
+            do {
+                return try JSONReader.read(bytes) { reader in
+                    var decoder = Decoder(limit: limit)
+                    try decoder.read(&reader)
+                    return try decoder.finished()
+                }
+            } catch let cause as APIError.DecodingCause {
+                throw cause
+            } catch {
+                throw .notJSON("\(error)")  // JSONReader.Failure: a reason and an offset, nothing of the text
+            }
+        }
+
+        private mutating func read(_ reader: inout JSONReader) throws {
+            guard try reader.kind() == .object else {
+                throw APIError.DecodingCause.unexpectedShape("the timeline is not an object")
+            }
+            if try reader.enterObject() {
+                repeat {
+                    let name = try reader.string()
+                    try reader.colon()
+                    try member(name, &reader)
+                } while try reader.nextMember()
+            }
+            try reader.end()
+        }
+
+        private mutating func member(_ name: String, _ reader: inout JSONReader) throws {
+            switch name {
+            case "items":
+                guard try reader.kind() == .array else {
+                    throw APIError.DecodingCause.unexpectedShape("items is not an array")
+                }
+                hasItems = true
+                try items(&reader)
+            case "next_cursor":
+                hasCursor = true
+                try cursor(&reader)
+            case "total":
+                hasPage = true
+                page.total = try total(&reader) ?? page.total
+            case "page", "pageSize":
+                hasPage = true
+                try reader.skip()
+            case "totalResults":
+                hasTotalResults = true
+                page.total = try total(&reader) ?? page.total
+            default: try reader.skip()
+            }
+        }
+
+        private mutating func items(_ reader: inout JSONReader) throws {
+            guard try reader.enterArray() else { return }
+            page.items.reserveCapacity(100)
+            seen.reserveCapacity(100)
+            repeat {
+                page.count += 1
+                guard page.count <= most else {
+                    throw APIError.DecodingCause.unexpectedShape("more than \(most) items on a page")
+                }
+                switch try ItemDecoder.decode(&reader) {
+                case .item(let item):
+                    page.lastCreatedAt = item.createdAt
+                    if seen.insert(ByteText(item.id)).inserted { page.items.append(item) }
+                case .rejected(let rejected):
+                    page.lastCreatedAt = nil
+                    page.rejected.append(rejected)
+                }
+            } while try reader.nextElement()
+        }
+
+        /// A cursor that cannot be read would end the paging without a word, so it is an error.
+        private mutating func cursor(_ reader: inout JSONReader) throws {
+            if try reader.null() { return }
+            guard try reader.kind() == .string, let cursor = Timestamp(try reader.string()) else {
+                throw APIError.DecodingCause.unexpectedShape("next_cursor is not a time")
+            }
+            page.nextCursor = cursor
+        }
+
+        private func total(_ reader: inout JSONReader) throws -> Int? {
+            guard try reader.kind() == .number else {
+                try reader.skip()
+                return nil
+            }
+            return Int(try reader.numberText()).flatMap { $0 >= 0 ? $0 : nil }
+        }
+
+        private func finished() throws -> TimelinePage {
+            guard hasItems else { throw APIError.DecodingCause.unexpectedShape("no items in the timeline") }
+            var page = page
+            page.dialect = hasCursor ? .cursor : hasPage ? .page : hasTotalResults ? .express : nil
+            return page
+        }
     }
 }

@@ -46,7 +46,7 @@ final class CurlDriver {
         let until = active.values.map(\.stallDeadline).min() ?? idleSince + Self.idleMilliseconds
         // libcurl shortens this to its own next timer.
         let code = curl_multi_poll(multi, &descriptor, 1, Int32(clamping: max(0, until - now)), nil)
-        // Out of memory or of descriptors: look again in a moment, rather than at once for ever.
+        // Out of memory or of descriptors: look again in a moment, rather than at once without end.
         if code != CURLM_OK { usleep(100_000) }
     }
 

@@ -8,6 +8,27 @@ import Synchronization
 /// This is the side that other threads see: an inbox and an eventfd that wakes the thread. Everything of libcurl lives in
 /// `CurlDriver`, on the thread, which begins with the first request. While nothing is under way it sleeps without a timeout.
 final class CurlLoop: Sendable {
+    /// What is the same for every request of a client.
+    struct Options: Sendable {
+        var proxy: String?
+        var caFile: String?
+        var connectTimeout: Duration = .seconds(10)
+        var stallTimeout: Duration = .seconds(30)
+        var userAgent = "prsnld"
+        /// Takes the wire trace; `nil` for none.
+        var trace: (@Sendable (String) -> Void)?
+
+        init() {}
+
+        init(_ configuration: ClientConfiguration) {
+            proxy = configuration.proxy
+            caFile = configuration.caFile
+            connectTimeout = configuration.connectTimeout
+            stallTimeout = configuration.stallTimeout
+            userAgent = configuration.userAgent
+        }
+    }
+
     struct Job: Sendable {
         let id: UInt64
         let request: HTTPRequest
@@ -46,13 +67,13 @@ final class CurlLoop: Sendable {
     static let largestSpareBody = 256 << 10
     static let mostSpareBodies = 2
 
-    let options: CurlOptions
+    let options: Options
     let lastAddress = LastAddress()
     private let inbox = Mutex(Inbox())
     /// Until it has been waited for.
     private let thread = Mutex<WorkerThread?>(nil)
 
-    init(options: CurlOptions) {
+    init(options: Options) {
         self.options = options
     }
 
@@ -138,7 +159,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Takes back the body of an answer that has been read. It is only of use while nobody else holds a copy.
+    /// Takes back the body of an answer that has been read. It is only of use while there is no other copy.
     func recycle(_ body: inout [UInt8]) {
         var spare: [UInt8] = []
         swap(&spare, &body)
@@ -156,7 +177,7 @@ final class CurlLoop: Sendable {
             inbox.work.stopping = true
             inbox.wake()
         }
-        // Whoever comes second waits here.
+        // A second caller waits here.
         thread.withLock { thread in
             thread?.join()
             thread = nil
@@ -201,10 +222,28 @@ final class CurlLoop: Sendable {
         inbox.withLock { $0.spareBodies = [] }
     }
 
-    /// Signals are for the threads that handle them; SIGPIPE, which OpenSSL's plain write(2) raises, is for nobody.
+    /// Signals are for the threads that handle them. No thread wants SIGPIPE, which OpenSSL's plain write(2) raises.
     private func blockSignals() {
         var all = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_BLOCK, &all, nil)
+    }
+}
+
+extension CurlLoop {
+    /// The address that the newest connection leads to, as libcurl tells it before each request.
+    final class LastAddress: Sendable {
+        private let text = Mutex<String?>(nil)
+
+        var current: String? { text.withLock { $0 } }
+
+        /// Called for every request: it allocates nothing while the address stays the same.
+        func note(_ address: UnsafePointer<CChar>) {
+            guard address.pointee != 0 else { return }
+            text.withLock { text in
+                if let known = text, strcmp(known, address) == 0 { return }
+                text = String(cString: address)
+            }
+        }
     }
 }

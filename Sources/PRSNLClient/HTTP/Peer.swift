@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import PRSNLCore
 
 /// Where connections lead: the server, or the proxy towards it. Whether there is a way is a question about this one.
 package struct Peer: Sendable, Equatable {
@@ -11,7 +12,7 @@ package struct Peer: Sendable, Equatable {
     var isSOCKS = false
 
     init(_ server: ServerURL) {
-        host = server.host.trimmingBrackets
+        host = server.host
         port = UInt16(clamping: server.port)
     }
 
@@ -25,7 +26,7 @@ package struct Peer: Sendable, Equatable {
         } else {
             // Not HTTP_PROXY: that name could be set by a request's header, where a CGI program runs libcurl.
             let names =
-                server.scheme == "https"
+                server.scheme == .https
                 ? ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] : ["http_proxy", "all_proxy", "ALL_PROXY"]
             text = names.lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         }
@@ -78,11 +79,5 @@ extension PRSNLClient {
     /// Where this client's connections lead.
     package var peer: Peer {
         Peer(server, proxy: configuration.proxy) { name in getenv(name).map { String(cString: $0) } }
-    }
-}
-
-extension String {
-    fileprivate var trimmingBrackets: String {
-        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
     }
 }

@@ -6,7 +6,9 @@ import PRSNLCore
 extension Transfer {
     /// - Parameter code: `nil` where the transfer was ended from here, because it stalled.
     func fault(_ kind: APIError.Kind, _ code: CURLcode?) -> ConnectionFault? {
-        guard case .networkError(let cause) = kind, let request = job?.request, let url = ServerURL(request.url) else {
+        guard case .networkError(let cause) = kind, let request = job?.request,
+            let url = ServerURL(foreign: request.url)
+        else {
             return nil
         }
         let way = Way(url, options.proxy)
@@ -33,8 +35,26 @@ extension Transfer {
 
     /// Whether there was an address to connect to.
     var hasAddress: Bool {
-        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL($0.request.url) }) else { return true }
+        guard timings.openPhase == .name, let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else {
+            return true
+        }
         return Way(url, options.proxy).peer.isAddress
+    }
+
+    var timings: RequestTimings {
+        /// Zero: not reached.
+        func end(_ info: CURLINFO) -> Duration? {
+            let microseconds = offset(info)
+            return microseconds > 0 ? .microseconds(Int64(microseconds)) : nil
+        }
+        let address = string(CURLINFO_PRIMARY_IP)
+        return RequestTimings(
+            name: end(CURLINFO_NAMELOOKUP_TIME_T), connect: end(CURLINFO_CONNECT_TIME_T),
+            tls: end(CURLINFO_APPCONNECT_TIME_T),
+            // It has a time also where the connection ended instead.
+            firstByte: bytesReceived > 0 ? end(CURLINFO_STARTTRANSFER_TIME_T) : nil,
+            address: address?.isEmpty == false ? address : nil,
+            isTLS: job?.request.url.hasPrefix("https:") ?? false)
     }
 
     /// From here to the server.
@@ -50,7 +70,7 @@ extension Transfer {
         init(_ url: ServerURL, _ proxy: String?) {
             server = Peer(url)
             peer = Peer(url, proxy: proxy) { name in getenv(name).map { String(cString: $0) } }
-            isTunnel = peer.isProxy && (url.scheme == "https" || peer.isSOCKS)
+            isTunnel = peer.isProxy && (url.scheme == .https || peer.isSOCKS)
         }
     }
 
@@ -87,6 +107,41 @@ extension Transfer {
     }
 }
 
+// What libcurl's result codes mean to us.
+extension Transfer {
+    /// - Parameters:
+    ///   - hasStarted: whether a connection stood and the request was about to be sent (PREREQFUNCTION).
+    ///   - hasAddress: whether the name of the host, or of the proxy, was resolved.
+    static func kind(_ code: CURLcode, hasStarted: Bool, hasAddress: Bool, answerLimit: Int) -> APIError.Kind {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            .networkError(.nameNotResolved)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED,
+            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
+            .networkError(.tlsFailed)
+        case CURLE_OPERATION_TIMEDOUT:
+            // Without a connection the name was all that there was to wait for.
+            .networkError(hasStarted || hasAddress ? .timedOut : .nameNotResolved)
+        case CURLE_FILESIZE_EXCEEDED:
+            .networkError(.answerTooLarge(limit: answerLimit))
+        // A status line that is not HTTP's, or a body that is not in the encoding that it claims.
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+            .decodingError(.notJSON("the answer is not HTTP"))
+        case CURLE_BAD_CONTENT_ENCODING:
+            .decodingError(.notJSON("the compressed answer is damaged"))
+        default:
+            .networkError(hasStarted ? .cutOff : .connectFailed)
+        }
+    }
+
+    /// libcurl's words. They name hosts, ports and system errors; never paths, headers or bodies.
+    static func words(_ code: CURLcode, _ text: String) -> String {
+        text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+    }
+}
+
 extension TLSFault {
     /// - Parameters:
     ///   - check: the result of the certificate's verification, X509_V_* of x509_vfy.h
@@ -97,7 +152,7 @@ extension TLSFault {
         case CURLE_SSL_CACERT_BADFILE: self = .unusableCAFile(caFile ?? "the system's folder")
         case CURLE_PEER_FAILED_VERIFICATION: self = Self.unverified(check, words)
         case CURLE_SSL_CONNECT_ERROR: self = Self.handshake(words)
-        default: self = .other(CurlFailure.detail(code ?? CURLE_SSL_CONNECT_ERROR, words))
+        default: self = .other(Transfer.words(code ?? CURLE_SSL_CONNECT_ERROR, words))
         }
     }
 

@@ -28,8 +28,8 @@ final class Transfer {
     /// When the transfer counts as stalled, on the monotonic clock in milliseconds.
     private(set) var stallDeadline: Int64 = .max
 
-    let options: CurlOptions
-    private let lastAddress: LastAddress
+    let options: CurlLoop.Options
+    private let lastAddress: CurlLoop.LastAddress
     let stallMilliseconds: Int64
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -56,7 +56,7 @@ final class Transfer {
         return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    init?(options: CurlOptions, lastAddress: LastAddress) {
+    init?(options: CurlLoop.Options, lastAddress: CurlLoop.LastAddress) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
         self.options = options
@@ -249,22 +249,6 @@ extension Transfer {
             timings: job?.request.isProbe == true ? timings : nil)
     }
 
-    var timings: RequestTimings {
-        /// Zero: not reached.
-        func end(_ info: CURLINFO) -> Duration? {
-            let microseconds = offset(info)
-            return microseconds > 0 ? .microseconds(Int64(microseconds)) : nil
-        }
-        let address = string(CURLINFO_PRIMARY_IP)
-        return RequestTimings(
-            name: end(CURLINFO_NAMELOOKUP_TIME_T), connect: end(CURLINFO_CONNECT_TIME_T),
-            tls: end(CURLINFO_APPCONNECT_TIME_T),
-            // It has a time also where the connection ended instead.
-            firstByte: bytesReceived > 0 ? end(CURLINFO_STARTTRANSFER_TIME_T) : nil,
-            address: address?.isEmpty == false ? address : nil,
-            isTLS: job?.request.url.hasPrefix("https:") ?? false)
-    }
-
     private func result(_ end: End) -> Result<HTTPAnswer, TransportFailure> {
         switch end {
         case .done(CURLE_OK): .success(answer())
@@ -280,8 +264,8 @@ extension Transfer {
                 "too many headers")
         case .done(let code):
             failure(
-                CurlFailure.kind(code, hasStarted: hasStarted, hasAddress: hasAddress, answerLimit: answerLimit),
-                CurlFailure.detail(code, String(cString: errorText)), code)
+                Self.kind(code, hasStarted: hasStarted, hasAddress: hasAddress, answerLimit: answerLimit),
+                Self.words(code, String(cString: errorText)), code)
         case .stalled:
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
         case .cancelled:
@@ -326,7 +310,7 @@ extension Transfer {
     private var uploaded: Int { offset(CURLINFO_SIZE_UPLOAD_T) }
     /// A small body is sent with the headers and counted in both figures, hence not added.
     private var bytesSent: Int { max(requestSize, uploaded) }
-    private var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
+    var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
     func long(_ info: CURLINFO) -> Int {
         var value = 0
@@ -334,13 +318,13 @@ extension Transfer {
         return value
     }
 
-    private func offset(_ info: CURLINFO) -> Int {
+    func offset(_ info: CURLINFO) -> Int {
         var value: curl_off_t = 0
         _ = prsnl_getinfo_off(easy, info, &value)
         return Int(value)
     }
 
-    private func string(_ info: CURLINFO) -> String? {
+    func string(_ info: CURLINFO) -> String? {
         var value: UnsafeMutablePointer<CChar>?
         guard prsnl_getinfo_string(easy, info, &value) == CURLE_OK, let value else { return nil }
         return String(cString: value)

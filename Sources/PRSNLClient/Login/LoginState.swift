@@ -6,9 +6,9 @@ package struct LoginStatus: Sendable, Equatable {
     package var expiresAt: Timestamp?
     /// Whom the server gave it to, by the token's own word.
     package var subject: String?
-    /// The server has refused to renew it: somebody must log in again, and nothing is asked until then.
+    /// The server has refused to renew it. Nothing is asked until its owner logs in again.
     package var isRefused: Bool
-    /// Why the pair could not be stored, where it could not: it is used all the same, and lost with the process.
+    /// Why the pair could not be stored, where it could not. It is used, and lost with the process.
     package var saveFailure: UserFacingError?
 }
 
@@ -17,7 +17,7 @@ struct LoginState {
     /// What has to happen before a request is sent.
     enum Need: Equatable {
         case nothing
-        /// Nobody knows yet what the server's clock says, and whether the token has expired.
+        /// It is not known yet what the server's clock says, and whether the token has expired.
         case clock
         /// - isUrgent: The token may not be sent any more.
         case renewal(isUrgent: Bool)
@@ -57,7 +57,7 @@ struct LoginState {
     var isRefused = false
     /// The server has refused the access token, though it has not expired.
     var isRejected = false
-    /// It replaces one that was rejected, and has let nobody in yet: if it is rejected too, renewing does not help.
+    /// It replaces one that was rejected, and was not accepted yet. If it is rejected too, renewing does not help.
     var isOnProbation = false
     /// Why the pair could not be stored, and which one it replaces.
     var unsaved: (failure: UserFacingError, replaced: TokenPair)?

@@ -2,7 +2,7 @@ package import PRSNLCore
 
 // Logging in and out (dialect C). Renewing a login is `PRSNLClient+Renewal`.
 extension PRSNLClient {
-    /// `POST /api/auth/login`. The pair is returned and not used: whoever asked decides where it is stored.
+    /// `POST /api/auth/login`. The pair is returned and not used. The caller decides where it is stored.
     ///
     /// - Throws: `loginFailed` for a wrong address or password.
     package func login(

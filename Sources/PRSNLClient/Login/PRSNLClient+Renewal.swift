@@ -5,11 +5,11 @@ package import PRSNLCore
 /// - Parameters:
 ///   - new: what the server has just given out.
 ///   - replaced: the pair that it gave it for, and which is worth nothing from now on. Where the login that is stored is
-///     another one by now, nothing is to be stored.
+///     another one by now, nothing is stored.
 package typealias PairSaver = @Sendable (_ new: TokenPair, _ replaced: TokenPair) async throws(UserFacingError) -> Void
 
 // Renewing a login: one renewal at a time, in a task of its own. Neither the request that wanted it nor the network that goes
-// away ends it, because the server revokes the old refresh token at once, and an answer that nobody reads is a login lost.
+// away ends it, because the server revokes the old refresh token at once, and an answer that is not read is a login lost.
 extension PRSNLClient {
     /// A renewal, and who waits for it.
     struct Flight {
@@ -25,7 +25,7 @@ extension PRSNLClient {
     /// How the login in use stands; `nil` without one.
     package var loginStatus: LoginStatus? { memory.withLock { $0.login?.status } }
 
-    /// Tries a login again that the server has refused to renew: somebody says that it is mended.
+    /// Tries a login again that the server has refused to renew, because its owner may have repaired it.
     package func reconsiderLogin() {
         memory.withLock { memory in
             memory.login?.isRefused = false
@@ -121,12 +121,12 @@ extension PRSNLClient {
         return reject(pair)
     }
 
-    /// The server has named the account itself to somebody who showed these.
+    /// The server has named the account itself in the answer to these.
     package func trust(_ shown: Credentials) {
         if case .login(let pair) = shown { noteAccepted(pair) }
     }
 
-    /// The server has let somebody in with it, who would have been refused without.
+    /// The server has answered a request that it would have refused without it.
     func noteAccepted(_ pair: TokenPair) {
         memory.withLock { memory in
             if memory.login?.isOnProbation == true, memory.login?.pair == pair { memory.login?.isOnProbation = false }
@@ -180,7 +180,7 @@ extension PRSNLClient {
         var failure: APIError?
         do throws(APIError) { try await bringUpToDate() } catch { failure = error }
         let waiters = memory.withLock { memory -> [CheckedContinuation<Flight.End, Never>] in
-            // Replaced by a new login: nobody waits for this one any more.
+            // Replaced by a new login: no request waits for this one any more.
             guard memory.flight?.number == number, let flight = memory.flight else { return [] }
             memory.flight = nil
             return Array(flight.waiters.values)

@@ -9,7 +9,8 @@ import Synchronization
 /// a timer is due. What blocks or computes for long has threads of its own (the store, the HTTP client).
 ///
 /// It takes over by the runtime's enqueue hook, so it must be installed before the first task exists, and nothing may use
-/// `Task.sleep`, which would bring libdispatch back: use `time`.
+/// `Task.sleep`, which would bring libdispatch back: use `time`. The hook is no part of the language. With a runtime that does
+/// not honour it, tasks run in Swift's own pool, and this thread keeps the timers only.
 package final class TaskLoop: TaskExecutor {
     private struct Timer {
         var deadline: Duration
@@ -32,6 +33,15 @@ package final class TaskLoop: TaskExecutor {
 
     private static let installed = TaskLoop()
 
+    /// Whether the runtime hands its tasks to the loop.
+    package static var isInEffect: Bool { inEffect.load(ordering: .relaxed) }
+    private static let inEffect = Atomic(false)
+    /// Jobs that the hook has handed over.
+    private static let handedOver = Atomic(0)
+
+    /// In debug builds, "no" makes a runtime that does not honour the hook, for tests.
+    package static let variable = "PRSNL_TASK_HOOK"
+
     private init() {}
 
     /// Makes the loop the place where all tasks run, and starts its thread, which lives as long as the process. Call it in
@@ -41,11 +51,24 @@ package final class TaskLoop: TaskExecutor {
     package static func install() throws(UserFacingError) -> TaskLoop {
         let loop = installed
         _ = try WorkerThread(name: "tasks") { loop.run() }
-        prsnl_set_enqueue_hook { job, _ in
+        inEffect.store(takeOver(), ordering: .relaxed)
+        return loop
+    }
+
+    /// - Returns: Whether the runtime calls the hook.
+    private static func takeOver() -> Bool {
+        #if DEBUG
+            if getenv(variable).map({ String(cString: $0) }) == "no" { return false }
+        #endif
+        let isThere = prsnl_set_enqueue_hook { job, _ in
             guard let job else { return }
+            TaskLoop.handedOver.wrappingAdd(1, ordering: .relaxed)
             TaskLoop.installed.add(unsafeBitCast(job, to: UnownedJob.self))
         }
-        return loop
+        guard isThere != 0 else { return false }
+        // A task is handed over when it is made.
+        Task.detached {}
+        return handedOver.load(ordering: .relaxed) > 0
     }
 
     package func enqueue(_ job: consuming ExecutorJob) { add(UnownedJob(job)) }

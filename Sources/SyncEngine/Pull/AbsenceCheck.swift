@@ -65,7 +65,7 @@ struct AbsenceCheck {
             > Self.believable(live: try await store.liveCount())
     }
 
-    /// Whether a person is to be asked: some of them are gone indeed, or a person was asked already.
+    /// Whether a person decides: some of them are gone indeed, or a person was asked already.
     private func isDoubtful(_ cutoff: Timestamp) async throws -> Bool {
         guard try await store.heldSuspects(limit: 1).isEmpty else { return true }
         let sample = try await store.suspects(
@@ -128,13 +128,13 @@ struct AbsenceCheck {
                 gone.append(id)
             }
         }
-        // After the answers, like every proof: they may have been given to somebody else's login.
+        // After the answers, like every proof: they may have been given to another account's login.
         if !gone.isEmpty { try await identity.prove(session, counting: requests) }
         try await store.forgetAnswered(gone)
         return gone
     }
 
-    /// - Parameter mayEnd: Nothing was read in the session that is to be proven, so that another one does as well.
+    /// - Parameter mayEnd: Nothing that needs a proof was read in the session, so that another one does as well.
     private func itemExists(
         _ id: String, _ session: inout ClientSession, mayEnd: Bool
     ) async throws(APIError) -> Bool {

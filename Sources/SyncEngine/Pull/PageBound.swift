@@ -3,7 +3,7 @@ import Store
 
 /// How much a read may ask for: some times as many items as the copy has, those included that the read has brought.
 ///
-/// A server can make a list that never ends, of items that the copy has already, and so keep it reading for ever.
+/// A server can make a list that never ends, of items that the copy has already, and so keep it reading without end.
 struct PageBound {
     let store: Store
     private var asked = 0
@@ -21,11 +21,7 @@ struct PageBound {
     mutating func add(_ limit: Int) async throws(SyncFailure) {
         asked += limit
         guard asked > most else { return }
-        do {
-            most = Self.atLeast + Self.factor * (try await store.rowCount())
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        most = Self.atLeast + Self.factor * (try await SyncFailure.from(try await store.rowCount()))
         guard asked > most else { return }
         throw CursorPlan.contradictory("it does not end, and repeats items that were read before")
     }

@@ -87,7 +87,7 @@ final class PageCommitter {
         try await finishCommit()
     }
 
-    /// Waits for the commit under way and drops what is not committed: it may be somebody else's.
+    /// Waits for the commit under way and drops what is not committed: it may be another account's.
     func abandon() async {
         group = []
         commit?.cancel()

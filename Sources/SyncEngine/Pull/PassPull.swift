@@ -25,7 +25,7 @@ struct PassPull {
     ///
     /// - Throws: `SyncFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
     func run(
-        pace: (Duration) async throws -> Void = { _ in }
+        pacing: SweepPacing?
     ) async throws(SyncFailure) -> (record: PullRecord, total: Int) {
         do {
             for _ in 0..<Self.mostPasses {
@@ -34,7 +34,7 @@ struct PassPull {
                 let session = client.session()
                 try await store.beginPass()
                 let asOf = await store.deliveries
-                let total = try await onePassWithPagesThatFit(session, pace: pace)
+                let total = try await onePassWithPagesThatFit(session, pacing)
                 try await committer.flush()
                 if let total {
                     return (try await finish(startedAt: start, asOf: asOf), total)
@@ -72,11 +72,11 @@ struct PassPull {
 
     /// The small server sends whole texts; a page of them may be larger than an answer may be.
     private func onePassWithPagesThatFit(
-        _ session: ClientSession, pace: (Duration) async throws -> Void
+        _ session: ClientSession, _ pacing: SweepPacing?
     ) async throws -> Int? {
         while true {
             do {
-                let total = try await onePass(session, pace: pace)
+                let total = try await onePass(session, pacing)
                 size.noteGood()
                 return total
             } catch let error as APIError {
@@ -89,7 +89,7 @@ struct PassPull {
     }
 
     /// - Returns: How many items there are, where the pages fit together.
-    private func onePass(_ session: ClientSession, pace: (Duration) async throws -> Void) async throws -> Int? {
+    private func onePass(_ session: ClientSession, _ pacing: SweepPacing?) async throws -> Int? {
         let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard let total = first.page.total else { throw Self.noTotal }
         if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {
@@ -101,7 +101,7 @@ struct PassPull {
         var last = first
         var bound = PageBound(store: store)
         while last.number.start + last.page.count < total {
-            try await pace(last.took)
+            try await pacing?.pause(after: last.took)
             try await bound.add(largestPage)
             let end = last.number.start + last.page.count
             let next = try await fetch(OverlappingPages.following(end, largest: largestPage), session)

@@ -7,13 +7,13 @@ final class ProgressMeter: Sendable {
     private let state: Mutex<EngineState.Progress>
     private let started: Duration
     private let time: TimeSource
-    private let report: @Sendable (EngineState.Progress?) -> Void
+    private let board: EngineBoard
 
-    init(kind: PullRecord.Kind, time: TimeSource, report: @escaping @Sendable (EngineState.Progress?) -> Void) {
+    init(kind: PullRecord.Kind, time: TimeSource, board: EngineBoard) {
         state = Mutex(EngineState.Progress(kind: kind, startedAt: time.now()))
         started = time.uptime()
         self.time = time
-        self.report = report
+        self.board = board
     }
 
     @Sendable
@@ -29,6 +29,6 @@ final class ProgressMeter: Sendable {
             progress.rate = elapsed > 0 ? Double(progress.items) / elapsed : 0
             return progress
         }
-        report(progress)
+        board.publish { $0.progress = progress }
     }
 }

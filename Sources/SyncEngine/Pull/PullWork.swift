@@ -11,13 +11,13 @@ struct PullWork {
 
     /// A session that ends in the middle of it costs what was not committed yet. That is read again, with the new login.
     func perform(
-        _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
-        manners: Puller.Manners
+        _ work: Schedule.Work, _ memory: inout PullMemory, _ changes: inout Puller.Changes, request: SyncRequest,
+        pacing: SweepPacing?
     ) async throws(SyncFailure) {
         var endedSessions = 0
         while true {
             do throws(SyncFailure) {
-                return try await performOnce(work, &memory, &changes, request: request, manners: manners)
+                return try await performOnce(work, &memory, &changes, request: request, pacing: pacing)
             } catch {
                 endedSessions = error.changes.isEmpty ? endedSessions + 1 : 0
                 guard error.origin == .session, endedSessions < Self.fruitlessSessions else { throw error }
@@ -30,8 +30,8 @@ struct PullWork {
     private static let fruitlessSessions = 3
 
     private func performOnce(
-        _ work: Schedule.Work, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, request: SyncRequest,
-        manners: Puller.Manners
+        _ work: Schedule.Work, _ memory: inout PullMemory, _ changes: inout Puller.Changes, request: SyncRequest,
+        pacing: SweepPacing?
     ) async throws(SyncFailure) {
         let pageSize = memory.schedule.settings.pageSize
         let dialect = try await puller.identity.establish(pageSize: pageSize)
@@ -44,7 +44,7 @@ struct PullWork {
                 let lastHead = [above, memory.newAsOf].compactMap { $0 }.max()
                 changes += try await puller.head(pageSize: pageSize, newAsOf: lastHead)
             } else {
-                hasSwept = try await pullPages(dialect, &memory, &changes, manners: manners)
+                hasSwept = try await pullPages(dialect, &memory, &changes, pacing: pacing)
             }
             memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
@@ -59,13 +59,13 @@ struct PullWork {
             if dialect == .cursor {
                 guard
                     let swept = try await puller.sweepCursor(
-                        pageSize: pageSize, manners: manners, anew: request.full)
+                        pageSize: pageSize, pacing: pacing, fromStart: request.full)
                 else {
                     return
                 }
                 changes += swept
             } else {
-                changes += try await pass(dialect, &memory, manners: manners)
+                changes += try await pass(dialect, &memory, pacing: pacing)
             }
             hasSwept = true
         }
@@ -84,15 +84,15 @@ struct PullWork {
 
     /// - Returns: Whether the pull was a whole pass.
     private func pullPages(
-        _ dialect: Dialect, _ memory: inout EngineMemory, _ changes: inout Puller.Changes, manners: Puller.Manners
+        _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, pacing: SweepPacing?
     ) async throws(SyncFailure) -> Bool {
         guard await store.coverage.isComplete else {
-            changes += try await pass(dialect, &memory, manners: manners)
+            changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
         // A look that was begun and not finished may have left edits below what it read.
-        if try await isHeadOpen() {
-            changes += try await pass(dialect, &memory, manners: manners)
+        if try await SyncFailure.from(try await store.headIsOpen()) {
+            changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
         let (found, head) = try await puller.headOfPages(
@@ -100,7 +100,7 @@ struct PullWork {
         changes += found
         if head.isUnchanged { return false }
         if try await surplus(head.total) != memory.surplus {
-            changes += try await pass(dialect, &memory, manners: manners)
+            changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
         memory.etag = head.etag
@@ -108,29 +108,17 @@ struct PullWork {
         return false
     }
 
-    private func isHeadOpen() async throws(SyncFailure) -> Bool {
-        do {
-            return try await store.headIsOpen()
-        } catch {
-            throw SyncFailure(store: error)
-        }
-    }
-
     private func pass(
-        _ dialect: Dialect, _ memory: inout EngineMemory, manners: Puller.Manners
+        _ dialect: Dialect, _ memory: inout PullMemory, pacing: SweepPacing?
     ) async throws(SyncFailure) -> Puller.Changes {
         // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
         memory.etag = nil
-        let pass = try await puller.pass(dialect, manners: manners)
+        let pass = try await puller.pass(dialect, pacing: pacing)
         memory.listTotal = pass.total
         return pass.changes
     }
 
     private func surplus(_ total: Int) async throws(SyncFailure) -> Int {
-        do {
-            return total - (try await store.liveCount())
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        total - (try await SyncFailure.from(try await store.liveCount()))
     }
 }

@@ -7,9 +7,9 @@ struct Puller: Sendable {
     let store: Store
     let client: PRSNLClient
     let identity: Identity
+    let board: EngineBoard
     let time: TimeSource
     let log: LogHandler
-    let progress: @Sendable (EngineState.Progress?) -> Void
     /// How many items a page of P and E may have; below the smallest, pages cannot be made to overlap any more.
     private let passSize = PageSize(largest: 1_000, smallest: 20, patience: 1)
     /// And one of C.
@@ -41,14 +41,6 @@ struct Puller: Sendable {
             deleted += record.deleted
             suspects += record.suspects
         }
-    }
-
-    /// How a sweep treats the server and other work.
-    struct Manners: Sendable {
-        var pace: @Sendable (Duration) async throws -> Void
-        var givesWay: @Sendable () -> Bool
-
-        static let none = Manners(pace: { _ in }, givesWay: { false })
     }
 
     // MARK: Dialect C
@@ -93,7 +85,7 @@ struct Puller: Sendable {
         return changes
     }
 
-    /// The newest gap there is. One that reading did not close would be read for ever, and is an error instead.
+    /// The newest gap there is. One that reading did not close would be read again and again, and is an error instead.
     private func nextGap(
         after known: inout ClosedRange<Timestamp>?, sweeping: Bool
     ) async throws(SyncFailure) -> ClosedRange<Timestamp>? {
@@ -109,7 +101,7 @@ struct Puller: Sendable {
 
     /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
     /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
-    /// again; where the clock was set back, and nobody knows, the newest item's time has to do. Whatever the clocks say, a
+    /// again; where the clock was set back, and that is not known, the newest item's time has to do. Whatever the clocks say, a
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
     private func headBottom(
         _ coverage: Coverage, newAsOf: Timestamp?, now: Timestamp
@@ -118,20 +110,17 @@ struct Puller: Sendable {
         let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
         let lastHead = known > .earliest ? known : newest
         let overlapped = min(newest.next, min(lastHead, now).advanced(by: .zero - Self.overlap))
-        do {
-            let pending = try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit))
-            return min(overlapped, pending ?? .latest)
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        let pending = try await SyncFailure.from(
+            try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit)))
+        return min(overlapped, pending ?? .latest)
     }
 
     /// The whole line again, or what a sweep that was interrupted has left.
     ///
-    /// - Parameter anew: Begins a new sweep, even where one is half done.
+    /// - Parameter fromStart: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, manners: Manners, anew: Bool) async throws(SyncFailure) -> Changes? {
-        if anew { await store.abandonSweep() }
+    func sweepCursor(pageSize: Int, pacing: SweepPacing?, fromStart: Bool) async throws(SyncFailure) -> Changes? {
+        if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
         var changes = Changes()
@@ -143,37 +132,33 @@ struct Puller: Sendable {
                     let newest = await store.coverage.newest ?? .earliest
                     end = try await cursorPull(committer, requests).run(
                         top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                        pageSize: pageSize, knownNewest: newest, pace: manners.pace, givesWay: manners.givesWay)
+                        pageSize: pageSize, knownNewest: newest, pacing: pacing)
                 }
             })
-        do {
-            if end == .gaveWay {
-                try await store.saveCoverage()
-                return nil
-            }
-            try await store.finishSweep(at: time.now())
-        } catch {
-            throw SyncFailure(store: error)
+        if end == .gaveWay {
+            try await SyncFailure.from(try await store.saveCoverage())
+            return nil
         }
+        try await SyncFailure.from(try await store.finishSweep(at: time.now()))
         return changes
     }
 
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
             store: store, client: client, identity: identity, time: time, committer: committer, requests: requests,
-            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, report: progress).page)
+            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, board: board).page)
     }
 
     // MARK: Dialects P and E
 
     func pass(
-        _ dialect: Dialect, manners: Manners
+        _ dialect: Dialect, pacing: SweepPacing?
     ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
         var changes = Changes()
         var total = 0
         changes.add(
             try await record(.pass) { committer, requests throws(SyncFailure) in
-                (committer.record, total) = try await passPull(dialect, committer, requests).run(pace: manners.pace)
+                (committer.record, total) = try await passPull(dialect, committer, requests).run(pacing: pacing)
             })
         return (changes, total)
     }
@@ -194,7 +179,7 @@ struct Puller: Sendable {
     private func passPull(
         _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
     ) -> PassPull {
-        let meter = ProgressMeter(kind: committer.record.kind, time: time, report: progress)
+        let meter = ProgressMeter(kind: committer.record.kind, time: time, board: board)
         return PassPull(
             client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
             requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
@@ -225,7 +210,7 @@ struct Puller: Sendable {
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
             record: PullRecord(kind: kind, startedAt: time.now()))
-        defer { progress(nil) }
+        defer { board.publish { $0.progress = nil } }
         do {
             try await body(committer, requests)
             return try await finish(committer.record, requests, .complete)
@@ -252,11 +237,7 @@ struct Puller: Sendable {
         record.requests = requests.count
         record.endedAt = time.now()
         record.outcome = outcome
-        do {
-            try await store.finish(record)
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        try await SyncFailure.from(try await store.finish(record))
         let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
         let didSomething = record.added + record.changed + record.deleted + record.suspects > 0
         log(

@@ -14,7 +14,7 @@ extension Replayer {
         let attempt = OutboxAttempt(.look, startedAt: time.now())
         do {
             if task.entry.state == .unknown {
-                let finding = try await look.conclude(task, interval: settings().lookupInterval)
+                let finding = try await look.conclude(task, interval: board.settings.lookupInterval)
                 await settle(.looked(finding), task, attempt, look, &memory)
             } else {
                 try await prepare(task, attempt, look, &memory)

@@ -17,18 +17,13 @@ final class Replayer: Sendable {
     let random: SeededGenerator
     let network: NetMonitor
     let log: LogHandler
-    let settings: @Sendable () -> SyncSettings
-    /// Called when something was delivered that a look at the newest items would show.
-    let wantsHead: @Sendable () -> Void
-    /// Called when there is nothing to send at the moment.
-    let isThrough: @Sendable () -> Void
+    let board: EngineBoard
+    private let inbox: EngineInbox
     let changes = OutboxChanges()
 
     let heartbeat = Heartbeat("the outbox")
     /// The items that were made here, as far as this process has sent them.
     let made = Mutex(RecentIDs())
-    private let wakeup = Wakeup()
-    private let heard = Mutex<Set<News>>([])
     private let reachable: Mutex<ReachableTime>
     /// Why the file does not take what becomes of writes, while it does not.
     private let refusedByDisk = Mutex<UserFacingError?>(nil)
@@ -36,27 +31,9 @@ final class Replayer: Sendable {
     /// How the server takes writes, as of the last piece of work.
     private let gate = Mutex(SendGate())
 
-    /// What others tell the loop.
-    enum News: Sendable {
-        /// There is something to send.
-        case writes
-        /// A person wants the waiting writes to be tried now.
-        case urged
-        /// The server can be reached again.
-        case returned
-        /// The server answers again what it has failed at.
-        case recovered
-    }
-
-    func tell(_ news: News) {
-        heard.withLock { _ = $0.insert(news) }
-        wakeup.signal()
-    }
-
     init(
-        store: Store, client: PRSNLClient, identity: Identity, time: TimeSource, random: SeededGenerator,
-        network: NetMonitor, log: @escaping LogHandler, settings: @escaping @Sendable () -> SyncSettings,
-        wantsHead: @escaping @Sendable () -> Void, isThrough: @escaping @Sendable () -> Void
+        store: Store, client: PRSNLClient, identity: Identity, network: NetMonitor, board: EngineBoard,
+        inbox: EngineInbox, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
     ) {
         self.store = store
         self.client = client
@@ -65,9 +42,8 @@ final class Replayer: Sendable {
         self.random = random
         self.network = network
         self.log = log
-        self.settings = settings
-        self.wantsHead = wantsHead
-        self.isThrough = isThrough
+        self.board = board
+        self.inbox = inbox
         reachable = Mutex(ReachableTime(from: time.uptime()))
     }
 
@@ -88,6 +64,8 @@ final class Replayer: Sendable {
         var bootTime: Timestamp
         /// So many sends are still spread a little, after the server came back.
         var spread = 0
+        /// Pulls wait until what could be sent after a return was sent.
+        var isAwaited = false
     }
 
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
@@ -114,18 +92,21 @@ final class Replayer: Sendable {
         while !Task.isCancelled {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
-            await listen(&memory)
+            for event in inbox.outbox.take() { await hear(event, &memory) }
             await followClock(&memory)
             guard let wait = await step(&memory) else { continue }
-            isThrough()
+            if memory.isAwaited {
+                memory.isAwaited = false
+                inbox.post(.outboxSent)
+            }
             if memory.unseenSince != nil {
                 memory.unseenSince = nil
-                wantsHead()
+                inbox.post(.delivered)
             }
             if wait > Self.longPause { await store.releaseMemory() }
             reachable.withLock { $0.wakesAt = time.uptime() + wait }
             heartbeat.rest(atMost: wait)
-            await wakeup.wait(atMost: wait, time: time)
+            await inbox.outbox.wait(atMost: wait, time: time)
         }
         heartbeat.end()
         await countReachable()
@@ -142,18 +123,21 @@ final class Replayer: Sendable {
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
-    /// Takes in what others have told.
-    private func listen(_ memory: inout Memory) async {
-        let news = heard.withLock { heard in
-            defer { heard = [] }
-            return heard
-        }
-        if news.contains(.urged) { obey(&memory) }
-        if news.contains(.returned) {
+    private func hear(_ event: EngineInbox.Event, _ memory: inout Memory) async {
+        switch event {
+        case .writes(byHand: true): obey(&memory)
+        case .connectivity(isReturn: true):
             memory.machine.gate.noteReturn()
             memory.spread = Self.spreadSends
+            memory.isAwaited = true
+        case .recovered: await retryFailed(&memory)
+        case .connectivity(isReturn: false), .clockStepped, .writes(byHand: false): break
+        case .settings, .credentials, .sync, .delivered, .outboxSent: break
         }
-        guard news.contains(.recovered) else { return }
+    }
+
+    /// The server answers again what it has failed at.
+    private func retryFailed(_ memory: inout Memory) async {
         memory.machine.gate.noteRecovery()
         do {
             try await store.hastenFailed(now: time.now())
@@ -230,7 +214,7 @@ final class Replayer: Sendable {
             await handle(task, dialect, session, &memory)
             if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
                 memory.unseenSince = nil
-                wantsHead()
+                inbox.post(.delivered)
             }
             return nil
         } catch {
@@ -305,7 +289,7 @@ final class Replayer: Sendable {
 
     /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
     private func ready(_ memory: inout Memory) async throws(SyncFailure) -> (Dialect, ClientSession) {
-        let dialect = try await identity.establish(pageSize: settings().pageSize)
+        let dialect = try await identity.establish(pageSize: board.settings.pageSize)
         if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
             return (dialect, proof.session)
         }
@@ -321,7 +305,7 @@ final class Replayer: Sendable {
     /// What the next decision depends on besides the state.
     var moment: OutboxMachine.Moment {
         OutboxMachine.Moment(
-            now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: settings().resendUnknown)
+            now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: board.settings.resendUnknown)
     }
 
     func take(_ note: OutboxMachine.Note, _ memory: inout Memory) {

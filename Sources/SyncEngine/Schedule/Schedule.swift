@@ -32,7 +32,7 @@ struct Schedule: Sendable, Equatable {
     var live = 0
     /// Whether the copy has no gaps.
     var isComplete = false
-    /// When the next suspect is to be asked for; `earliest` for one that never was.
+    /// When the next suspect is due to be asked for; `earliest` for one that never was.
     var suspectsDue: Timestamp?
     var lastCheck: Timestamp?
     /// The server, or the way to it, gives nothing to anybody before this.
@@ -128,7 +128,7 @@ struct Schedule: Sendable, Equatable {
     }
 
     mutating func headSucceeded(startedAt start: Timestamp, foundNews: Bool) {
-        // The first pull counts as news: an account that somebody has just set up is one that somebody looks at.
+        // The first pull counts as news: an account that was just set up is one that its owner looks at.
         if foundNews || lastPull == nil { lastNews = start }
         pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
         lastPull = start

@@ -5,7 +5,7 @@ import SyncEngine
 import Synchronization
 
 /// What the running daemon shows to the server: where it comes from, how it stands, and what may replace it.
-struct LoginKeeper: Sendable {
+final class LoginKeeper: Sendable {
     /// Where credentials come from. A key file wins over a login.
     enum Source: Sendable, Equatable {
         case none
@@ -36,13 +36,7 @@ struct LoginKeeper: Sendable {
     let client: PRSNLClient
     let engine: SyncEngine
     let log: LogHandler
-    private let source: SourceBox
-
-    /// In an object, because the keeper is handed around by value.
-    private final class SourceBox: Sendable {
-        let value: Mutex<Source>
-        init(_ source: Source) { value = Mutex(source) }
-    }
+    private let source: Mutex<Source>
 
     init(
         _ found: FoundCredentials, setup: Setup, server: ServerURL, storage: LoginStorage, client: PRSNLClient,
@@ -54,11 +48,11 @@ struct LoginKeeper: Sendable {
         self.client = client
         self.engine = engine
         self.log = log
-        source = SourceBox(found.source)
+        source = Mutex(found.source)
     }
 
     var state: State {
-        State(source: source.value.withLock { $0 }, login: client.loginStatus, loginFile: storage.file.path)
+        State(source: source.withLock { $0 }, login: client.loginStatus, loginFile: storage.file.path)
     }
 
     /// Uses a new login from now on, and stores it first. A renewal of the old one that is under way is dropped.
@@ -68,20 +62,20 @@ struct LoginKeeper: Sendable {
         try login.check(isFor: server)
         try refuseBesideKeyFile()
         try storage.replace(with: login) { client.replaceCredentials(.login(login.pair)) }
-        source.value.withLock { $0 = .login }
+        source.withLock { $0 = .login }
         log(.notice, .config, "a new login is used from now on")
         engine.credentialsChanged()
     }
 
     /// - Throws: `credentials_conflict` where a login would not be used.
     func refuseBesideKeyFile() throws(UserFacingError) {
-        guard case .keyFile(let path) = source.value.withLock({ $0 }) else { return }
+        guard case .keyFile(let path) = source.withLock({ $0 }) else { return }
         throw UserFacingError(
             .credentialsConflict, "The daemon uses the key or token in \(path), and not a login.",
             consequence: "Nothing was changed.")
     }
 
-    /// So long each of the requests may take that tell the server: the answer to the logout waits for them.
+    /// For each of the requests that tell the server. The answer to the logout waits for them.
     private static let tellingTime: Duration = .seconds(10)
 
     /// Forgets the login, here first, so that it is that one and no newer one; then tells the server, as far as it can be
@@ -91,7 +85,7 @@ struct LoginKeeper: Sendable {
     func logout() async throws(UserFacingError) -> Logout {
         let end = try storage.end { client.replaceCredentials(.none) }
         if end.wasInUse {
-            source.value.withLock { if $0 == .login { $0 = .none } }
+            source.withLock { if $0 == .login { $0 = .none } }
             engine.credentialsChanged()
         }
         guard end.wasThere else { return Logout(wasLoggedIn: false) }
@@ -116,13 +110,13 @@ struct LoginKeeper: Sendable {
         }
     }
 
-    /// Looks again at key file and login. A login that was refused is tried once more: who reloads may have mended it.
+    /// Looks again at key file and login. A login that was refused is tried once more: a reload may follow a repair.
     ///
     /// - Throws: what `Setup.keyFileCredentials` and `LoginStorage.readAgain` throw; nothing has changed then.
     func readAgain(_ configuration: DaemonConfiguration) throws(UserFacingError) {
         if let (credentials, path) = try setup.keyFileCredentials(configuration) {
             storage.forget()
-            source.value.withLock { $0 = .keyFile(path: path) }
+            source.withLock { $0 = .keyFile(path: path) }
             return use(credentials, "the key in api_key_file has changed, and is used from now on")
         }
         client.reconsiderLogin()
@@ -130,7 +124,7 @@ struct LoginKeeper: Sendable {
             guard let login else { return }
             use(.login(login.pair), "the stored login has changed, and is used from now on")
         }
-        source.value.withLock { $0 = hasLogin ? .login : .none }
+        source.withLock { $0 = hasLogin ? .login : .none }
         if !hasLogin { use(.none, "there are no credentials any more") }
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// The login that is in use and the one that the file holds: the same, unless the disk does not take it.
 ///
 /// One lock is held over every change of the file together with what follows from it, so that a renewal whose answer comes
-/// late never overwrites a login that somebody has just made, or brings back one that was ended.
+/// late never overwrites a login that was just made, or brings back one that was ended.
 final class LoginStorage: Sendable {
     private struct State {
         var live: StoredLogin?
@@ -27,7 +27,7 @@ final class LoginStorage: Sendable {
         try state.withLock { state throws(UserFacingError) in
             guard var login = state.live, login.pair == old || login.pair == new else { return }
             login.pair = new
-            // Somebody else has put another one into the file, or removed it: the next reload finds out.
+            // Another program has put another one into the file, or removed it. The next reload finds out.
             guard holds(state.stored, orElse: login) else { return }
             state.live = login
             try file.write(login)
@@ -74,7 +74,7 @@ final class LoginStorage: Sendable {
         try state.withLock { state throws(UserFacingError) in
             var end = End(login: state.live, wasInUse: state.live != nil)
             if !end.wasInUse {
-                // One that cannot be read goes all the same: that is what was asked for.
+                // One that cannot be read goes too: that is what was asked for.
                 do throws(UserFacingError) { end.login = try file.read() } catch { end.failure = error }
             }
             try file.remove()

@@ -37,7 +37,7 @@ final class ServiceReporter: Sendable {
     /// When it was composed last (CLOCK_MONOTONIC).
     var composedAt: Duration? { state.withLock(\.composedAt) }
 
-    /// Composes and sends, soon. Whoever calls again meanwhile is heard once.
+    /// Composes and sends, soon. Calls that come meanwhile lead to one more round.
     func touch() {
         let begins = state.withLock { state in
             state.isOutdated = true

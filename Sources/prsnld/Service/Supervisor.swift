@@ -26,7 +26,7 @@ final class Supervisor: Sendable {
         let notification = ServiceNotification(environment: variables)
         let reporter = ServiceReporter(notification, parts, setup.unit, log: log)
         self.reporter = reporter
-        // Where nobody listens, nothing is composed.
+        // Where systemd does not listen, nothing is composed.
         heartbeats = notification.isWanted ? parts.engine.heartbeats : []
         guard notification.isWanted, let interval = Watchdog.interval(environment: variables, processID: getpid())
         else {
@@ -81,13 +81,13 @@ final class Supervisor: Sendable {
     func reloading() { reporter.send(.reloading(since: Heartbeat.monotonic())) }
     func reloaded() { sayReady() }
 
-    /// To a service that runs already, as after `startingAgain`, READY=1 is no meal: systemd's clock would go on from the
-    /// last one, and ours begins anew.
+    /// A repeated READY=1, as after `startingAgain`, does not reset systemd's watchdog, while ours begins again. So it is fed
+    /// too.
     private func sayReady(line: String? = nil) {
         if watchdog == nil { reporter.send(.ready, line: line) } else { reporter.send(.ready, .watchdog, line: line) }
     }
 
-    /// The same process is about to run the program anew, which says READY=1 when it is there again.
+    /// The same process is about to run the program again, which says READY=1 when it is there.
     func startingAgain() {
         watchdog?.stop()
         reporter.send(.reloading(since: Heartbeat.monotonic()), line: "starting again with a new copy")
@@ -98,7 +98,7 @@ final class Supervisor: Sendable {
         reporter.send(.stopping, line: "stopping")
     }
 
-    /// On the thread of whoever says it, which has no time.
+    /// On the loop's own thread, which has no time.
     private func hear(_ sign: Heartbeat.Sign) {
         switch sign {
         case .awake: awakeAt.withLock { $0 = Heartbeat.monotonic() }

@@ -75,6 +75,13 @@ struct SyncFailure: Error, Sendable {
         }
     }
 
+    /// Makes one error of what the client or the store throws.
+    static func from<Answer: Sendable>(
+        _ call: @autoclosure () async throws -> Answer
+    ) async throws(SyncFailure) -> Answer {
+        do { return try await call() } catch { throw SyncFailure(error) }
+    }
+
     /// For logs and for the list of errors: "GET /api/timeline", or "database".
     var endpoint: String {
         switch origin {

@@ -4,11 +4,11 @@ import Testing
 
 @testable import PRSNLClient
 
-struct TimelineDecoderTests {
+struct TimelinePageTests {
     @Test func aPageOfMoreElementsThanWereAskedForIsRefused() throws {
         let zeros = Array(repeating: "0", count: 1_001).joined(separator: ",")
         let cause = #expect(throws: APIError.DecodingCause.self) {
-            _ = try TimelineDecoder.decode(Array(#"{"items":[\#(zeros)],"next_cursor":null}"#.utf8), limit: 100)
+            _ = try TimelinePage.Decoder.decode(Array(#"{"items":[\#(zeros)],"next_cursor":null}"#.utf8), limit: 100)
         }
         #expect(cause == .unexpectedShape("more than 1000 items on a page"))
     }
@@ -32,7 +32,7 @@ struct TimelineDecoderTests {
         #expect(try #require(broken.rejected.first).raw.utf8.count == 64 << 10)
     }
 
-    private func page(_ text: String) throws -> TimelinePage { try TimelineDecoder.decode(Array(text.utf8)) }
+    private func page(_ text: String) throws -> TimelinePage { try TimelinePage.Decoder.decode(Array(text.utf8)) }
 
     /// One item of a dialect C page.
     private func item(_ members: String) throws -> TimelineItem {
@@ -43,7 +43,7 @@ struct TimelineDecoderTests {
 
     private func cause(_ text: String) -> APIError.DecodingCause? {
         do throws(APIError.DecodingCause) {
-            _ = try TimelineDecoder.decode(Array(text.utf8))
+            _ = try TimelinePage.Decoder.decode(Array(text.utf8))
             return nil
         } catch {
             return error
@@ -222,7 +222,7 @@ struct TimelineDecoderTests {
                 damaged[Int.random(in: 0..<text.count, using: &random)] = .random(in: 0...255, using: &random)
             }
             do {
-                let page = try TimelineDecoder.decode(damaged)
+                let page = try TimelinePage.Decoder.decode(damaged)
                 #expect(page.items.count + page.rejected.count <= page.count)
             } catch {
                 #expect(error != .empty, "only broken JSON and other shapes come from here")

@@ -1,15 +1,29 @@
 import Glibc
 
-/// The address of the PRSNL server: scheme, host, port and an optional path prefix.
+/// The address of a PRSNL server: scheme, host, port and an optional path prefix.
 package struct ServerURL: Sendable, Equatable {
     package enum Scheme: String, Sendable { case http, https }
 
     package let scheme: Scheme
-    /// Without the brackets of an IPv6 address.
+    /// In lower case, without the brackets of an IPv6 address. An IPv4 address has four decimal parts, as libcurl writes it.
     package let host: String
+    package let port: Int
+    /// Without a slash at the end; empty for the root.
+    package let path: String
     /// As configured, without slashes at the end.
     package let text: String
 
+    /// What another parser has made of an address.
+    package init(scheme: Scheme, host: String, port: Int, path: String) {
+        self.scheme = scheme
+        self.host = Self.normal(host)
+        self.port = port
+        self.path = Self.trimmed(path)
+        text = Self.origin(scheme, self.host, port) + self.path
+    }
+
+    /// Reads what the owner wrote.
+    ///
     /// - Throws: `Rejection`, saying what is wrong and what is allowed.
     package init(_ text: String) throws(Rejection) {
         func reject(_ reason: String) -> Rejection { Rejection("\(reason); write it like https://prsnl.example.org") }
@@ -36,10 +50,10 @@ package struct ServerURL: Sendable, Equatable {
             }
         }
         self.scheme = scheme
-        self.host = host
-        var end = text.endIndex
-        while end > authority.endIndex, text[text.index(before: end)] == "/" { end = text.index(before: end) }
-        self.text = String(text[..<end])
+        self.host = Self.normal(host)
+        self.port = port.flatMap { Int($0) } ?? Self.defaultPort(scheme)
+        path = Self.trimmed(String(afterScheme[authority.endIndex...]))
+        self.text = String(text[..<authority.endIndex]) + path
     }
 
     private static func split(_ authority: Substring) throws(Rejection) -> (host: String, port: Substring?) {
@@ -63,24 +77,51 @@ package struct ServerURL: Sendable, Equatable {
         return (String(host), rest.dropFirst())
     }
 
+    private static func trimmed(_ path: String) -> String {
+        var path = path[...]
+        while path.hasSuffix("/") { path.removeLast() }
+        return String(path)
+    }
+
+    /// inet_aton(3) reads the spellings that libcurl reads: `127.1`, `0x7f000001`.
+    private static func normal(_ host: String) -> String {
+        let host = host.lowercased()
+        var address = in_addr()
+        guard inet_aton(host, &address) == 1 else { return host }
+        return withUnsafeBytes(of: address) { $0.map { String($0) }.joined(separator: ".") }
+    }
+
     private static func isIPv6(_ text: String) -> Bool {
         var address = in6_addr()
         return inet_pton(AF_INET6, text, &address) == 1
     }
 
-    /// Whether the traffic stays on this machine: `localhost`, 127.0.0.0/8, ::1. Names that merely look so do not count.
-    package var isLoopback: Bool {
-        if host.lowercased() == "localhost" { return true }
+    /// Whether the traffic stays on this machine.
+    package var isLoopback: Bool { Self.isLoopback(host) }
+
+    /// Whether what is sent to the host stays on this machine: `localhost`, 127.0.0.0/8, ::1. Names below `localhost` do not
+    /// count, because not every resolver keeps them here (RFC 6761, section 6.3, is a "should").
+    ///
+    /// - Parameter host: as in `ServerURL.host`.
+    package static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" { return true }
         var four = in_addr()
         if inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
         var six = in6_addr()
         guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
         return withUnsafeBytes(of: six) { $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
     }
-}
 
-/// Why a value is not taken, to be read after the key's name: "is not a duration".
-package struct Rejection: Error, Sendable, Equatable {
-    package let reason: String
-    package init(_ reason: String) { self.reason = reason }
+    /// Scheme, host, and the port where it is not the scheme's own.
+    package var origin: String { Self.origin(scheme, host, port) }
+
+    /// What requests are appended to.
+    package var base: String { origin + path }
+
+    private static func origin(_ scheme: Scheme, _ host: String, _ port: Int) -> String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return "\(scheme.rawValue)://\(name)\(port == defaultPort(scheme) ? "" : ":\(port)")"
+    }
+
+    private static func defaultPort(_ scheme: Scheme) -> Int { scheme == .https ? 443 : 80 }
 }

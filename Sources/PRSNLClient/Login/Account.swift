@@ -1,8 +1,21 @@
+/// Who the server takes us for: `GET /api/auth/me`.
+package struct Account: Sendable, Equatable {
+    package var id: String
+    package var email: String?
+    package var name: String?
+
+    package init(id: String, email: String? = nil, name: String? = nil) {
+        self.id = id
+        self.email = email
+        self.name = name
+    }
+}
+
 extension Account {
     /// Whether a token's `sub` is another account's than this one.
     ///
     /// Servers put an id or an e-mail address there. Only what has the form of the one or the other, and is not it, says so:
-    /// a subject of a form that nobody knows must not keep its owner out.
+    /// a subject of an unknown form must not keep its owner out.
     package func isCertainlyNot(_ subject: String) -> Bool {
         if subject == id || subject.lowercased() == email?.lowercased() { return false }
         if subject.contains("@") { return email != nil }

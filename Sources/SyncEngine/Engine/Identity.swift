@@ -1,3 +1,4 @@
+import Configuration
 import PRSNLClient
 import PRSNLCore
 import Store
@@ -11,8 +12,7 @@ struct Identity: Sendable {
     let client: PRSNLClient
     let serverURL: String
     var credentials: Credentials { client.credentials }
-    /// Whether dialect C may be read without credentials.
-    let anonymous: @Sendable () -> Bool
+    let board: EngineBoard
     let log: LogHandler
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.
@@ -32,13 +32,11 @@ struct Identity: Sendable {
                         .accountChanged, "This copy was made without a login and holds everybody's items.",
                         consequence: "Nothing was written."), verdict: .needsPerson)
             }
-            if dialect == .cursor, binding.accountID == nil { try refuseNobody(credentials) }
+            if dialect == .cursor, binding.accountID == nil { try refuseNone(credentials) }
             return dialect
         }
         let page = try await PageSize.fitting(pageSize) { limit throws(SyncFailure) in
-            try await answer { () async throws(APIError) in
-                try await client.session().timeline(TimelineRequest(.page(1), limit: limit))
-            }
+            try await SyncFailure.from(try await client.session().timeline(TimelineRequest(.page(1), limit: limit)))
         }
         guard let dialect = page.dialect else {
             throw SyncFailure(
@@ -48,10 +46,10 @@ struct Identity: Sendable {
         try refuseKey(dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
-            try refuseNobody(credentials)
+            try refuseNone(credentials)
             if credentials.isLogin {
                 let session = client.session()
-                let account = try await answer { () async throws(APIError) in try await session.account() }
+                let account = try await SyncFailure.from(try await session.account())
                 let shown = session.credentials ?? .none
                 try refuse(account, shownTo: shown)
                 new.accountID = account.id
@@ -71,7 +69,7 @@ struct Identity: Sendable {
         if credentials == .none {
             throw SyncFailure(
                 UserFacingError(
-                    .needsLogin, "This copy is of an account, and nobody is logged in.",
+                    .needsLogin, "This copy is of an account, and there is no login.",
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
                 verdict: .needsPerson)
         }
@@ -84,12 +82,12 @@ struct Identity: Sendable {
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
     }
 
-    /// Dialect C shows everybody's items to one who shows nothing.
-    private func refuseNobody(_ credentials: Credentials) throws(SyncFailure) {
-        guard credentials == .none, !anonymous() else { return }
+    /// Dialect C shows everybody's items where no credentials are shown.
+    private func refuseNone(_ credentials: Credentials) throws(SyncFailure) {
+        guard credentials == .none, !board.settings.anonymous else { return }
         throw SyncFailure(
             UserFacingError(
-                .needsLogin, "Nobody is logged in, and without a login this server shows everybody's items.",
+                .needsLogin, "There is no login, and without one this server shows everybody's items.",
                 consequence: "Nothing was written.",
                 recoverySuggestion:
                     "Log in; or set `anonymous = yes` in the configuration for a copy of everybody's items.",
@@ -118,7 +116,7 @@ struct Identity: Sendable {
             return
         }
         requests.add()
-        let account = try await answer { () async throws(APIError) in try await session.account() }
+        let account = try await SyncFailure.from(try await session.account())
         let shown = session.credentials ?? .none
         guard ByteText(account.id) == ByteText(expected) else {
             // The server does not take the token for what it says; a renewed one it may.
@@ -140,7 +138,7 @@ struct Identity: Sendable {
 
     static let accountEndpoint = "GET /api/auth/me"
 
-    /// A copy is not bound to somebody whom the token does not name: the server shows a test user to one that it does not
+    /// A copy is not bound to an account that the token does not name: the server shows a test user to one that it does not
     /// take.
     private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
         guard shown.isLogin else { throw .sessionEnded }
@@ -176,16 +174,6 @@ struct Identity: Sendable {
             try await store.bind(binding)
         } catch {
             throw SyncFailure(error, verdict: .needsPerson)
-        }
-    }
-
-    private func answer<Result: Sendable>(
-        _ request: () async throws(APIError) -> Result
-    ) async throws(SyncFailure) -> Result {
-        do {
-            return try await request()
-        } catch {
-            throw SyncFailure(error)
         }
     }
 }

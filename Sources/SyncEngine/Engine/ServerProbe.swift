@@ -32,12 +32,12 @@ package struct ProbeResult: Sendable {
 ///
 /// An echo or a handshake proves that a machine is there, and not that PRSNL is: they go ahead of the HTTP question, and
 /// save the server that question while nothing comes back. That a machine does not echo proves nothing either, nor that its
-/// name still leads there: once in a while the question is asked all the same.
+/// name still leads there. So the question is asked once in a while nevertheless.
 final class ServerProbe: Sendable {
     private let client: PRSNLClient
     private let time: TimeSource
     private let aheadTo: @Sendable (ServerAddress) -> String?
-    private let kind: @Sendable () -> ProbeKind
+    private let board: EngineBoard
     private let log: LogHandler
     private let hasSaidWhy = Flag()
     /// When HTTP was last asked (uptime).
@@ -48,19 +48,19 @@ final class ServerProbe: Sendable {
 
     /// - Parameter aheadTo: where echoes and handshakes go; tests put something else in.
     init(
-        client: PRSNLClient, time: TimeSource, kind: @escaping @Sendable () -> ProbeKind,
+        client: PRSNLClient, board: EngineBoard, time: TimeSource,
         aheadTo: @escaping @Sendable (ServerAddress) -> String? = { $0.literal }, log: @escaping LogHandler
     ) {
         self.aheadTo = aheadTo
         self.client = client
         self.time = time
-        self.kind = kind
+        self.board = board
         self.log = log
     }
 
     /// - Parameter byHand: A person wants to know: everything is asked.
     func run(byHand: Bool = false) async -> ProbeResult {
-        let wanted = kind()
+        let wanted = board.settings.probe
         let peer = client.peer
         let address = aheadTo(ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress))
         var result = ProbeResult(sent: wanted)

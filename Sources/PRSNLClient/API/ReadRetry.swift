@@ -1,7 +1,7 @@
 import PRSNLCore
 
 /// Decides whether a GET that failed is repeated in place, and when. Pure: time and randomness come from outside.
-struct RetryPolicy: Equatable {
+struct ReadRetry: Equatable {
     static let mostAttempts = 3
     private static let backoff = Backoff(base: .seconds(1), cap: .seconds(10), jitter: 0.8...1.2)
     /// A rate limit is waited for in place up to here; the scheduler waits longer ones.

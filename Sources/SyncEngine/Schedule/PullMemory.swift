@@ -1,8 +1,9 @@
+import Configuration
 import PRSNLCore
 import Store
 
 /// What the loop knows besides the file.
-struct EngineMemory {
+struct PullMemory {
     var schedule: Schedule
     var newAsOf: Timestamp?
     var savedNewAsOf: Timestamp?
@@ -20,7 +21,7 @@ struct EngineMemory {
     var deepProblem: UserFacingError?
 }
 
-extension EngineMemory {
+extension PullMemory {
     /// Brings what the schedule knows up to date with the file.
     mutating func remember(_ store: Store, now: Timestamp, log: LogHandler) async {
         let coverage = await store.coverage

@@ -1,0 +1,75 @@
+import PRSNLCore
+import Synchronization
+
+/// What the engine hears, in the order in which it came. Each of its two loops takes its events from a queue of its own.
+final class EngineInbox: Sendable {
+    enum Event: Sendable {
+        /// Whether the server can be used has changed. `isReturn`: it is back after it was away, so what failed for that is
+        /// tried at once.
+        case connectivity(isReturn: Bool)
+        /// The clock was set, or the machine was asleep.
+        case clockStepped
+        /// The configuration was read again. The owner may have removed the cause of a failure.
+        case settings
+        /// The client has other credentials.
+        case credentials
+        /// A person asks for a pull.
+        case sync(RequestedPull)
+        /// There is something to send. `byHand`: a person wants all that waits to be tried.
+        case writes(byHand: Bool)
+        /// The server has answered a pull again after it had failed at one.
+        case recovered
+        /// Something was delivered that a look at the newest items would show.
+        case delivered
+        /// All that could be sent after a return was sent.
+        case outboxSent
+    }
+
+    struct RequestedPull: Sendable {
+        var request: SyncRequest
+        var answer: CheckedContinuation<SyncResult, Never>
+    }
+
+    /// The events of one loop.
+    final class Queue: Sendable {
+        private let events = Mutex<[Event]>([])
+        private let wakeup = Wakeup()
+
+        /// Whether a person waits for a pull.
+        var hasRequest: Bool {
+            events.withLock { events in
+                events.contains { if case .sync = $0 { true } else { false } }
+            }
+        }
+
+        func take() -> [Event] {
+            events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+
+        /// Waits for the next event, or until the time is over or the task is cancelled. One task at a time.
+        func wait(atMost limit: Duration, time: TimeSource) async { await wakeup.wait(atMost: limit, time: time) }
+
+        fileprivate func post(_ event: Event) {
+            events.withLock { $0.append(event) }
+            wakeup.signal()
+        }
+    }
+
+    let pulls = Queue()
+    let outbox = Queue()
+
+    /// Wakes the loops that the event is for.
+    func post(_ event: Event) {
+        switch event {
+        case .connectivity, .clockStepped:
+            // The pulls first: what the outbox makes of it comes after it in their queue.
+            pulls.post(event)
+            outbox.post(event)
+        case .writes, .recovered: outbox.post(event)
+        case .settings, .credentials, .sync, .delivered, .outboxSent: pulls.post(event)
+        }
+    }
+}

@@ -1,0 +1,251 @@
+import Configuration
+import NetMonitor
+import PRSNLCore
+import Store
+
+/// The loop that pulls: takes what the engine has heard, asks the schedule what is due, does it, and deals with how it ended.
+struct PullLoop {
+    private let store: Store
+    private let work: PullWork
+    private let network: NetMonitor
+    private let board: EngineBoard
+    private let inbox: EngineInbox
+    private let heartbeat: Heartbeat
+    private let time: TimeSource
+    private let random: SeededGenerator
+    private let log: LogHandler
+    private var memory: PullMemory
+    private var requests: [EngineInbox.RequestedPull] = []
+    /// Until when pulls let the outbox go first (uptime).
+    private var holdsUntil: Duration?
+
+    /// From a pull that ended with the network to the next, so that nothing spins whatever the kernel says.
+    private static let afterOffline: Duration = .milliseconds(200)
+    /// After a reconnect the outbox goes first, for this long at most.
+    private static let longestHold: Duration = .seconds(30)
+
+    init(
+        store: Store, puller: Puller, network: NetMonitor, board: EngineBoard, inbox: EngineInbox,
+        heartbeat: Heartbeat, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
+    ) {
+        self.store = store
+        work = PullWork(puller: puller, store: store, time: time)
+        self.network = network
+        self.board = board
+        self.inbox = inbox
+        self.heartbeat = heartbeat
+        self.time = time
+        self.random = random
+        self.log = log
+        memory = PullMemory(schedule: Schedule(settings: board.settings))
+    }
+
+    /// Until the task is cancelled.
+    mutating func run() async {
+        await memory.remember(store, now: time.now(), log: log)
+        while !Task.isCancelled {
+            heartbeat.wake()
+            HangPoint.tasks.block()
+            await HangPoint.pulls.suspend()
+            for event in inbox.pulls.take() { hear(event) }
+            await memory.distrustClock(store, now: time.now(), log: log)
+            let now = time.now()
+            let next = memory.schedule.next(now: now)
+            if !requests.isEmpty {
+                await serveRequests()
+            } else if let wait = waitForNetwork() {
+                board.publish { state in
+                    state.activity = .waiting
+                    state.nextPullAt = nil
+                }
+                await rest(atMost: wait)
+            } else if next.at <= now {
+                _ = await attempt(next.work, SyncRequest(), pacing: pacing())
+            } else {
+                board.publish { [memory] state in
+                    state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
+                    state.nextPullAt = next.at
+                }
+                await rest(atMost: next.at.duration(since: now))
+            }
+        }
+        await stop()
+    }
+
+    /// Sends what waits and pulls everything there is, once.
+    mutating func runOnce(full: Bool, sending outbox: Replayer) async -> SyncResult {
+        await memory.remember(store, now: time.now(), log: log)
+        memory.isOnce = true
+        await memory.distrustClock(store, now: time.now(), log: log)
+        await outbox.drain()
+        let request = SyncRequest(full: full)
+        var result = await attempt(.pull, request)
+        // What waited until the server had processed an item, as the pull has shown.
+        if result.problem == nil, result.added + result.changed > 0 { await outbox.drain() }
+        if result.problem == nil {
+            let next = memory.schedule.next(now: time.now())
+            if next.at <= time.now(), next.work != .pull {
+                result.add(await attempt(next.work, request))
+            }
+        }
+        await stop()
+        return result
+    }
+
+    private func rest(atMost wait: Duration) async {
+        heartbeat.rest(atMost: wait)
+        await inbox.pulls.wait(atMost: wait, time: time)
+    }
+
+    private mutating func hear(_ event: EngineInbox.Event) {
+        switch event {
+        case .settings:
+            memory.schedule.settings = board.settings
+            memory.schedule.forgetFailures()
+        case .credentials:
+            memory.schedule.forgetFailures()
+            memory.schedule.wantsHead = true
+        case .connectivity(isReturn: true):
+            memory.schedule.forgetFailures()
+            memory.schedule.wantsHead = true
+            holdsUntil = time.uptime() + Self.longestHold
+        case .outboxSent: holdsUntil = nil
+        case .delivered: memory.schedule.wantsHead = true
+        case .sync(let request): requests.append(request)
+        case .connectivity(isReturn: false), .clockStepped, .writes, .recovered: break
+        }
+    }
+
+    /// How long no pull is begun for the network's sake; `nil`: not at all.
+    private func waitForNetwork() -> Duration? {
+        // Probes find out when that is over, and say so.
+        if network.current.state.isClosed { return .seconds(86_400) }
+        guard let holdsUntil else { return nil }
+        let left = holdsUntil - time.uptime()
+        return left > .zero ? left : nil
+    }
+
+    private mutating func serveRequests() async {
+        let served = requests
+        requests = []
+        let request = SyncRequest(
+            full: served.contains { $0.request.full }, acceptDeletions: served.contains { $0.request.acceptDeletions })
+        // Who asks may have removed the cause of a failure.
+        memory.schedule.forgetFailures()
+        let result = await attempt(.pull, request)
+        for one in served { one.answer.resume(returning: result) }
+    }
+
+    private func pacing() -> SweepPacing {
+        SweepPacing(events: inbox.pulls, time: time, pollAt: memory.schedule.pullAt(now: time.now()))
+    }
+
+    // MARK: One piece of work
+
+    private mutating func attempt(
+        _ what: Schedule.Work, _ request: SyncRequest, pacing: SweepPacing? = nil
+    ) async -> SyncResult {
+        board.publish { state in
+            state.activity = .pulling
+            state.nextPullAt = nil
+        }
+        var result = SyncResult(isComplete: false)
+        var changes = Puller.Changes()
+        do {
+            memory.isDeep = false
+            if let replaced = store.replacement() { throw replaced }
+            let hadFailed = memory.schedule.head.failures > 0
+            await store.beginPull()
+            try await work.perform(what, &memory, &changes, request: request, pacing: pacing)
+            try await settle(changes)
+            noteAnswer()
+            if hadFailed { inbox.post(.recovered) }
+            result.problem = await memory.shortcoming(store)
+            let coverage = await store.coverage
+            result.isComplete = result.problem == nil && coverage.isComplete
+        } catch {
+            let failure = SyncFailure(error)
+            changes += failure.changes
+            result.problem = failure.error
+            await fail(failure, after: changes)
+        }
+        await store.endPull()
+        result.added = changes.added
+        result.changed = changes.changed
+        result.deleted = changes.deleted
+        board.publish { [newAsOf = memory.newAsOf] state in
+            state.problem = result.problem
+            state.newAsOf = newAsOf
+        }
+        return result
+    }
+
+    /// The server has answered, so what waits for it is tried.
+    private func noteAnswer() {
+        let was = network.current.state
+        network.noteAnswer(at: time.now())
+        if was != .online { inbox.post(.writes(byHand: was != .unknown)) }
+    }
+
+    private mutating func settle(_ changes: Puller.Changes) async throws {
+        await memory.remember(store, now: time.now(), log: log)
+        // Where something was written, one more row costs nothing. A quiet poll writes nothing at all.
+        if !changes.isEmpty {
+            try await memory.saveNewAsOf(store)
+            // Edits may have waited for what the pull has shown.
+            inbox.post(.writes(byHand: false))
+        }
+        // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
+        // that the next quiet poll writes.
+        if memory.schedule.head.failures == 0, memory.deepProblem == nil { try await store.noteSuccess() }
+        await store.releaseMemory()
+    }
+
+    private mutating func fail(_ failure: SyncFailure, after changes: Puller.Changes) async {
+        guard failure.verdict != .cancelled else { return }
+        if failure.error.code == .offline {
+            // Its turn comes with the network, which may be there again already. That is no failure.
+            memory.schedule.closedUntil = max(memory.schedule.closedUntil, time.now().advanced(by: Self.afterOffline))
+            return log(.info, .pull, "\(failure.endpoint): \(failure.logText)")
+        }
+        let now = time.now()
+        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
+        let draw = random.unit()
+        if memory.isDeep { memory.deepProblem = failure.error }
+        let setback = memory.isDeep ? \Schedule.deep : \Schedule.head
+        // One that got further is the first in a row.
+        if !changes.isEmpty { memory.schedule[keyPath: setback].failures = 0 }
+        memory.schedule[keyPath: setback].fail(at: now, failure.verdict, draw: draw)
+        let notBefore = memory.schedule[keyPath: setback].notBefore
+        if failure.concernsEverything { memory.schedule.closedUntil = notBefore }
+        let wait = notBefore.duration(since: now).wholeMilliseconds
+        log(
+            failure.verdict == .needsPerson ? .error : .warning, .pull,
+            "\(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
+                + (memory.isOnce ? "" : "; next try in \(wait / 1_000) s"))
+        do {
+            try await store.recordError(
+                code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now)
+        } catch {
+            log(.error, .store, "the error could not be recorded: \(error.message)")
+        }
+        await memory.remember(store, now: time.now(), log: log)
+    }
+
+    /// Writes what only memory knows, and answers those that still wait.
+    private mutating func stop() async {
+        do {
+            try await memory.saveNewAsOf(store)
+            try await store.saveCoverage()
+        } catch {
+            log(.warning, .store, "stopping: \(error.message)")
+        }
+        for event in inbox.pulls.take() { hear(event) }
+        for one in requests {
+            var result = SyncResult(isComplete: false)
+            result.problem = SyncFailure.cancelled.error
+            one.answer.resume(returning: result)
+        }
+        board.publish { $0.activity = .stopped }
+    }
+}
