@@ -7,7 +7,7 @@ import Store
 // One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
 extension Replayer {
     func handle(
-        _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout Memory
+        _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout ReplayMemory
     ) async {
         let look = OutboxLook(
             store: store, client: client, session: session, identity: identity, time: time, dialect: dialect)
@@ -29,7 +29,7 @@ extension Replayer {
 
     /// Asks what must be known before the first byte, and sends it where that does not settle it.
     private func prepare(
-        _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout Memory
+        _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout ReplayMemory
     ) async throws {
         switch task.entry.payload {
         case .delete: try await send(task, nil, look, &memory)
@@ -48,7 +48,7 @@ extension Replayer {
 
     private func settle(
         _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
-        _ memory: inout Memory
+        _ memory: inout ReplayMemory
     ) async {
         guard let settlement = await decide(event, task, attempt, look, &memory) else { return }
         _ = await record([settlement], &memory)
@@ -59,7 +59,7 @@ extension Replayer {
     /// - Returns: What has to be written into the file; `nil` where the entry stays as it is.
     private func decide(
         _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
-        _ memory: inout Memory
+        _ memory: inout ReplayMemory
     ) async -> Settlement? {
         var settlement: Settlement?
         var next: OutboxMachine.Event? = event
@@ -103,7 +103,7 @@ extension Replayer {
     // MARK: Sending
 
     private func send(
-        _ task: OutboxTask, _ evidence: SendEvidence?, _ look: OutboxLook, _ memory: inout Memory
+        _ task: OutboxTask, _ evidence: SendEvidence?, _ look: OutboxLook, _ memory: inout ReplayMemory
     ) async throws {
         do {
             guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
@@ -121,7 +121,7 @@ extension Replayer {
     ///
     /// One request is under way at a time. While a few are sent one after another, what the ones before them brought is
     /// written, and the ones after them begun, in one transaction: nothing waits for its fsync.
-    private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout Memory) async {
+    private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout ReplayMemory) async {
         var batch = [first]
         var answered: [Settlement] = []
         while !batch.isEmpty {
@@ -160,7 +160,7 @@ extension Replayer {
 
     /// Writes what the last entries brought, and begins the next ones.
     private func takeUp(
-        after answered: [Settlement], _ dialect: Dialect, _ memory: inout Memory
+        after answered: [Settlement], _ dialect: Dialect, _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
         let unprepared = takenUp(dialect, memory)
         if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
@@ -175,7 +175,7 @@ extension Replayer {
         }
     }
 
-    func batch(_ memory: Memory) -> Int {
+    func batch(_ memory: ReplayMemory) -> Int {
         min(Self.batchSize, max(1, memory.machine.gate.pace.room(at: time.uptime())))
     }
 
@@ -187,7 +187,7 @@ extension Replayer {
 
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
     /// before, so that an entry costs one fsync and not two.
-    private func takenUp(_ dialect: Dialect, _ memory: Memory) -> Set<OutboxEntry.Kind> {
+    private func takenUp(_ dialect: Dialect, _ memory: ReplayMemory) -> Set<OutboxEntry.Kind> {
         guard !Task.isCancelled, let proof = memory.proof, proof.session.isCurrent,
             time.uptime() - proof.at < Self.proofLife
         else { return [] }

@@ -47,27 +47,6 @@ final class Replayer: Sendable {
         reachable = Mutex(ReachableTime(from: time.uptime()))
     }
 
-    /// What the loop knows besides the file.
-    struct Memory {
-        var machine = OutboxMachine()
-        /// When a person was last listened to (uptime).
-        var urgedAt: Duration?
-        /// The credentials that the client had then.
-        var urgedWith = Credentials.none
-        /// An entry is `sending` in the file and nothing is under way.
-        var hasStray = false
-        /// The session that was last proven to be the pinned account's, and when. Writes are sent in it.
-        var proof: (session: ClientSession, at: Duration)?
-        /// When something was delivered that no pull has shown yet.
-        var unseenSince: Duration?
-        /// What the wall clock said when the machine was started: changes where it is set.
-        var bootTime: Timestamp
-        /// So many sends are still spread a little, after the server came back.
-        var spread = 0
-        /// Pulls wait until what could be sent after a return was sent.
-        var isAwaited = false
-    }
-
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
     /// taken for another's.
     static let proofLife: Duration = .seconds(300)
@@ -83,7 +62,7 @@ final class Replayer: Sendable {
 
     /// Sends until the task is cancelled.
     func run() async {
-        var memory = Memory(bootTime: bootTime)
+        var memory = ReplayMemory(bootTime: bootTime)
         do {
             try await store.distrustDueTimes(now: time.now())
         } catch {
@@ -119,11 +98,11 @@ final class Replayer: Sendable {
 
     /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
     func drain() async {
-        var memory = Memory(bootTime: bootTime)
+        var memory = ReplayMemory(bootTime: bootTime)
         while !Task.isCancelled, await step(&memory) == nil {}
     }
 
-    private func hear(_ event: EngineInbox.Event, _ memory: inout Memory) async {
+    private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
         switch event {
         case .writes(byHand: true): obey(&memory)
         case .connectivity(isReturn: true):
@@ -137,7 +116,7 @@ final class Replayer: Sendable {
     }
 
     /// The server answers again what it has failed at.
-    private func retryFailed(_ memory: inout Memory) async {
+    private func retryFailed(_ memory: inout ReplayMemory) async {
         memory.machine.gate.noteRecovery()
         do {
             try await store.hastenFailed(now: time.now())
@@ -147,7 +126,7 @@ final class Replayer: Sendable {
     }
 
     /// A person wants it tried now. A wish that is repeated within seconds is not heard.
-    private func obey(_ memory: inout Memory) {
+    private func obey(_ memory: inout ReplayMemory) {
         let uptime = time.uptime()
         let credentials = client.credentials
         // Other credentials are another question: a login after a logout does not wait for the answer to the logout.
@@ -159,7 +138,7 @@ final class Replayer: Sendable {
     }
 
     /// What was to wait waits as long as before, whatever the clock says now.
-    private func followClock(_ memory: inout Memory) async {
+    private func followClock(_ memory: inout ReplayMemory) async {
         let step = clockStep(memory)
         memory.bootTime = bootTime
         guard step != .zero else { return }
@@ -180,7 +159,7 @@ final class Replayer: Sendable {
     }
 
     /// How far the clock was set since the loop looked last; time servers' small steps do not count.
-    private func clockStep(_ memory: Memory) -> Duration {
+    private func clockStep(_ memory: ReplayMemory) -> Duration {
         let step = bootTime.duration(since: memory.bootTime)
         return max(step, .zero - step) >= .seconds(1) ? step : .zero
     }
@@ -188,7 +167,7 @@ final class Replayer: Sendable {
     /// One piece of work.
     ///
     /// - Returns: How long there is nothing to do; `nil` to go on at once.
-    private func step(_ memory: inout Memory) async -> Duration? {
+    private func step(_ memory: inout ReplayMemory) async -> Duration? {
         let uptime = time.uptime()
         await countReachable()
         let machine = memory.machine
@@ -236,7 +215,7 @@ final class Replayer: Sendable {
     }
 
     /// How long nothing has to be done.
-    private func idle(_ memory: Memory, closedUntil: Duration) async throws(UserFacingError) -> Duration {
+    private func idle(_ memory: ReplayMemory, closedUntil: Duration) async throws(UserFacingError) -> Duration {
         let longest: Duration = .seconds(86_400)
         let uptime = time.uptime()
         if closedUntil > uptime { return closedUntil - uptime }
@@ -282,13 +261,13 @@ final class Replayer: Sendable {
     // MARK: Being let in
 
     /// The first send goes at once, and the next ones after a moment.
-    private func spread(_ memory: inout Memory) async throws {
+    private func spread(_ memory: inout ReplayMemory) async throws {
         if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
         memory.spread -= 1
     }
 
     /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
-    private func ready(_ memory: inout Memory) async throws(SyncFailure) -> (Dialect, ClientSession) {
+    private func ready(_ memory: inout ReplayMemory) async throws(SyncFailure) -> (Dialect, ClientSession) {
         let dialect = try await identity.establish(pageSize: board.settings.pageSize)
         if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
             return (dialect, proof.session)
@@ -308,7 +287,7 @@ final class Replayer: Sendable {
             now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: board.settings.resendUnknown)
     }
 
-    func take(_ note: OutboxMachine.Note, _ memory: inout Memory) {
+    func take(_ note: OutboxMachine.Note, _ memory: inout ReplayMemory) {
         switch note {
         case .answered: network.noteAnswer(at: time.now())
         case .failed(let failure):
@@ -321,7 +300,7 @@ final class Replayer: Sendable {
     /// Writes settlements. What the server has answered must not be forgotten because a disk is full: until it is
     /// written, nothing else is done.
     func record(
-        _ settlements: [Settlement], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout Memory
+        _ settlements: [Settlement], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
         let numbers = settlements.map { "#\($0.entry)" }.joined(separator: ", ")
         var tries = 0

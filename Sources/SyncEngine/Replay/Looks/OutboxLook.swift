@@ -17,8 +17,6 @@ struct OutboxLook: Sendable {
     private static let secondLook: Duration = .seconds(30)
     /// Clocks are set by minutes wrong. Where no ids are known, an item may be older by this than the send that made it.
     private static let clockTolerance: Duration = .seconds(3_600)
-    private static let pageSize = 100
-    private static let mostPages = 50
 
     /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
@@ -152,7 +150,9 @@ struct OutboxLook: Sendable {
             // The server compares the raw text when it refuses, and a cleaned one when it is asked.
             let known = try await fromStore { () async throws(UserFacingError) in try await store.itemID(url: url) }
             if let known { return .was(try await delivery(of: known)) }
-            guard let other = try await newest(search(item, since: entry.acceptedAt)).first else { return .nowhere }
+            guard let other = try await newest.candidates(of: search(item, since: entry.acceptedAt)).first else {
+                return .nowhere
+            }
             try await prove()
             return .was(try await delivery(of: other.id))
         }
@@ -162,7 +162,7 @@ struct OutboxLook: Sendable {
         if let existing, let created = existing.createdAt, created < search.oldest {
             return .was(try await delivery(of: existing.id))
         }
-        var found = try await newest(search)
+        var found = try await newest.candidates(of: search)
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
             found.append(TimelineItem(existing, url: url))
         }
@@ -215,28 +215,16 @@ struct OutboxLook: Sendable {
     // MARK: Notes, and URLs on dialects P and E
 
     /// What the server has just before a creation is sent.
-    func evidence() async throws(SyncFailure) -> SendEvidence {
-        let (page, limit) = try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
-            (try await self.page(firstPage, limit), limit)
-        }
-        return SendEvidence(
-            knownIDs: page.items.map(\.id) + page.rejected.compactMap(\.id),
-            knownDownTo: page.count >= limit ? page.items.last.map(place) : nil)
-    }
+    func evidence() async throws(SyncFailure) -> SendEvidence { try await newest.evidence() }
 
-    /// What the timeline is sorted by. The small server's is the last change, which is never before the creation.
-    private func place(_ item: TimelineItem) -> Timestamp {
-        dialect == .express ? item.updatedAt ?? item.createdAt : item.createdAt
-    }
-
-    private var firstPage: TimelineRequest.Position { dialect == .cursor ? .before(nil) : .page(1) }
+    private var newest: NewestItems { NewestItems(session: session, identity: identity, dialect: dialect) }
 
     private func search(
         _ item: NewItem, _ task: OutboxTask, interval: Duration
     ) async throws(SyncFailure) -> WriteFinding {
         guard let evidence = task.evidence else { return .undecidable }
         let search = CreationSearch(item: item, evidence: evidence, dialect: dialect)
-        let found = try await newest(search)
+        let found = try await newest.candidates(of: search)
         let candidates: [CreationSearch.Candidate]
         do {
             let bound = try await store.boundIDs(among: found.map(\.id))
@@ -250,54 +238,6 @@ struct OutboxLook: Sendable {
         case .absent: return undecided(task, interval: interval, sure: .notApplied())
         case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
-    }
-
-    /// Reads the newest pages, as far down as a candidate can be.
-    private func newest(_ search: CreationSearch) async throws(SyncFailure) -> [TimelineItem] {
-        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in try await newest(search, limit) }
-    }
-
-    private func newest(_ search: CreationSearch, _ limit: Int) async throws(SyncFailure) -> [TimelineItem] {
-        var found: [ByteText: TimelineItem] = [:]
-        var position = firstPage
-        var boundary: Timestamp?
-        var number = 1
-        var reachedPast = false
-        while !reachedPast {
-            guard number <= Self.mostPages * Self.pageSize / limit else {
-                throw SyncFailure(
-                    UserFacingError(
-                        .timelineUnsettled, "So many items are newer than the write that it could not be looked for."),
-                    verdict: .retry(after: nil))
-            }
-            let page = try await page(position, limit)
-            // Each page begins with what the one before it has ended with.
-            if let boundary, page.items.first?.createdAt != boundary {
-                throw CursorPlan.contradictory("it does not go on where the page before it has ended")
-            }
-            for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
-            number += 1
-            guard page.count >= limit, let last = page.items.last else { break }
-            reachedPast = place(last) < search.oldest
-            // One microsecond above the last: items that share its time are not skipped. A page of nothing but that time
-            // is stepped over.
-            let next = TimelineRequest.Position.before(last.createdAt.next)
-            let isCrowded = position == next
-            boundary = dialect == .cursor && !isCrowded ? last.createdAt : nil
-            position = dialect != .cursor ? .page(number) : isCrowded ? .before(last.createdAt) : next
-        }
-        return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
-    }
-
-    /// One that contradicts itself tells nothing of what is there and what is not.
-    private func page(
-        _ position: TimelineRequest.Position, _ limit: Int
-    ) async throws(SyncFailure) -> TimelinePage {
-        let request = TimelineRequest(position, limit: limit)
-        let page = try await ask { () async throws(APIError) in try await session.timeline(request) }
-        try identity.check(page, is: dialect)
-        try page.requireConsistency(request)
-        return page
     }
 
     private func contents(
