@@ -181,11 +181,11 @@ import Testing
     /// Access and refresh token of the file.
     private func tokens(_ scene: LoginScene) throws -> [String] {
         struct File: Decodable {
-            var access_token: String
-            var refresh_token: String
+            var accessToken: String
+            var refreshToken: String
         }
         let file = try JSONOutput.decode(File.self, from: try TestFile.read(scene.loginFile))
-        return [file.access_token, file.refresh_token]
+        return [file.accessToken, file.refreshToken]
     }
 
     // MARK: A proxy
