@@ -147,7 +147,7 @@ package final class NetMonitor: Sendable {
         }
         staleProbe?.cancel()
         if outcome.hasChanged {
-            // Two changes may come here at once, on two threads: whoever is last tells how it is then.
+            // Two changes may come here at once, on two threads: the last one tells how it is then.
             if new.state == .offline || old.state == .offline {
                 telling.withLock { _ in served?.setOffline(current.state == .offline) }
             }

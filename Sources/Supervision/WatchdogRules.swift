@@ -5,7 +5,7 @@
 struct WatchdogRules: Sendable, Equatable {
     /// What to do when the timer has run out.
     struct Alarm: Sendable, Equatable {
-        /// The loops that are to be reported as hung; empty most of the time.
+        /// The loops to report as hung; empty most of the time.
         var complaint: [String] = []
         var round: UInt64
     }

@@ -29,7 +29,7 @@ struct Identity: Sendable {
             if dialect == .cursor, binding.accountID == nil, credentials.isLogin {
                 throw SyncFailure(
                     UserFacingError(
-                        .accountChanged, "This copy was made without a login and holds everybody's items.",
+                        .accountChanged, "This copy was made without a login and holds the items of all accounts.",
                         consequence: "Nothing was written."), verdict: .needsPerson)
             }
             if dialect == .cursor, binding.accountID == nil { try refuseNone(credentials) }
@@ -56,7 +56,7 @@ struct Identity: Sendable {
                 new.accountName = account.email ?? account.name
                 new.accountSubject = shown.subject
             } else {
-                log(.notice, .pull, "no credentials, as anonymous = yes asks for: the copy will hold everybody's items")
+                log(.notice, .pull, "no credentials, as anonymous = yes asks for: the copy will hold the items of all accounts")
             }
         }
         try await bind(new)
@@ -82,15 +82,15 @@ struct Identity: Sendable {
                 consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
     }
 
-    /// Dialect C shows everybody's items where no credentials are shown.
+    /// Dialect C shows the items of all accounts where no credentials are shown.
     private func refuseNone(_ credentials: Credentials) throws(SyncFailure) {
         guard credentials == .none, !board.settings.anonymous else { return }
         throw SyncFailure(
             UserFacingError(
-                .needsLogin, "There is no login, and without one this server shows everybody's items.",
+                .needsLogin, "There is no login, and without one this server shows the items of all accounts.",
                 consequence: "Nothing was written.",
                 recoverySuggestion:
-                    "Log in; or set `anonymous = yes` in the configuration for a copy of everybody's items.",
+                    "Log in; or set `anonymous = yes` in the configuration for a copy of the items of all accounts.",
                 nextCommand: "prsnlctl login --server \(serverURL)"), verdict: .needsPerson)
     }
 
@@ -111,7 +111,7 @@ struct Identity: Sendable {
         let binding = await store.binding
         guard let expected = binding.accountID else {
             session.pin()
-            // Everybody's items are not an account's, however it came to be logged in.
+            // The items of all accounts are not one account's, however it came to be logged in.
             if binding.dialect == .cursor, session.credentials?.isLogin == true { throw .sessionEnded }
             return
         }

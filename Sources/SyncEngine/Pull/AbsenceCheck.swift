@@ -83,7 +83,7 @@ struct AbsenceCheck {
         return record
     }
 
-    /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or somebody
+    /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or another client
     /// has deleted it before it was ever pulled.
     private func forgetCreationsThatAreGone() async throws {
         let limit = time.now().advanced(by: .zero - Self.cacheTime)

@@ -20,7 +20,7 @@ struct ReachableTime: Sendable {
         countedUntil = uptime
     }
 
-    /// What is to be added to the file, in steps of a second at least.
+    /// What has to be added to the file, in steps of a second at least.
     mutating func take() -> Duration? {
         guard passed >= .seconds(1) else { return nil }
         defer { passed = .zero }

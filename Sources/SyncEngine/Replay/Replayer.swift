@@ -54,7 +54,7 @@ final class Replayer: Sendable {
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
     private static let longPause: Duration = .seconds(10)
-    /// Everybody's clients come back together with a server: the first sends are spread, by this much each at most.
+    /// All clients come back together with their server: the first sends are spread, by this much each at most.
     private static let spreadSends = 16
     private static let longestSpread: Duration = .milliseconds(50)
 

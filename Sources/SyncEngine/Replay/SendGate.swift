@@ -72,7 +72,7 @@ struct SendGate: Sendable {
         replacedLogins = 0
     }
 
-    /// A person wants it tried now. The server's own wait holds all the same.
+    /// A person wants it tried now. The server's own wait still holds.
     mutating func forgetPauses() {
         noteReturn()
         refusals = Refusals()

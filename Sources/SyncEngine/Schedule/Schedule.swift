@@ -10,7 +10,7 @@ struct Schedule: Sendable, Equatable {
         case fill
         /// The whole line again, or what is left of it.
         case sweep
-        /// Suspects that were found once and are to be asked for again.
+        /// Suspects that were found once and have to be asked for again.
         case check
     }
 

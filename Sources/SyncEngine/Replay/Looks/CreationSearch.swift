@@ -26,7 +26,7 @@ struct CreationSearch: Sendable {
     let item: NewItem
     /// The small server keeps title and tags as they were sent, in one statement.
     private let isKeptAsSent: Bool
-    /// How far down the newest items are to be read: nothing older can be it.
+    /// How far down the newest items have to be read: no older item can be it.
     let oldest: Timestamp
     private let known: Set<ByteText>
 

@@ -5,9 +5,9 @@ import PRSNLCore
 enum EditComparison: Sendable, Equatable {
     /// The server has all of it already.
     case done
-    /// Nobody has changed these fields since the edit was made.
+    /// These fields were not changed since the edit was made.
     case send
-    /// Somebody has; `theirs` is what the server has in the edited fields.
+    /// They were changed elsewhere. `theirs` is what the server has in the edited fields.
     case conflict(theirs: ItemEdit)
 
     /// What the server itself makes of a text that was sent, and the placeholder that it fills in, are no change.
