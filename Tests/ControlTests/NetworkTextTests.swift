@@ -157,8 +157,8 @@ import Testing
             Samples.report(Samples.complete, facts).text(TextStyle()).contains(
                 """
                 Connection   online since 2026-11-21 04:06:14 UTC (0 s ago)
-                             netlink is not permitted: Permission denied; changes of the network
-                             are noticed within a minute, not at once
+                             netlink is not permitted: Permission denied; network changes are
+                             noticed within a minute
 
                 """))
     }

@@ -37,7 +37,8 @@ enum CaptureCommand {
         if let url = arguments.operands.first {
             throw arguments.failure("\(url) and --stdin exclude each other")
         }
-        for option in ["--title", "--tag", "--note", "--type", "--summarize"] where arguments.has(option) {
+        let ofMany = ["--stdin"] + [CommandOption.wait, .json, .help].map(\.name)
+        for option in command.entry.options.map(\.name) where !ofMany.contains(option) && arguments.has(option) {
             throw arguments.failure("\(option) belongs to one URL; with --stdin, say it in the line")
         }
     }
