@@ -56,7 +56,7 @@ struct Identity: Sendable {
                 new.accountName = account.email ?? account.name
                 new.accountSubject = shown.subject
             } else {
-                log(.notice, .pull, "no credentials, as anonymous = yes asks for: the copy will hold all accounts' items")
+                log(.notice, .pull, "no credentials, as anonymous = yes: the copy will hold all accounts' items")
             }
         }
         try await bind(new)
