@@ -71,7 +71,8 @@ import Testing
 
     @Test(arguments: [
         (#"{"command":"queue","filter":"lost"}"#, "filter must be"), (#"{"command":"entry"}"#, "entry is missing"),
-        (#"{"command":"net","watch":1}"#, ""),
+        (#"{"command":"net","watch":1}"#, "watch: "),
+        (#"{"command":"retry","entries":["1"]}"#, "entries: "),
         (#"{"command":"entry","entry":1.5}"#, "whole number"), (#"{"command":"entry","entry":-1}"#, "whole number"),
         (#"{"command":"entry","entry":99999999999999999999}"#, "whole number"),
         (#"{"command":"drop","entries":[]}"#, "1 to 1000"), (#"{"command":"wait"}"#, "1 to 1000"),

@@ -50,7 +50,7 @@ package struct RequestMembers {
         _ name: String, _ read: (inout JSONReader) throws -> Value
     ) throws(RequestRefusal) -> Value? {
         guard let value = values[name] else { return nil }
-        return try Self.read(value, read)
+        return try Self.read(value, of: name, read)
     }
 
     private static func number(_ name: String, _ reader: inout JSONReader) throws -> Int64 {
@@ -60,8 +60,9 @@ package struct RequestMembers {
         return number
     }
 
+    /// - Parameter name: the member that the JSON is the value of; `nil` for the whole line. Offsets count within it.
     private static func read<Value>(
-        _ json: [UInt8], _ body: (inout JSONReader) throws -> Value
+        _ json: [UInt8], of name: String? = nil, _ body: (inout JSONReader) throws -> Value
     ) throws(RequestRefusal) -> Value {
         do {
             return try JSONReader.read(json) { reader in
@@ -72,7 +73,7 @@ package struct RequestMembers {
         } catch let refusal as RequestRefusal {
             throw refusal
         } catch let failure as JSONReader.Failure {
-            throw RequestRefusal(reason: failure.description)
+            throw RequestRefusal(reason: name.map { "\($0): \(failure) of its value" } ?? failure.description)
         } catch {
             throw RequestRefusal(reason: "it cannot be understood")
         }
