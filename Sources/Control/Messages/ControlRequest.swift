@@ -40,6 +40,15 @@ extension ControlRequest {
     }
 }
 
+/// A request without members of its own.
+package protocol BareRequest: ControlRequest {
+    init()
+}
+
+extension BareRequest {
+    package init(_ members: RequestMembers) { self.init() }
+}
+
 /// Why a line is no request.
 package struct RequestRefusal: Error, Equatable {
     package let reason: String

@@ -53,7 +53,7 @@ package struct LoginRequest: ControlRequest {
 }
 
 /// Whether a login would be taken, before a password is typed.
-package struct LoginCheckRequest: ControlRequest {
+package struct LoginCheckRequest: BareRequest {
     package typealias Answer = LoginReadiness
     package static let command = "login"
     package static let variant: String? = "check"
@@ -61,7 +61,6 @@ package struct LoginCheckRequest: ControlRequest {
     package var isChange: Bool { true }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// What a daemon says that would take a login.

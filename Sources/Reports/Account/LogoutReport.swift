@@ -1,14 +1,13 @@
 package import Console
-package import Control
+import Control
 
 /// Forgets the login, here and on the server.
-package struct LogoutRequest: ControlRequest {
+package struct LogoutRequest: BareRequest {
     package typealias Answer = LogoutReport
     package static let command = "logout"
     package var isChange: Bool { true }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// What `prsnlctl logout` did: its JSON, and the daemon's answer.

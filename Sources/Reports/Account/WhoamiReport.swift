@@ -1,16 +1,15 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 
 /// Asks the server which account it takes the daemon for.
-package struct WhoamiRequest: ControlRequest {
+package struct WhoamiRequest: BareRequest {
     package typealias Answer = WhoamiReport
     package static let command = "whoami"
     package static let asksServer = true
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// The account that the server sees: the JSON of `prsnlctl whoami --json`.

@@ -1,27 +1,25 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
 /// Asks for the errors that recur.
-package struct ErrorsRequest: ControlRequest {
+package struct ErrorsRequest: BareRequest {
     package typealias Answer = ErrorsReport
     package static let command = "errors"
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// Forgets the errors that recur.
-package struct ClearErrorsRequest: OutboxRequest {
+package struct ClearErrorsRequest: OutboxRequest, BareRequest {
     package typealias Answer = ErrorsReport
     package static let command = "errors"
     package static let variant: String? = "clear"
     package var isChange: Bool { true }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 
     package func perform(_ outbox: OutboxOperations) async throws(UserFacingError) -> ErrorsReport {
         ErrorsReport([], cleared: try await outbox.store.forgetErrors(), source: outbox.source, now: outbox.now())

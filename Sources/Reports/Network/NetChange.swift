@@ -1,16 +1,15 @@
-package import Control
+import Control
 package import NetMonitor
 package import PRSNLCore
 
 /// Asks for the state of the network, and then for each change until one side leaves.
-package struct NetWatchRequest: ControlRequest {
+package struct NetWatchRequest: BareRequest {
     package typealias Answer = NetChange
     package static let command = "net"
     package static let variant: String? = "watch"
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// One change, as `prsnlctl net --watch --json` prints it, one per line.

@@ -1,16 +1,15 @@
 package import Console
-package import Control
+import Control
 package import NetMonitor
 package import PRSNLCore
 
 /// Asks for the network and the way to the server.
-package struct NetRequest: ControlRequest {
+package struct NetRequest: BareRequest {
     package typealias Answer = NetReport
     package static let command = "net"
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// The network as the kernel describes it, the way to the server, and the state that follows: the JSON of

@@ -1,16 +1,15 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 
 /// Asks for one probe of the server, now.
-package struct PingRequest: ControlRequest {
+package struct PingRequest: BareRequest {
     package typealias Answer = PingReport
     package static let command = "ping"
     package static let asksServer = true
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// One probe of the server: the JSON of `prsnlctl ping --json`.

@@ -1,16 +1,15 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
 /// Asks for the last pulls.
-package struct HistoryRequest: ControlRequest {
+package struct HistoryRequest: BareRequest {
     package typealias Answer = HistoryReport
     package static let command = "history"
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// The pulls that did something, the newest first: the JSON of `prsnlctl history --json`.

@@ -1,16 +1,15 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
 /// Asks for the state of the copy and of the daemon.
-package struct StatusRequest: ControlRequest {
+package struct StatusRequest: BareRequest {
     package typealias Answer = StatusReport
     package static let command = "status"
     package var isChange: Bool { false }
 
     package init() {}
-    package init(_ members: RequestMembers) {}
 }
 
 /// The state of the copy and of the daemon: the JSON of `prsnlctl status --json` and of the control socket.
