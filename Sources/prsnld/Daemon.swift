@@ -39,13 +39,7 @@ struct Daemon {
             unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, warning) }
-        if !TaskLoop.isInEffect {
-            log(
-                .warning, .daemon,
-                "this Swift runtime does not let the daemon run its tasks itself, so that it wakes up once a second. "
-                    + "Build it with another toolchain.")
-        }
-        warnOfFewDescriptors(log)
+        warnOfMachine(log)
         let parts: RunningParts
         do throws(UserFacingError) {
             parts = try await RunningParts.start(loaded, setup, log: log)
@@ -97,8 +91,14 @@ struct Daemon {
         }
     }
 
-    /// With too few it starts and fails in parts: connections, clients of the control socket, netlink.
-    private static func warnOfFewDescriptors(_ log: LogHandler) {
+    private static func warnOfMachine(_ log: LogHandler) {
+        if !TaskLoop.isInEffect {
+            log(
+                .warning, .daemon,
+                "this Swift runtime does not let the daemon run its tasks itself, so that it wakes up once a second. "
+                    + "Build it with another toolchain.")
+        }
+        // With too few descriptors it starts and fails in parts: connections, clients of the control socket, netlink.
         let enough: rlim_t = 64
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < enough else {

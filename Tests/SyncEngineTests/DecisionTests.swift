@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func whatNeedsAPersonIsLookedAtRarely() {
-        #expect(wait(.needsPerson, failures: 1, draw: 0) >= .seconds(1_800))
+        #expect(wait(.tryRarely, failures: 1, draw: 0) >= .seconds(1_800))
     }
 }
 
@@ -111,7 +111,7 @@ import Testing
     @Test func aFailureFarDownDoesNotHoldUpTheHead() {
         var schedule = pulled(0)
         schedule.hasGaps = true
-        schedule.deep.fail(at: at(10), .needsPerson, draw: 1)
+        schedule.deep.fail(at: at(10), .tryRarely, draw: 1)
         #expect(schedule.next(now: at(11)) == (.pull, at(300)))
     }
 

@@ -115,9 +115,9 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
             (.unknown(statusCode: 418, message: "x"), .retry(after: nil)),
             (.decodingError(.portal), .retry(after: nil)),
             (.networkError(.connectFailed), .retry(after: nil)), (.networkError(.tlsFailed), .retry(after: nil)),
-            (.networkError(.cancelled), .cancelled), (.networkError(.redirectRefused(to: "x")), .needsPerson),
-            (.unauthorized, .needsPerson), (.forbidden, .needsPerson), (.notFound(resource: "Item"), .needsPerson),
-            (.invalidInput(message: "x"), .needsPerson),
+            (.networkError(.cancelled), .cancelled), (.networkError(.redirectRefused(to: "x")), .tryRarely),
+            (.unauthorized, .tryRarely), (.forbidden, .tryRarely), (.notFound(resource: "Item"), .tryRarely),
+            (.invalidInput(message: "x"), .tryRarely),
         ] as [(APIError.Kind, SyncFailure.Verdict)])
     func eachErrorHasItsVerdict(_ kind: APIError.Kind, verdict: SyncFailure.Verdict) {
         let error = APIError(

@@ -48,9 +48,7 @@ extension PRSNLClient {
         var triedRenewal = false
         var redirects = 0
         var start = ContinuousClock.now
-        let limit =
-            call.isProbe
-            ? min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime) : configuration.totalTimeout
+        let limit = timeLimit(of: call)
         while true {
             let requestID = random.requestID()
             var request = HTTPRequest(
@@ -58,17 +56,8 @@ extension PRSNLClient {
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)),
                 answerLimit: min(call.answerLimit, configuration.maximumAnswerSize), isProbe: call.isProbe)
             if redirects > 0 { request.foreignPath = Self.path(of: url) }
-            Heartbeat.current?.expect(within: request.totalTimeout)
-            let sentAt = time.uptime()
-            let outcome = await (other ?? loop).perform(request)
-            figures.add(outcome, requestID)
-            log(.debug, .http, line(call, isFirst: redirects == 0, outcome, requestID))
-            let answer: HTTPAnswer
-            switch outcome.result {
-            case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
-            case .success(let arrived): answer = arrived
-            }
-            remember(dateOf: answer, sentAt: sentAt)
+            let answer = try await exchange(
+                request, of: call, requestID, isFirst: redirects == 0, &figures, over: other ?? loop)
             switch answer.status {
             case 200..<300:
                 if triedFallback { remember(keyIsBearer: true) }
@@ -113,6 +102,29 @@ extension PRSNLClient {
             var failure = error(call, answer, requestID)
             failure.isOfLogin = pair != nil
             throw failure
+        }
+    }
+
+    private func timeLimit(of call: Call) -> Duration {
+        guard call.isProbe else { return configuration.totalTimeout }
+        return min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime)
+    }
+
+    /// One request and its answer, whatever the status.
+    private func exchange(
+        _ request: HTTPRequest, of call: Call, _ requestID: String, isFirst: Bool, _ figures: inout RequestUsage,
+        over loop: CurlLoop
+    ) async throws(APIError) -> HTTPAnswer {
+        Heartbeat.current?.expect(within: request.totalTimeout)
+        let sentAt = time.uptime()
+        let outcome = await loop.perform(request)
+        figures.add(outcome, requestID)
+        log(.debug, .http, line(call, isFirst: isFirst, outcome, requestID))
+        switch outcome.result {
+        case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
+        case .success(let answer):
+            remember(dateOf: answer, sentAt: sentAt)
+            return answer
         }
     }
 

@@ -30,7 +30,7 @@ struct Identity: Sendable {
                 throw SyncFailure(
                     UserFacingError(
                         .accountChanged, "This copy was made without a login and holds the items of all accounts.",
-                        consequence: "Nothing was written."), verdict: .needsPerson)
+                        consequence: "Nothing was written."), verdict: .tryRarely)
             }
             if dialect == .cursor, binding.accountID == nil { try refuseNone(credentials) }
             return dialect
@@ -41,7 +41,7 @@ struct Identity: Sendable {
         guard let dialect = page.dialect else {
             throw SyncFailure(
                 UserFacingError(.dialectUnknown, "The server's timeline has no form that prsnld knows."),
-                verdict: .needsPerson)
+                verdict: .tryRarely)
         }
         try refuseKey(dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
@@ -71,7 +71,7 @@ struct Identity: Sendable {
                 UserFacingError(
                     .needsLogin, "This copy is of an account, and there is no login.",
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
-                verdict: .needsPerson)
+                verdict: .tryRarely)
         }
         guard let known = binding.accountSubject, let subject = credentials.subject,
             ByteText(subject) != ByteText(known)
@@ -79,7 +79,7 @@ struct Identity: Sendable {
         throw SyncFailure(
             UserFacingError(
                 .accountChanged, "The login is of another account than the one this copy is of.",
-                consequence: "Nothing was asked and nothing was written."), verdict: .needsPerson)
+                consequence: "Nothing was asked and nothing was written."), verdict: .tryRarely)
     }
 
     /// Dialect C shows the items of all accounts where no credentials are shown.
@@ -91,7 +91,7 @@ struct Identity: Sendable {
                 consequence: "Nothing was written.",
                 recoverySuggestion:
                     "Log in; or set `anonymous = yes` in the configuration for a copy of the items of all accounts.",
-                nextCommand: "prsnlctl login --server \(serverURL)"), verdict: .needsPerson)
+                nextCommand: "prsnlctl login --server \(serverURL)"), verdict: .tryRarely)
     }
 
     /// Dialect C takes an API key for a bad login and shows a test user's items.
@@ -100,7 +100,7 @@ struct Identity: Sendable {
         throw SyncFailure(
             UserFacingError(
                 .needsLogin, "This server needs a login; an API key does not name an account there.",
-                consequence: "Nothing was written."), verdict: .needsPerson)
+                consequence: "Nothing was written."), verdict: .tryRarely)
     }
 
     /// Asks the server, in this session, whose it takes it for, and compares with the account that the copy is bound to. The
@@ -125,7 +125,7 @@ struct Identity: Sendable {
                     .accountChanged,
                     "The server answers as another account than the one this copy is of; the login has probably expired.",
                     consequence: "Nothing of that account was written."),
-                verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson,
+                verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
                 origin: .server(endpoint: Self.accountEndpoint))
         }
         client.trust(shown)
@@ -148,7 +148,7 @@ struct Identity: Sendable {
                 .loginExpired,
                 "The server answers as another account than the login's; the login has probably expired.",
                 consequence: "Nothing was written."),
-            verdict: client.distrust(shown) ? .retry(after: nil) : .needsPerson,
+            verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
             origin: .server(endpoint: Self.accountEndpoint))
     }
 
@@ -166,14 +166,14 @@ struct Identity: Sendable {
             UserFacingError(
                 .serverChanged,
                 "The server answers in dialect \(other.rawValue); this copy is of one that spoke \(dialect.rawValue).",
-                consequence: "Nothing was written."), verdict: .needsPerson)
+                consequence: "Nothing was written."), verdict: .tryRarely)
     }
 
     private func bind(_ binding: Binding) async throws(SyncFailure) {
         do {
             try await store.bind(binding)
         } catch {
-            throw SyncFailure(error, verdict: .needsPerson)
+            throw SyncFailure(error, verdict: .tryRarely)
         }
     }
 }

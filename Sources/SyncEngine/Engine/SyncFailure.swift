@@ -18,8 +18,8 @@ struct SyncFailure: Error, Sendable {
     enum Verdict: Sendable, Equatable {
         /// It may go away by itself; wait at least this long where the server said so.
         case retry(after: Duration?)
-        /// Only a person can change it, so there is no hurry to look again.
-        case needsPerson
+        /// It will hardly go away by itself, so there is no hurry to try again.
+        case tryRarely
         /// It was stopped from here.
         case cancelled
     }
@@ -59,7 +59,7 @@ struct SyncFailure: Error, Sendable {
     init(store error: UserFacingError) {
         switch error.code {
         case .diskFull, .diskError, .databaseBusy: self.init(error, verdict: .retry(after: nil), origin: .database)
-        default: self.init(error, verdict: .needsPerson, origin: .database)
+        default: self.init(error, verdict: .tryRarely, origin: .database)
         }
     }
 
@@ -119,9 +119,9 @@ struct SyncFailure: Error, Sendable {
         case .serviceUnavailable(_, let wait): .retry(after: wait)
         case .serverError, .conflict, .unknown, .decodingError, .sessionEnded: .retry(after: nil)
         case .networkError(.cancelled): .cancelled
-        case .networkError(.redirectRefused): .needsPerson
+        case .networkError(.redirectRefused): .tryRarely
         case .networkError: .retry(after: nil)
-        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput: .needsPerson
+        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput: .tryRarely
         }
     }
 }
@@ -150,7 +150,7 @@ extension SyncFailure.Verdict {
             let asked = min(max(wait, Self.floor), backoff.cap) + .milliseconds(Int64(draw * 1_000))
             guard failures > Self.patience else { return asked }
             return max(asked, backoff.wait(failures: failures - Self.patience, draw: draw))
-        case .needsPerson:
+        case .tryRarely:
             return backoff.cap / 2 + backoff.cap / 2 * draw
         case .retry(after: nil), .cancelled:
             return max(Self.floor, backoff.wait(failures: failures, draw: draw))

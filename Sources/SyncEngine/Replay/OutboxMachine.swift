@@ -288,7 +288,7 @@ struct OutboxMachine: Sendable {
     private mutating func replacedLogin(_ moment: Moment) -> [Action] {
         guard gate.noteReplacedLogin() else { return [] }
         let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
-        return pause(SyncFailure(error, verdict: .needsPerson, origin: .server(endpoint: "the outbox")), moment)
+        return pause(SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
     }
 
     private static let refusedAlone = "refused, while the server takes other writes"

@@ -332,9 +332,7 @@ final class Replayer: Sendable {
             }
         }
     }
-}
 
-extension Replayer {
     /// Without the server's words, which may hold a title.
     private func sayParked(_ settlement: Settlement) {
         let code = settlement.error.map { " [\($0.code.rawValue)]" } ?? ""

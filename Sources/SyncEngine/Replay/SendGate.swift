@@ -104,10 +104,10 @@ struct SendGate: Sendable {
         case .retry(after: let asked?):
             closedUntil = max(closedUntil, moment.uptime + asked)
             wait = asked
-        case .needsPerson where failure.concernsEverything || failure.origin == .database:
-            wait = SyncFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        case .tryRarely where failure.concernsEverything || failure.origin == .database:
+            wait = SyncFailure.Verdict.tryRarely.wait(failures: 1, draw: moment.draw)
         // Another refusal may be a proxy's 404 while the server is being updated.
-        case .retry(after: nil), .needsPerson, .cancelled:
+        case .retry(after: nil), .tryRarely, .cancelled:
             wait = Backoff.probes.wait(failures: unanswered, draw: moment.draw)
         }
         pausedUntil = max(pausedUntil, moment.uptime + wait)
@@ -141,7 +141,7 @@ struct SendGate: Sendable {
 
     /// One entry was refused. It waits, while others show whether it is the only one.
     mutating func leaveAlone(_ entry: Int64, _ moment: OutboxMachine.Moment) {
-        let alone = SyncFailure.Verdict.needsPerson.wait(failures: 1, draw: moment.draw)
+        let alone = SyncFailure.Verdict.tryRarely.wait(failures: 1, draw: moment.draw)
         let inARow = refusals.note(entry, until: moment.uptime + alone)
         let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: moment.draw)
         pausedUntil = max(pausedUntil, moment.uptime + wait)

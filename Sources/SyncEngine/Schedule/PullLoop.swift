@@ -220,7 +220,7 @@ struct PullLoop {
         if failure.concernsEverything { memory.schedule.closedUntil = notBefore }
         let wait = notBefore.duration(since: now).wholeMilliseconds
         log(
-            failure.verdict == .needsPerson ? .error : .warning, .pull,
+            failure.verdict == .tryRarely ? .error : .warning, .pull,
             "\(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
                 + (memory.isOnce ? "" : "; next try in \(wait / 1_000) s"))
         do {
