@@ -160,7 +160,11 @@ struct CommandContext {
     func write(_ report: some Report) throws(UserFacingError) {
         var report = report
         report.fit(unit)
-        guard StandardStream.output.write(try format.render(report)) else {
+        try print(try format.render(report))
+    }
+
+    func print(_ text: String) throws(UserFacingError) {
+        guard StandardStream.output.write(text) else {
             throw UserFacingError(
                 .diskError, "The answer could not be written to stdout.",
                 consequence: "The command itself was carried out.",

@@ -42,12 +42,12 @@ package struct ConfigurationKey: Sendable {
 extension ConfigurationKey {
     static func size(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Int> & Sendable,
-        from lower: String, to upper: String, _ summary: String
+        from lower: String, to upper: String, effect: Effect = .restart, _ summary: String
     ) -> ConfigurationKey {
         let defaultValue = SizeText.describe(DaemonConfiguration()[keyPath: property])
         return ConfigurationKey(
             name: name, type: "size", defaultText: "`\(defaultValue)`", allowed: "\(lower) to \(upper)",
-            summary: summary, effect: .restart, defaultValue: defaultValue,
+            summary: summary, effect: effect, defaultValue: defaultValue,
             apply: { text, configuration throws(Rejection) in
                 guard let bytes = SizeText.parse(text) else { throw Rejection("is not a size: \(quote(text))") }
                 guard let lower = SizeText.parse(lower), let upper = SizeText.parse(upper),
@@ -90,9 +90,10 @@ extension ConfigurationKey {
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Bool> & Sendable, effect: Effect,
         _ summary: String
     ) -> ConfigurationKey {
-        ConfigurationKey(
-            name: name, type: "yes or no", defaultText: "`no`", allowed: "yes, no, true, false, on, off, 1, 0",
-            summary: summary, effect: effect, defaultValue: "no",
+        let defaultValue = DaemonConfiguration()[keyPath: property] ? "yes" : "no"
+        return ConfigurationKey(
+            name: name, type: "yes or no", defaultText: "`\(defaultValue)`",
+            allowed: "yes, no, true, false, on, off, 1, 0", summary: summary, effect: effect, defaultValue: defaultValue,
             apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try flag(text) },
             show: { $0[keyPath: property] ? "yes" : "no" })
     }

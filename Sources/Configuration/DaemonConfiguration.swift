@@ -37,6 +37,10 @@ package struct SyncSettings: Sendable, Equatable {
     package var resendUnknown = false
     /// What a probe of the server is.
     package var probe = ProbeKind.http
+    /// Whether the texts of items are copied.
+    package var texts = true
+    /// Bytes of one text.
+    package var textMaxSize = 8 << 20
 
     package init() {}
 }
@@ -101,6 +105,12 @@ extension ConfigurationKey {
         .yesOrNo(
             "resend_unknown", \.sync.resendUnknown, effect: .reload,
             "Send a write again where it is not known whether it was applied, at the risk of doubling it."),
+        .yesOrNo(
+            "texts", \.sync.texts, effect: .reload,
+            "Copy the text of each item too: what an article says, a note, a transcription."),
+        .size(
+            "text_max_size", \.sync.textMaxSize, from: "64KiB", to: "1GiB", effect: .reload,
+            "A longer text is left on the server and counted; `prsnlctl sync --text ID` fetches it."),
         ConfigurationKey(
             name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
             summary:

@@ -47,12 +47,14 @@ package actor Store {
     var unrecorded: [CopySummary.RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
-    private let largestSize: Int
+    let largestSize: Int
 
     /// What a server sends is bounded. What people write always finds a place.
-    func requireRoom() throws(UserFacingError) {
+    ///
+    /// - Parameter room: so many bytes are to be left.
+    func requireRoom(leaving room: Int = 0) throws(UserFacingError) {
         let size = FileIdentity.size(path: path) + FileIdentity.size(path: path + "-wal")
-        guard size > largestSize else { return }
+        guard size > largestSize - room else { return }
         throw UserFacingError(
             .diskFull, "The database \(path) has \(size >> 20) MiB, more than max_database_size.",
             consequence: "Nothing more is pulled. Writes are queued and sent.",

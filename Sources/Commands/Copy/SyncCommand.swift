@@ -11,11 +11,18 @@ enum SyncCommand {
             CommandOption("--full", nil, "Read the whole timeline again: edits and deletions too."),
             CommandOption("--wait", nil, "Wait for the end, showing progress."),
             CommandOption("--accept-deletions", nil, "Believe the deletions that were held back."),
+            CommandOption("--texts", nil, "Then fetch the texts that are missing, without pauses."),
+            CommandOption("--text", "ID", "Fetch the text of one item only, of any size."),
         ]
     ) { context, arguments throws(UserFacingError) in
-        let wait = arguments.has("--wait")
+        let text = arguments.value("--text")
+        if text != nil, ["--full", "--accept-deletions", "--texts"].contains(where: arguments.has) {
+            throw arguments.failure("--text fetches one text and does nothing else")
+        }
+        let wait = arguments.has("--wait") || text != nil
         let request = SyncNowRequest(
-            full: arguments.has("--full"), wait: wait, acceptDeletions: arguments.has("--accept-deletions"))
+            full: arguments.has("--full"), wait: wait, acceptDeletions: arguments.has("--accept-deletions"),
+            texts: arguments.has("--texts"), text: text)
         var client = try ControlClient(path: context.paths.controlSocket)
         var display = ProgressDisplay(style: context.errorStyle, isQuiet: context.format == .json)
         defer { display.end() }
@@ -24,39 +31,5 @@ enum SyncCommand {
         display.end()
         try context.write(report)
         return report.exitCode
-    }
-}
-
-/// Progress on stderr: a bar that is rewritten in place on a terminal, a line now and then elsewhere.
-private struct ProgressDisplay {
-    let style: TextStyle
-    let isQuiet: Bool
-    private var hasBar = false
-    private var lastLine: ContinuousClock.Instant?
-
-    /// Where lines stay, in a log for instance, a few are enough.
-    private static let linePause: Duration = .seconds(5)
-
-    init(style: TextStyle, isQuiet: Bool) {
-        self.style = style
-        self.isQuiet = isQuiet
-    }
-
-    mutating func show(_ progress: PullProgress) {
-        guard !isQuiet else { return }
-        if style.isTerminal {
-            // CSI K: the rest of the line, from a longer bar before.
-            StandardStream.error.write("\r\(progress.bar(style))\u{1B}[K")
-            hasBar = true
-        } else if lastLine.map({ $0.duration(to: .now) >= Self.linePause }) ?? true {
-            StandardStream.error.write("\(progress.statusText)\n")
-            lastLine = .now
-        }
-    }
-
-    /// Takes the bar away, so that the result stands alone.
-    mutating func end() {
-        if hasBar { StandardStream.error.write("\r\u{1B}[K") }
-        hasBar = false
     }
 }

@@ -2,7 +2,7 @@
 package enum SizeText {
     private static let units: [(name: String, bytes: Int)] = [
         ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000),
-        ("B", 1),
+        ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10), ("B", 1),
     ]
 
     /// Bytes. `nil` for anything that is not a size or does not fit.

@@ -60,6 +60,7 @@ extension CommandTable {
         options: [
             CommandOption("--config", "FILE", "Read this configuration file."),
             CommandOption("--once", nil, "Pull everything there is, then exit."),
+            CommandOption("--no-texts", nil, "With `--once`: without the texts of items."),
             CommandOption("--check-config", nil, "Check the configuration, print what holds, and exit."),
             CommandOption("--service", nil, "With `--check-config`: as `prsnld.service` has it."),
             CommandOption("--instance", "NAME", "With `--check-config`: as `prsnld@NAME.service` has it."),

@@ -34,6 +34,14 @@ package struct TextStyle: Sendable, Equatable {
         }
     }
 
+    /// Lines of the terminal that a descriptor is; `nil` where it is none.
+    package static func rows(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        guard isatty(descriptor) == 1, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0
+        else { return nil }
+        return Int(size.ws_row)
+    }
+
     package static func isUTF8(_ environment: [String: String]) -> Bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
         let lowered = locale.lowercased()

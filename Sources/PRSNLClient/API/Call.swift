@@ -20,6 +20,8 @@ struct Call: Sendable {
     var isProbe = false
     /// A longer answer, decompressed, is refused. Accounts and writes have some hundred bytes.
     var answerLimit = 1 << 20
+    /// Also where that is more than the client's own limit.
+    var mayExceedLimit = false
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.
     var dialect: Dialect?
     /// "GET /api/items/{id}": for people and for grouping errors; never with ids or a query.

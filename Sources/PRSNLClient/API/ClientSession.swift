@@ -1,4 +1,4 @@
-import PRSNLCore
+package import PRSNLCore
 import Synchronization
 
 /// Requests that all show the server the same credentials.
@@ -91,22 +91,45 @@ package final class ClientSession: Sendable {
     /// `GET /api/items/{id}`; `nil` for a 404 of the item itself. Any other 404 is an error. Servers may show a deleted item
     /// for half an hour.
     package func item(_ id: String) async throws(APIError) -> ItemDetail? {
-        let endpoint = "GET /api/items/{id}"
+        try await item(id, limit: Self.largestItem) { body throws(APIError.DecodingCause) in
+            try ItemDetail(try PRSNLClient.object(body), of: id)
+        }
+    }
+
+    /// An item with its whole text, in bytes.
+    private static let largestItem = 16 << 20
+
+    /// As `item`, but the text alone, without the cost of the other members.
+    ///
+    /// - Parameters:
+    ///   - limit: of the answer, in bytes, decompressed. A longer one is refused with `answerTooLarge`.
+    ///   - mayExceed: `limit` counts even where it is above the client's own.
+    package func text(of id: String, limit: Int, mayExceed: Bool = false) async throws(APIError) -> ItemText? {
+        try await item(id, limit: limit, mayExceed: mayExceed) { body throws(APIError.DecodingCause) in
+            try ItemTextDecoder.decode(body, of: id)
+        }
+    }
+
+    private func item<Value>(
+        _ id: String, limit: Int, mayExceed: Bool = false,
+        _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
+    ) async throws(APIError) -> Value? {
+        let endpoint = Self.itemEndpoint
         var call = Call("GET", try Call.itemPath(id, endpoint), named: endpoint)
-        call.answerLimit = Self.largestItem
+        call.answerLimit = limit
+        call.mayExceedLimit = mayExceed
         do throws(APIError) {
-            let (answer, requestID) = try await send(call)
-            return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-                try ItemDetail(try PRSNLClient.object(body), of: id)
-            }
+            var (answer, requestID) = try await send(call)
+            let value = try client.decode(call, answer, requestID, read)
+            client.recycle(&answer.body)
+            return value
         } catch {
             if error.isItemNotFound { return nil }
             throw error
         }
     }
 
-    /// An item with its whole text, in bytes.
-    private static let largestItem = 16 << 20
+    package static let itemEndpoint = "GET /api/items/{id}"
 
     /// Whether `item` finds it.
     package func itemExists(_ id: String) async throws(APIError) -> Bool { try await item(id) != nil }

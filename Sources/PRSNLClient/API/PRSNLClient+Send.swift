@@ -54,7 +54,7 @@ extension PRSNLClient {
             var request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)),
-                answerLimit: min(call.answerLimit, configuration.maximumAnswerSize), isProbe: call.isProbe)
+                answerLimit: answerLimit(of: call), isProbe: call.isProbe)
             if redirects > 0 { request.foreignPath = Self.path(of: url) }
             let answer = try await exchange(
                 request, of: call, requestID, isFirst: redirects == 0, &figures, over: other ?? loop)
@@ -108,6 +108,10 @@ extension PRSNLClient {
     private func timeLimit(of call: Call) -> Duration {
         guard call.isProbe else { return configuration.totalTimeout }
         return min(configuration.totalTimeout, configuration.connectTimeout + Self.pingTime)
+    }
+
+    private func answerLimit(of call: Call) -> Int {
+        call.mayExceedLimit ? call.answerLimit : min(call.answerLimit, configuration.maximumAnswerSize)
     }
 
     /// One request and its answer, whatever the status.

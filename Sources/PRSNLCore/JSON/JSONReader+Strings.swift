@@ -72,23 +72,46 @@ extension JSONReader {
         return at
     }
 
-    /// A string from its first byte on, `offset` at its first escape.
+    /// A string from its first byte on, `offset` at its first escape. A text of megabytes is unescaped into its final place:
+    /// it is never longer than what is written.
     private mutating func escapedString(from start: Int) throws(Failure) -> String {
-        var unescaped = Array(bytes[start..<offset])
-        while offset < bytes.count {
-            let byte = bytes[offset]
-            offset += 1
-            switch byte {
-            case UInt8(ascii: "\""): return String(decoding: unescaped, as: UTF8.self)
-            case UInt8(ascii: "\\"): try unescape(into: &unescaped)
-            case 0..<0x20: throw failure("control character in a string")
-            default: unescaped.append(byte)
+        let first = offset
+        offset = start - 1
+        try skipString()
+        let end = offset - 1
+        offset = first
+        var failed: Failure?
+        let text = String(unsafeUninitializedCapacity: end - start) { place in
+            var count = 0
+            func take(_ range: Range<Int>) {
+                guard !range.isEmpty else { return }
+                _ = UnsafeMutableBufferPointer(rebasing: place[count...]).initialize(
+                    fromContentsOf: UnsafeBufferPointer(rebasing: bytes[range]))
+                count += range.count
             }
+            take(start..<offset)
+            do throws(Failure) {
+                while offset < end {
+                    offset += 1  // the backslash
+                    for byte in try unescaped() {
+                        place[count] = byte
+                        count += 1
+                    }
+                    let next = min(endOfPlainBytes(from: offset), end)
+                    take(offset..<next)
+                    offset = next
+                }
+            } catch {
+                failed = error
+            }
+            return count
         }
-        throw failure("unfinished string")
+        if let failed { throw failed }
+        offset = end + 1
+        return text
     }
 
-    /// Past an escape, `offset` after its backslash. Checks what `unescape` checks, so that a text that was kept raw can
+    /// Past an escape, `offset` after its backslash. Checks what `unescaped` checks, so that a text that was kept raw can
     /// be read later.
     private mutating func skipEscape() throws(Failure) {
         switch try peek() {
@@ -102,26 +125,29 @@ extension JSONReader {
         }
     }
 
-    private mutating func unescape(into bytes: inout [UInt8]) throws(Failure) {
+    /// What an escape stands for, `offset` after its backslash.
+    private mutating func unescaped() throws(Failure) -> UTF8.EncodedScalar {
         let escape = try peek()
         offset += 1
+        let scalar: UnicodeScalar
         switch escape {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(escape)
-        case UInt8(ascii: "b"): bytes.append(0x08)
-        case UInt8(ascii: "f"): bytes.append(0x0C)
-        case UInt8(ascii: "n"): bytes.append(0x0A)
-        case UInt8(ascii: "r"): bytes.append(0x0D)
-        case UInt8(ascii: "t"): bytes.append(0x09)
-        case UInt8(ascii: "u"): bytes.append(contentsOf: Array(String(try unicodeEscape()).utf8))
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): scalar = UnicodeScalar(escape)
+        case UInt8(ascii: "b"): scalar = "\u{08}"
+        case UInt8(ascii: "f"): scalar = "\u{0C}"
+        case UInt8(ascii: "n"): scalar = "\n"
+        case UInt8(ascii: "r"): scalar = "\r"
+        case UInt8(ascii: "t"): scalar = "\t"
+        case UInt8(ascii: "u"): scalar = try unicodeEscape()
         default: throw failure("unknown escape")
         }
+        return UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
     }
 
     /// The scalar of a `\uXXXX`, after the `u`: two of them for one beyond the first plane. A surrogate without its other
     /// half becomes U+FFFD, as RFC 8259 section 8.2 leaves open.
-    private mutating func unicodeEscape() throws(Failure) -> Character {
+    private mutating func unicodeEscape() throws(Failure) -> UnicodeScalar {
         let unit = try hexadecimal()
-        if let scalar = UnicodeScalar(unit) { return Character(scalar) }
+        if let scalar = UnicodeScalar(unit) { return scalar }
         if unit < 0xDC00, offset + 1 < bytes.count, bytes[offset] == UInt8(ascii: "\\"),
             bytes[offset + 1] == UInt8(ascii: "u")
         {
@@ -131,7 +157,7 @@ extension JSONReader {
             if (0xDC00..<0xE000).contains(low),
                 let scalar = UnicodeScalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + UInt32(low) - 0xDC00)
             {
-                return Character(scalar)
+                return scalar
             }
             offset = mark  // the second escape stands for itself
         }

@@ -78,6 +78,10 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case crowdedInstant = "crowded_instant"
     case itemsRejected = "items_rejected"
 
+    // The texts.
+    case textTooLarge = "text_too_large"
+    case textsUnavailable = "texts_unavailable"
+
     // The outbox.
     case writeInvalid = "write_invalid"
     case itemUnknown = "item_unknown"

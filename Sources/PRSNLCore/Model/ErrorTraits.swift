@@ -229,6 +229,12 @@ package struct ErrorTraits: Sendable {
         .itemsRejected: ErrorTraits(
             [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
 
+        // The texts.
+        .textTooLarge: ErrorTraits(
+            [], "Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
+        .textsUnavailable: ErrorTraits(
+            [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
+
         // The outbox.
         .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
         .itemUnknown: ErrorTraits(

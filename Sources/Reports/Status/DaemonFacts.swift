@@ -13,6 +13,9 @@ package struct DaemonFacts: Sendable, Equatable {
     package var problem: UserFacingError?
     /// T1 as the engine knows it: newer than the file's while there is nothing to write.
     package var newAsOf: Timestamp?
+    /// Whether the daemon copies texts, and what keeps it from that.
+    package var copiesTexts = true
+    package var textsProblem: UserFacingError?
     package var pull: PullProgress?
     package var connectivity: StatusReport.Connectivity?
     package var network: StatusReport.Network?

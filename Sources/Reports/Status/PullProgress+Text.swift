@@ -4,7 +4,10 @@ import PRSNLCore
 extension PullProgress {
     /// `backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s`
     package var statusText: String {
-        var parts = [amount, Figures.count(pages, "page"), Figures.rate(rate)]
+        // Texts come one by one, and not in pages.
+        var parts =
+            kind == "texts"
+            ? [amount, "\(Figures.rate(rate))"] : [amount, Figures.count(pages, "page"), Figures.rate(rate)]
         if let position { parts.append("at \(Figures.time(position))") }
         return "\(SafeText.harmless(kind)): \(parts.joined(separator: ", "))"
     }
@@ -15,7 +18,7 @@ extension PullProgress {
     }
 
     /// Seconds to go at this rate; `nil` where that cannot be known.
-    private var remaining: Duration? {
+    var remaining: Duration? {
         guard let expectedItems, expectedItems > items, rate.isFinite, rate > 0 else { return nil }
         let seconds = Double(expectedItems - items) / rate
         return seconds < 1e9 ? .seconds(Int(seconds)) : nil

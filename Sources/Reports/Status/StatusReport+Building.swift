@@ -12,6 +12,7 @@ extension StatusReport {
             url: summary.serverURL, dialect: summary.dialect?.rawValue, accountID: summary.accountID,
             accountName: summary.accountName)
         copy = Copy(summary, newAsOf: facts?.newAsOf, now: now)
+        copy.texts = summary.texts.map { Texts($0, facts, now) }
         file = File(
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
         outbox = Outbox(
@@ -66,9 +67,26 @@ extension StatusReport.Copy {
     }
 }
 
+extension StatusReport.Texts {
+    fileprivate init(_ texts: CopySummary.Texts, _ facts: DaemonFacts?, _ now: Timestamp) {
+        complete = texts.isComplete
+        present = texts.present
+        missing = texts.missing
+        tooLarge = texts.tooLarge
+        failing = texts.failing
+        asOf = StatusReport.Copy.past(texts.asOf, now)
+        enabled = facts?.copiesTexts
+        if let problem = facts?.textsProblem {
+            self.problem = ErrorReport(problem)
+        } else if let (code, message) = texts.failure {
+            self.problem = ErrorReport(UserFacingError(ErrorCode(rawValue: code) ?? .storeBug, message))
+        }
+    }
+}
+
 extension StatusReport.Copy {
     /// A time that lies in the future says that the clock was set back, and nothing about the copy.
-    private static func past(_ time: Timestamp?, _ now: Timestamp) -> Timestamp? {
+    fileprivate static func past(_ time: Timestamp?, _ now: Timestamp) -> Timestamp? {
         time.flatMap { $0 <= now ? $0 : nil }
     }
 }

@@ -1,5 +1,6 @@
 package import Console
 import PRSNLCore
+import Store
 
 extension StatusReport: Report {
     package mutating func fit(_ unit: ServiceUnit) {
@@ -20,6 +21,7 @@ extension StatusReport: Report {
             field("Copy", [copyText(style)], style),
             field("New items", [asOf(copy.newAsOf)], style),
             field("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions, style),
+            field("Texts", textsText(style), style),
             field("Items", [itemsText], style),
             field("Missing", missing, style),
             field("Unsettled", unsettled(style), style),
@@ -114,6 +116,34 @@ extension StatusReport: Report {
         }
         let incomplete = style.paint("incomplete", .yellow)
         return copy.newAsOf == nil && copy.live == 0 ? "\(incomplete): nothing pulled yet" : incomplete
+    }
+
+    private func textsText(_ style: TextStyle) -> [String] {
+        guard let texts = copy.texts else { return [] }
+        var lines: [String] = []
+        let isMore = texts.missing >= CopySummary.Texts.mostCounted
+        if texts.asOf != nil {
+            lines.append(asOf(texts.asOf))
+        } else if texts.missing > 0 {
+            let all = isMore ? copy.live : texts.present + texts.missing
+            var line = "\(Figures.count(isMore ? 0 : texts.present)) of \(Figures.count(all)), newest first"
+            if isMore { line = "more than \(Figures.count(texts.missing)) missing" }
+            if texts.enabled == false { line += "; texts = no" }
+            if let left = pull.flatMap({ $0.kind == "texts" ? $0.remaining : nil }) {
+                line += ", about \(Figures.duration(left))"
+            }
+            lines.append(line)
+        } else {
+            lines.append(Figures.notKnown)
+        }
+        if texts.tooLarge > 0 {
+            lines.append("\(Figures.count(texts.tooLarge)) larger than text_max_size, not fetched")
+        }
+        if let problem = texts.problem {
+            let count = texts.failing > 0 ? "\(Figures.count(texts.failing)) failing: " : ""
+            lines.append(count + style.safe(problem.message))
+        }
+        return lines
     }
 
     private var itemsText: String {

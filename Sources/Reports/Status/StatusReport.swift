@@ -135,6 +135,23 @@ package struct StatusReport: ControlReply {
         package var deletionsHeld: Int
         package var gaps: [Gap]
         package var possiblyMoreAt: [Timestamp]
+        @Nullable package var texts: Texts? = nil
+    }
+
+    /// The texts of items.
+    package struct Texts: Sendable, Equatable, Codable {
+        package var complete: Bool
+        @Nullable package var asOf: Timestamp? = nil
+        /// Items whose text is here.
+        package var present: Int
+        /// Items whose text is not, or an older one: 100,000 at most.
+        package var missing: Int
+        package var tooLarge: Int
+        package var failing: Int
+        /// Whether the daemon copies them; `null` where only the file was asked.
+        @Nullable package var enabled: Bool? = nil
+        /// What the newest of the failing ones failed with, or what keeps all of them away.
+        @Nullable package var problem: ErrorReport? = nil
     }
 
     /// Writes that have failed at least four times, or were refused, and are still tried.
@@ -192,7 +209,7 @@ package struct StatusReport: ControlReply {
 package struct PullProgress: ControlReply {
     package static let type = "progress"
 
-    /// `backfill`, `head`, `sweep`, `pass`, `check`.
+    /// `backfill`, `head`, `sweep`, `pass`, `check`, `texts`.
     package var kind: String
     package var startedAt: Timestamp
     package var pages = 0

@@ -13,24 +13,34 @@ package struct SyncNowRequest: ControlRequest {
     /// Answered at the end of the pull, with its progress before that.
     package let wait: Bool
     package let acceptDeletions: Bool
+    /// The texts that are missing, without pauses.
+    package let texts: Bool
+    /// The text of this item, of any size. The beginning of an id is enough.
+    package let text: String?
     package var isChange: Bool { true }
 
-    package init(full: Bool, wait: Bool, acceptDeletions: Bool) {
+    package init(full: Bool, wait: Bool, acceptDeletions: Bool, texts: Bool = false, text: String? = nil) {
         self.full = full
         self.wait = wait
         self.acceptDeletions = acceptDeletions
+        self.texts = texts
+        self.text = text
     }
 
     package init(_ members: RequestMembers) throws(RequestRefusal) {
         full = try members.bool("full")
         wait = try members.bool("wait")
         acceptDeletions = try members.bool("accept_deletions")
+        texts = try members.bool("texts")
+        text = try members.text("text")
     }
 
     package func write(to line: inout RequestLine) {
         line.add("full", full)
         line.add("wait", wait)
         line.add("accept_deletions", acceptDeletions)
+        line.add("texts", texts)
+        if let text { line.add("text", text) }
     }
 }
 
@@ -54,6 +64,8 @@ package struct SyncReport: ControlReply {
     @Nullable package var added: Int? = nil
     @Nullable package var changed: Int? = nil
     @Nullable package var deleted: Int? = nil
+    /// Texts that were fetched.
+    @Nullable package var texts: Int? = nil
     @Nullable package var problem: ErrorReport? = nil
 
     package static let started = SyncReport(outcome: .started)
@@ -63,7 +75,10 @@ package struct SyncReport: ControlReply {
     }
 
     /// The end of a pull that was waited for.
-    package init(isComplete: Bool, added: Int, changed: Int, deleted: Int, problem: UserFacingError?) {
+    package init(
+        isComplete: Bool, added: Int, changed: Int, deleted: Int, texts: Int = 0, problem: UserFacingError?
+    ) {
+        self.texts = texts
         self.added = added
         self.changed = changed
         self.deleted = deleted
@@ -110,9 +125,10 @@ extension SyncReport: Report {
     }
 
     private var figures: String {
-        let parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
+        var parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
             number.map { "\(Figures.count($0)) \(word)" }
         }
+        if let texts, texts > 0 { parts.append(Figures.count(texts, "text")) }
         return parts.joined(separator: ", ")
     }
 }

@@ -45,6 +45,27 @@ final class Statement {
         return self
     }
 
+    /// Binds a text without a copy of it: it is there until `body` ends, and the statement must be reset by then.
+    func borrowing<Result>(
+        _ value: String?, _ body: (Statement) throws(SQLiteFailure) -> Result
+    ) throws(SQLiteFailure) -> Result {
+        guard var value, !value.isEmpty else { return try body(bind(value)) }
+        let parameter = nextParameter
+        nextParameter += 1
+        var result: Swift.Result<Result, SQLiteFailure>?
+        value.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { bytes in
+                // Without a destructor it is SQLITE_STATIC (https://sqlite.org/c3ref/c_static.html).
+                _ = sqlite3_bind_text64(
+                    handle, parameter, bytes.baseAddress, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8))
+            }
+            do throws(SQLiteFailure) { result = .success(try body(self)) } catch { result = .failure(error) }
+        }
+        sqlite3_bind_null(handle, parameter)
+        guard let result else { preconditionFailure("withUTF8 did not call its body") }
+        return try result.get()
+    }
+
     @discardableResult
     func bind(_ value: Timestamp?) -> Statement {
         guard let value else {

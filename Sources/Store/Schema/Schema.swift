@@ -3,7 +3,11 @@ struct Schema {
     /// "PRSN" in ASCII, in the header at offset 68 (https://sqlite.org/fileformat2.html#application_id).
     static let applicationID: UInt32 = 0x5052_534E
 
-    static let current = Schema(steps: [(Tables.all + Views.all).joined(separator: "\n")])
+    static let current = Schema(
+        steps: [(Tables.all + Views.all).joined(separator: "\n"), TextTables.all.joined(separator: "\n")])
+
+    /// The first with texts.
+    static let versionWithTexts = 2
 
     /// Step N takes a file from `user_version` N - 1 to N. The first makes an empty file a copy. A released step is never
     /// changed: a change of the schema is a step of its own.

@@ -29,6 +29,8 @@ package struct CopySummary: Sendable, Equatable {
     package var suspects = 0
     /// More deletions at once than are believed: waiting for `sync --accept-deletions`.
     package var deletionsHeld = 0
+    /// `nil` for a file of a version that had no texts.
+    package var texts: Texts?
     /// Writes that wait to be sent: `queued`, `sending` and `unknown`.
     package var waiting = 0
     /// Of these, the ones that may be there already.
@@ -145,6 +147,7 @@ extension CopySummary {
         rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
+        texts = try Texts(connection, self)
         failing = try Self.failing(connection)
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))

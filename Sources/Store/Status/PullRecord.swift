@@ -2,7 +2,7 @@ package import PRSNLCore
 
 /// One pull that did something, as the history keeps it.
 package struct PullRecord: Sendable, Equatable {
-    package enum Kind: String, Sendable, CaseIterable, Codable { case backfill, head, sweep, pass, check }
+    package enum Kind: String, Sendable, CaseIterable, Codable { case backfill, head, sweep, pass, check, texts }
     package enum Outcome: String, Sendable, CaseIterable, Codable {
         case running, complete, incomplete, failed, interrupted
     }

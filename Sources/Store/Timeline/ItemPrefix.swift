@@ -3,6 +3,8 @@ import PRSNLCore
 /// Finds the item that a person means by the beginning of its id.
 struct ItemPrefix {
     let connection: Connection
+    /// What it means that there is no such item.
+    var consequence: String? = "Nothing was queued."
 
     /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
     private static let shortest = 4
@@ -20,25 +22,25 @@ struct ItemPrefix {
             throw UserFacingError(
                 .itemUnknown,
                 "\(prefix) is not the id of an item, and too short for the beginning of one: give \(Self.shortest) characters or more.",
-                consequence: "Nothing was queued.", recoverySuggestion: Self.queueHint(prefix))
+                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
         }
         let found = try candidates(prefix)
         guard let first = found.first else {
             if try wasDeleted(prefix) {
                 throw UserFacingError(
-                    .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: "Nothing was queued.",
+                    .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: consequence,
                     recoverySuggestion: "There is nothing left to change.")
             }
             throw UserFacingError(
                 .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
-                consequence: "Nothing was queued.", recoverySuggestion: Self.queueHint(prefix))
+                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
         }
         guard found.count == 1 else {
             throw UserFacingError(
                 .itemAmbiguous,
                 "\(found.count > Self.named ? "More than \(Self.named)" : "\(found.count)") items have ids that begin "
                     + "with \(Self.short(prefix)): \(found.prefix(Self.named).joined(separator: ", ")).",
-                consequence: "Nothing was queued.")
+                consequence: consequence)
         }
         return first
     }

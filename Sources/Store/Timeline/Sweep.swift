@@ -77,6 +77,11 @@ extension Store {
         guard old else { return }
         try write { connection throws(SQLiteFailure) in
             var deltas = CounterDeltas()
+            for table in ["item_body", "text_problem"] {
+                try connection.prepare(
+                    "DELETE FROM \(table) WHERE item_id IN (SELECT id FROM item WHERE deleted_at < ?)"
+                ).bind(limit).run()
+            }
             deltas.deleted -= try connection.prepare("DELETE FROM item WHERE deleted_at < ?").bind(limit).run()
             try deltas.save(connection)
         }

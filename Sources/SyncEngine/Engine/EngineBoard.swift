@@ -4,9 +4,9 @@ import Synchronization
 
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.
 final class EngineBoard: Sendable {
-    private let values: Mutex<(settings: SyncSettings, state: EngineState)>
+    private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
 
-    init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState())) }
+    init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState(), isSending: false)) }
 
     var settings: SyncSettings {
         get { values.withLock { $0.settings } }
@@ -14,6 +14,12 @@ final class EngineBoard: Sendable {
     }
 
     var state: EngineState { values.withLock { $0.state } }
+
+    /// Whether the outbox has something to send that may be sent now. Work in the background lets it go first.
+    var isSending: Bool {
+        get { values.withLock { $0.isSending } }
+        set { values.withLock { $0.isSending = newValue } }
+    }
 
     func publish(_ change: (inout EngineState) -> Void) { values.withLock { change(&$0.state) } }
 }

@@ -37,6 +37,10 @@ package struct EngineState: Sendable, Equatable {
     package var nextPullAt: Timestamp?
     /// Why it waits or stopped; `nil` when all is well.
     package var problem: UserFacingError?
+    /// Whether the settings ask for texts.
+    package var copiesTexts = true
+    /// Why texts are missing that could be fetched; `nil` when all is well.
+    package var textsProblem: UserFacingError?
     /// New items are complete as of this time (T1); newer than what the file says while nothing changed.
     package var newAsOf: Timestamp?
     /// Whether the server can be used.

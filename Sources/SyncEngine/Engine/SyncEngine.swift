@@ -55,6 +55,7 @@ package final class SyncEngine: Sendable {
     package var state: EngineState {
         var state = board.state
         state.connectivity = network.current
+        state.copiesTexts = board.settings.texts
         state.problem = replayer.problem ?? state.problem
         state.serverWait = replayer.serverWait
         state.refusedUntil = replayer.refusedUntil
@@ -81,13 +82,15 @@ package final class SyncEngine: Sendable {
 
     /// Sends what waits and pulls everything there is, once, retrying nothing beyond the client's own retries.
     ///
-    /// - Parameter full: Also reads what is known already, as a sweep does.
-    package func runOnce(full: Bool = false) async -> SyncResult {
+    /// - Parameters:
+    ///   - full: Also reads what is known already, as a sweep does.
+    ///   - texts: The texts too, where the settings ask for them.
+    package func runOnce(full: Bool = false, texts: Bool = true) async -> SyncResult {
         network.begin()
         // The kernel may be wrong about the way, and there is no later time to ask again.
         if network.current.state == .offline { _ = await ping() }
         var pulls = makePullLoop()
-        let result = await pulls.runOnce(full: full, sending: replayer)
+        let result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
         await network.saveTransitions()
         return result
     }

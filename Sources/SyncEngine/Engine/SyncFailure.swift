@@ -97,6 +97,20 @@ struct SyncFailure: Error, Sendable {
         return error.code.traits.flags.contains(.stopsEverything)
     }
 
+    /// Whether it may be of the one item that was asked for, so that another one may be answered.
+    var isOfOneItem: Bool {
+        switch origin {
+        case .server: break
+        case .renewal, .session, .database: return false
+        }
+        if verdict == .cancelled { return false }
+        if case .retry(after: .some) = verdict { return false }
+        return switch error.code {
+        case .forbidden, .timedOut: true
+        default: !concernsEverything
+        }
+    }
+
     /// The account itself was asked for.
     var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
 

@@ -6,10 +6,16 @@ package struct SyncRequest: Sendable, Equatable {
     package var full = false
     /// Believe the deletions that were held back.
     package var acceptDeletions = false
+    /// All texts that are due, without pauses.
+    package var texts = false
+    /// The text of this item alone, of any size.
+    package var textOf: String?
 
-    package init(full: Bool = false, acceptDeletions: Bool = false) {
+    package init(full: Bool = false, acceptDeletions: Bool = false, texts: Bool = false, textOf: String? = nil) {
         self.full = full
         self.acceptDeletions = acceptDeletions
+        self.texts = texts
+        self.textOf = textOf
     }
 }
 
@@ -20,6 +26,8 @@ package struct SyncResult: Sendable, Equatable {
     package var added = 0
     package var changed = 0
     package var deleted = 0
+    /// Texts that were fetched.
+    package var texts = 0
     /// Why it is not complete, or what failed.
     package var problem: UserFacingError?
 
@@ -32,6 +40,7 @@ package struct SyncResult: Sendable, Equatable {
         added += other.added
         changed += other.changed
         deleted += other.deleted
+        texts += other.texts
         problem = other.problem
         isComplete = other.isComplete
     }

@@ -160,19 +160,3 @@ struct AbsenceCheck {
             code: .deletionUndecided, endpoint: failure.endpoint, message: message, at: now)
     }
 }
-
-extension SyncFailure {
-    /// Whether it may be of the one item that was asked for, so that another one may be answered.
-    fileprivate var isOfOneItem: Bool {
-        switch origin {
-        case .server: break
-        case .renewal, .session, .database: return false
-        }
-        if verdict == .cancelled { return false }
-        if case .retry(after: .some) = verdict { return false }
-        return switch error.code {
-        case .forbidden, .timedOut: true
-        default: !concernsEverything
-        }
-    }
-}

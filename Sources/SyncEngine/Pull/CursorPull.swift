@@ -23,7 +23,7 @@ struct CursorPull {
     ///   - knownNewest: The newest instant that the copy covers already.
     func run(
         top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
-        pacing: SweepPacing? = nil
+        pacing: Pacing? = nil
     ) async throws(SyncFailure) -> End {
         do {
             var known: [KnownItem] = []

@@ -5,15 +5,17 @@ import Synchronization
 
 /// Takes pages as they arrive and commits them in groups, while the next ones are being fetched.
 ///
-/// Pages that arrive faster than they can be committed share a transaction; a slow server's are committed one by one. Not
-/// more than `largestGroup` pages are ever uncommitted: that is what a kill can cost. Used by one task.
+/// A group shares a transaction and the proof of its account, which costs a slow server as much as a page. Not more than
+/// `mostPages` are ever uncommitted: that is what a kill can cost. Used by one task.
 final class PageCommitter {
     /// Pages in memory at the most, in commit or waiting for it.
-    static let largestGroup = 16
+    static let mostPages = 16
+    /// Of a group. The rest of `mostPages` is fetched while it is committed.
+    private static let largestGroup = 12
     /// Bytes of pages in memory, likewise, besides the newest page.
     static let largestSize = 4 << 20
     /// A group is closed when it would be older than this with the next page.
-    static let longestWait: Duration = .milliseconds(100)
+    static let longestWait: Duration = .seconds(10)
 
     /// How often a pull that only finds what is known writes down how far it has come.
     static let longestUnsaved: Duration = .seconds(60)
@@ -63,7 +65,7 @@ final class PageCommitter {
         group.append(page)
         self.session = session
         if commit != nil,
-            commitIsDone.isSet || group.count + committing >= Self.largestGroup
+            commitIsDone.isSet || group.count + committing >= Self.mostPages
                 || groupSize + committingSize >= Self.largestSize
         {
             try await finishCommit()
@@ -71,7 +73,7 @@ final class PageCommitter {
         guard commit == nil else { return }
         let age = time.uptime() - groupStarted
         // The first page is committed alone, so that readers see something at once.
-        if !hasCommitted || group.count >= Self.largestGroup / 2 || age + fetchTook >= Self.longestWait
+        if !hasCommitted || group.count >= Self.largestGroup || age + fetchTook >= Self.longestWait
             || groupSize >= Self.largestSize / 2
         {
             startCommit()

@@ -25,7 +25,7 @@ struct PassPull {
     ///
     /// - Throws: `SyncFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
     func run(
-        pacing: SweepPacing?
+        pacing: Pacing?
     ) async throws(SyncFailure) -> (record: PullRecord, total: Int) {
         do {
             for _ in 0..<Self.mostPasses {
@@ -72,7 +72,7 @@ struct PassPull {
 
     /// The small server sends whole texts; a page of them may be larger than an answer may be.
     private func onePassWithPagesThatFit(
-        _ session: ClientSession, _ pacing: SweepPacing?
+        _ session: ClientSession, _ pacing: Pacing?
     ) async throws -> Int? {
         while true {
             do {
@@ -89,7 +89,7 @@ struct PassPull {
     }
 
     /// - Returns: How many items there are, where the pages fit together.
-    private func onePass(_ session: ClientSession, _ pacing: SweepPacing?) async throws -> Int? {
+    private func onePass(_ session: ClientSession, _ pacing: Pacing?) async throws -> Int? {
         let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard let total = first.page.total else { throw Self.noTotal }
         if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {

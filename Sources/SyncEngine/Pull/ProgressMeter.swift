@@ -19,6 +19,9 @@ final class ProgressMeter: Sendable {
     @Sendable
     func page(_ items: Int, _ position: Timestamp?) { page(items, position, expected: nil) }
 
+    /// One of so many items, which comes by itself.
+    func item(of expected: Int) { page(1, nil, expected: expected) }
+
     func page(_ items: Int, _ position: Timestamp?, expected: Int?) {
         let elapsed = (time.uptime() - started).seconds
         let progress = state.withLock { progress in

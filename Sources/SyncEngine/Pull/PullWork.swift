@@ -12,7 +12,7 @@ struct PullWork {
     /// A session that ends in the middle of it costs what was not committed yet. That is read again, with the new login.
     func perform(
         _ work: Schedule.Work, _ memory: inout PullMemory, _ changes: inout Puller.Changes, request: SyncRequest,
-        pacing: SweepPacing?
+        pacing: Pacing?
     ) async throws(SyncFailure) {
         var endedSessions = 0
         while true {
@@ -31,10 +31,11 @@ struct PullWork {
 
     private func performOnce(
         _ work: Schedule.Work, _ memory: inout PullMemory, _ changes: inout Puller.Changes, request: SyncRequest,
-        pacing: SweepPacing?
+        pacing: Pacing?
     ) async throws(SyncFailure) {
         let pageSize = memory.schedule.settings.pageSize
         let dialect = try await puller.identity.establish(pageSize: pageSize)
+        if work == .texts { return try await texts(dialect, &memory, &changes, request, pacing) }
         var hasSwept = false
         let start = time.now()
         if work == .pull {
@@ -48,7 +49,7 @@ struct PullWork {
             }
             memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
-        memory.isDeep = true
+        memory.stage = .deep
         // A head pull leaves what has failed lately alone.
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
         if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
@@ -82,9 +83,28 @@ struct PullWork {
         }
     }
 
+    private func texts(
+        _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, _ request: SyncRequest,
+        _ pacing: Pacing?
+    ) async throws(SyncFailure) {
+        memory.stage = .texts
+        if let id = request.textOf { return changes += try await puller.text(of: id) }
+        guard dialect != .express, let pacing else { return }
+        let texts = try await puller.texts(dialect, pacing: pacing)
+        changes += texts.changes
+        memory.schedule.texts = Schedule.Setback()
+        memory.textsProblem = nil
+        // The outbox goes first.
+        if texts.end == .gaveWay, !pacing.givesWay {
+            memory.schedule.texts.notBefore = time.now().advanced(by: Self.afterOutbox)
+        }
+    }
+
+    private static let afterOutbox: Duration = .seconds(1)
+
     /// - Returns: Whether the pull was a whole pass.
     private func pullPages(
-        _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, pacing: SweepPacing?
+        _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, pacing: Pacing?
     ) async throws(SyncFailure) -> Bool {
         guard await store.coverage.isComplete else {
             changes += try await pass(dialect, &memory, pacing: pacing)
@@ -109,7 +129,7 @@ struct PullWork {
     }
 
     private func pass(
-        _ dialect: Dialect, _ memory: inout PullMemory, pacing: SweepPacing?
+        _ dialect: Dialect, _ memory: inout PullMemory, pacing: Pacing?
     ) async throws(SyncFailure) -> Puller.Changes {
         // Until the pass has succeeded, an unchanged first page does not mean an unchanged list.
         memory.etag = nil

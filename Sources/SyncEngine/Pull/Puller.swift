@@ -26,6 +26,8 @@ struct Puller: Sendable {
         var changed = 0
         var deleted = 0
         var suspects = 0
+        /// Texts that were fetched.
+        var texts = 0
         var isEmpty: Bool { self == Changes() }
 
         static func += (left: inout Changes, right: Changes) {
@@ -33,13 +35,15 @@ struct Puller: Sendable {
             left.changed += right.changed
             left.deleted += right.deleted
             left.suspects += right.suspects
+            left.texts += right.texts
         }
 
         mutating func add(_ record: PullRecord) {
+            suspects += record.suspects
+            guard record.kind != .texts else { return texts += record.added }
             added += record.added
             changed += record.changed
             deleted += record.deleted
-            suspects += record.suspects
         }
     }
 
@@ -119,7 +123,7 @@ struct Puller: Sendable {
     ///
     /// - Parameter fromStart: Begins a new sweep, even where one is half done.
     /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, pacing: SweepPacing?, fromStart: Bool) async throws(SyncFailure) -> Changes? {
+    func sweepCursor(pageSize: Int, pacing: Pacing?, fromStart: Bool) async throws(SyncFailure) -> Changes? {
         if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
@@ -152,7 +156,7 @@ struct Puller: Sendable {
     // MARK: Dialects P and E
 
     func pass(
-        _ dialect: Dialect, pacing: SweepPacing?
+        _ dialect: Dialect, pacing: Pacing?
     ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
         var changes = Changes()
         var total = 0
@@ -198,6 +202,63 @@ struct Puller: Sendable {
             })
         return (changes, held)
     }
+
+    // MARK: Texts
+
+    /// The texts that are due, and then the rows of items that turned out to have changed.
+    func texts(_ dialect: Dialect, pacing: Pacing) async throws(SyncFailure) -> (changes: Changes, end: TextPull.End) {
+        var changes = Changes()
+        var end = TextPull.End.done
+        var changedRows: [Timestamp] = []
+        let expected = try await SyncFailure.from(try await store.missingTexts())
+        let meter = ProgressMeter(kind: .texts, time: time, board: board)
+        changes.add(
+            try await record(.texts) { committer, requests throws(SyncFailure) in
+                var pull = textPull(committer.record, requests) { meter.item(of: expected) }
+                defer {
+                    committer.record = pull.record
+                    changedRows = pull.changedRows
+                }
+                end = try await pull.run(dialect, pacing: pacing)
+            })
+        guard dialect == .cursor else { return (changes, end) }
+        for row in Set(changedRows).sorted(by: >) { changes += try await look(at: row) }
+        return (changes, end)
+    }
+
+    /// The text of one item, of any size.
+    func text(of id: String) async throws(SyncFailure) -> Changes {
+        var changes = Changes()
+        changes.add(
+            try await record(.texts) { committer, requests throws(SyncFailure) in
+                var pull = textPull(committer.record, requests) {}
+                defer { committer.record = pull.record }
+                try await pull.one(id)
+            })
+        return changes
+    }
+
+    private func textPull(
+        _ record: PullRecord, _ requests: RequestCounter, onText: @escaping @Sendable () -> Void
+    ) -> TextPull {
+        TextPull(
+            store: store, client: client, board: board, time: time, requests: requests, record: record, onText: onText)
+    }
+
+    /// The items at one time, as the timeline has them now.
+    private func look(at time: Timestamp) async throws(SyncFailure) -> Changes {
+        var changes = Changes()
+        let start = self.time.now()
+        let newest = await store.coverage.newest ?? .earliest
+        changes.add(
+            try await record(.head) { committer, requests throws(SyncFailure) in
+                _ = try await cursorPull(committer, requests).run(
+                    top: time, bottom: time, readAt: start, pageSize: Self.smallPage, knownNewest: newest)
+            })
+        return changes
+    }
+
+    private static let smallPage = 5
 
     // MARK: History
 

@@ -73,7 +73,9 @@ final class Replayer: Sendable {
             await HangPoint.replayer.suspend()
             for event in inbox.outbox.take() { await hear(event, &memory) }
             await followClock(&memory)
-            guard let wait = await step(&memory) else { continue }
+            let wait = await step(&memory)
+            board.isSending = wait == nil
+            guard let wait else { continue }
             if memory.isAwaited {
                 memory.isAwaited = false
                 inbox.post(.outboxSent)

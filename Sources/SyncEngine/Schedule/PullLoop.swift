@@ -16,6 +16,8 @@ struct PullLoop {
     private let log: LogHandler
     private var memory: PullMemory
     private var requests: [EngineInbox.RequestedPull] = []
+    /// Who waits for the texts, after a pull.
+    private var textWaiters: [(request: EngineInbox.RequestedPull, result: SyncResult)] = []
     /// Until when pulls let the outbox go first (uptime).
     private var holdsUntil: Duration?
 
@@ -47,20 +49,26 @@ struct PullLoop {
             heartbeat.wake()
             HangPoint.tasks.block()
             await HangPoint.pulls.suspend()
-            for event in inbox.pulls.take() { hear(event) }
+            let news = inbox.pulls.take()
+            for event in news { hear(event) }
+            if news.contains(where: { if case .settings = $0 { true } else { false } }) {
+                await memory.remember(store, now: time.now(), log: log)
+            }
             await memory.distrustClock(store, now: time.now(), log: log)
             let now = time.now()
+            memory.schedule.hurriesTexts = !textWaiters.isEmpty
             let next = memory.schedule.next(now: now)
             if !requests.isEmpty {
                 await serveRequests()
-            } else if let wait = waitForNetwork() {
+            } else if textWaiters.isEmpty, let wait = waitForNetwork() {
                 board.publish { state in
                     state.activity = .waiting
                     state.nextPullAt = nil
                 }
                 await rest(atMost: wait)
             } else if next.at <= now {
-                _ = await attempt(next.work, SyncRequest(), pacing: pacing())
+                let result = await attempt(next.work, SyncRequest(), pacing: pacing(for: next.work))
+                answerTextWaiters(after: result)
             } else {
                 board.publish { [memory] state in
                     state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
@@ -73,7 +81,7 @@ struct PullLoop {
     }
 
     /// Sends what waits and pulls everything there is, once.
-    mutating func runOnce(full: Bool, sending outbox: Replayer) async -> SyncResult {
+    mutating func runOnce(full: Bool, texts: Bool, sending outbox: Replayer) async -> SyncResult {
         await memory.remember(store, now: time.now(), log: log)
         memory.isOnce = true
         await memory.distrustClock(store, now: time.now(), log: log)
@@ -85,8 +93,12 @@ struct PullLoop {
         if result.problem == nil {
             let next = memory.schedule.next(now: time.now())
             if next.at <= time.now(), next.work != .pull {
-                result.add(await attempt(next.work, request))
+                if next.work != .texts { result.add(await attempt(next.work, request)) }
             }
+        }
+        let pacing = Pacing(events: inbox.pulls, time: time, pollAt: .latest, manner: .hurry)
+        while texts, result.problem == nil, memory.schedule.textsDue == .earliest, !Task.isCancelled {
+            result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
         }
         await stop()
         return result
@@ -126,24 +138,51 @@ struct PullLoop {
     }
 
     private mutating func serveRequests() async {
-        let served = requests
+        var served = requests
         requests = []
-        let request = SyncRequest(
-            full: served.contains { $0.request.full }, acceptDeletions: served.contains { $0.request.acceptDeletions })
         // Who asks may have removed the cause of a failure.
         memory.schedule.forgetFailures()
+        for one in served where one.request.textOf != nil {
+            one.answer.resume(returning: await attempt(.texts, one.request))
+        }
+        served.removeAll { $0.request.textOf != nil }
+        guard !served.isEmpty else { return }
+        let request = SyncRequest(
+            full: served.contains { $0.request.full }, acceptDeletions: served.contains { $0.request.acceptDeletions })
         let result = await attempt(.pull, request)
-        for one in served { one.answer.resume(returning: result) }
+        for one in served {
+            if one.request.texts {
+                textWaiters.append((one, result))
+            } else {
+                one.answer.resume(returning: result)
+            }
+        }
+        answerTextWaiters(after: nil, problem: result.problem)
     }
 
-    private func pacing() -> SweepPacing {
-        SweepPacing(events: inbox.pulls, time: time, pollAt: memory.schedule.pullAt(now: time.now()))
+    /// Answers those who wait for texts, where there are none to wait for any more.
+    ///
+    /// - Parameter result: of the pull since the last time.
+    private mutating func answerTextWaiters(after result: SyncResult?, problem: UserFacingError? = nil) {
+        guard !textWaiters.isEmpty else { return }
+        if let result {
+            for index in textWaiters.indices { textWaiters[index].result.add(result) }
+        }
+        guard problem ?? result?.problem != nil || memory.schedule.textsDue != .earliest else { return }
+        for waiter in textWaiters { waiter.request.answer.resume(returning: waiter.result) }
+        textWaiters = []
+    }
+
+    private func pacing(for work: Schedule.Work) -> Pacing {
+        let manner: Pacing.Manner = work != .texts ? .sweep : textWaiters.isEmpty ? .texts : .hurry
+        return Pacing(
+            events: inbox.pulls, time: time, pollAt: memory.schedule.pullAt(now: time.now()), manner: manner)
     }
 
     // MARK: One piece of work
 
     private mutating func attempt(
-        _ what: Schedule.Work, _ request: SyncRequest, pacing: SweepPacing? = nil
+        _ what: Schedule.Work, _ request: SyncRequest, pacing: Pacing? = nil
     ) async -> SyncResult {
         board.publish { state in
             state.activity = .pulling
@@ -152,7 +191,7 @@ struct PullLoop {
         var result = SyncResult(isComplete: false)
         var changes = Puller.Changes()
         do {
-            memory.isDeep = false
+            memory.stage = what == .texts ? .texts : .head
             if let replaced = store.replacement() { throw replaced }
             let hadFailed = memory.schedule.head.failures > 0
             await store.beginPull()
@@ -173,9 +212,11 @@ struct PullLoop {
         result.added = changes.added
         result.changed = changes.changed
         result.deleted = changes.deleted
-        board.publish { [newAsOf = memory.newAsOf] state in
-            state.problem = result.problem
-            state.newAsOf = newAsOf
+        result.texts = changes.texts
+        board.publish { [memory] state in
+            if memory.stage != .texts { state.problem = result.problem }
+            state.textsProblem = memory.textsProblem
+            state.newAsOf = memory.newAsOf
         }
         return result
     }
@@ -197,7 +238,9 @@ struct PullLoop {
         }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.
-        if memory.schedule.head.failures == 0, memory.deepProblem == nil { try await store.noteSuccess() }
+        if memory.schedule.head.failures == 0, memory.deepProblem == nil, memory.textsProblem == nil {
+            try await store.noteSuccess()
+        }
         await store.releaseMemory()
     }
 
@@ -209,10 +252,15 @@ struct PullLoop {
             return log(.info, .pull, "\(failure.endpoint): \(failure.logText)")
         }
         let now = time.now()
+        if failure.error.code == .textsUnavailable { return noteNoTexts(failure, now) }
         network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
         let draw = random.unit()
-        if memory.isDeep { memory.deepProblem = failure.error }
-        let setback = memory.isDeep ? \Schedule.deep : \Schedule.head
+        switch memory.stage {
+        case .head: break
+        case .deep: memory.deepProblem = failure.error
+        case .texts: memory.textsProblem = failure.error
+        }
+        let setback = memory.stage.setback
         // One that got further is the first in a row.
         if !changes.isEmpty { memory.schedule[keyPath: setback].failures = 0 }
         memory.schedule[keyPath: setback].fail(at: now, failure.verdict, draw: draw)
@@ -232,6 +280,13 @@ struct PullLoop {
         await memory.remember(store, now: time.now(), log: log)
     }
 
+    /// Said once, and asked again after a day.
+    private mutating func noteNoTexts(_ failure: SyncFailure, _ now: Timestamp) {
+        if memory.textsProblem?.code != failure.error.code { log(.notice, .pull, failure.logText) }
+        memory.textsProblem = failure.error
+        memory.schedule.texts.notBefore = now.advanced(by: Schedule.betweenAsking)
+    }
+
     /// Writes what only memory knows, and answers those that still wait.
     private mutating func stop() async {
         do {
@@ -241,11 +296,12 @@ struct PullLoop {
             log(.warning, .store, "stopping: \(error.message)")
         }
         for event in inbox.pulls.take() { hear(event) }
-        for one in requests {
+        for one in requests + textWaiters.map(\.request) {
             var result = SyncResult(isComplete: false)
             result.problem = SyncFailure.cancelled.error
             one.answer.resume(returning: result)
         }
+        textWaiters = []
         board.publish { $0.activity = .stopped }
     }
 }

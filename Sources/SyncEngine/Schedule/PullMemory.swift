@@ -15,10 +15,31 @@ struct PullMemory {
     var held = 0
     /// Whether there is no next time.
     var isOnce = false
-    /// Whether what is being done now is anything but looking at the newest items.
-    var isDeep = false
-    /// What failed there and has not succeeded since.
+    /// What is being done now. Each has a backoff of its own.
+    var stage = Stage.head
+    /// What failed below the newest items and has not succeeded since.
     var deepProblem: UserFacingError?
+    /// What failed of the texts, likewise.
+    var textsProblem: UserFacingError?
+
+    /// The limit of a text's size that the file's list of too large ones was compared with.
+    var textLimit: Int?
+
+    enum Stage: Sendable {
+        /// Looking at the newest items.
+        case head
+        /// Everything else of the timeline.
+        case deep
+        case texts
+
+        var setback: WritableKeyPath<Schedule, Schedule.Setback> {
+            switch self {
+            case .head: \.head
+            case .deep: \.deep
+            case .texts: \.texts
+            }
+        }
+    }
 }
 
 extension PullMemory {
@@ -31,6 +52,11 @@ extension PullMemory {
         schedule.isComplete = coverage.isComplete
         do {
             schedule.live = try await store.liveCount()
+            if textLimit != schedule.settings.textMaxSize {
+                try await store.forgetTooLarge(below: schedule.settings.textMaxSize)
+                textLimit = schedule.settings.textMaxSize
+            }
+            schedule.textsDue = schedule.settings.texts ? try await store.nextText(now: now) : nil
             schedule.suspectsDue = try await store.suspectsDue(after: AbsenceCheck.cacheTime)
             let limit = now.advanced(by: .zero - Puller.pendingLimit)
             schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil

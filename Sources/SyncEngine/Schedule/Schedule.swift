@@ -12,6 +12,8 @@ struct Schedule: Sendable, Equatable {
         case sweep
         /// Suspects that were found once and have to be asked for again.
         case check
+        /// The texts of items.
+        case texts
     }
 
     var settings: SyncSettings
@@ -35,12 +37,18 @@ struct Schedule: Sendable, Equatable {
     /// When the next suspect is due to be asked for; `earliest` for one that never was.
     var suspectsDue: Timestamp?
     var lastCheck: Timestamp?
+    /// When the next text is due to be asked for; `earliest` for one that never was.
+    var textsDue: Timestamp?
+    /// A person waits for the texts: only looks at the newest items go first.
+    var hurriesTexts = false
     /// The server, or the way to it, gives nothing to anybody before this.
     var closedUntil = Timestamp.earliest
     /// Failures of pulls of the newest items.
     var head = Setback()
     /// Failures of everything else: one bad row far down on the server must not keep new items away.
     var deep = Setback()
+    /// Failures of texts.
+    var texts = Setback()
 
     init(settings: SyncSettings) {
         self.settings = settings
@@ -62,20 +70,24 @@ struct Schedule: Sendable, Equatable {
     /// The most urgent work and when it is due; in the past means now.
     func next(now: Timestamp) -> (work: Work, at: Timestamp) {
         var best: (work: Work, at: Timestamp) = (.pull, pullAt(now: now))
-        func consider(_ work: Work, _ at: Timestamp) {
-            let at = max(at, deep.notBefore)
+        func consider(_ work: Work, _ at: Timestamp, _ setback: Setback) {
+            let at = max(at, setback.notBefore)
             if at < best.at, best.at > now { best = (work, at) }
         }
-        if hasGaps { consider(.fill, now) }
+        let textsAt = textsDue.map { $0 == .earliest ? now : $0 }
+        if hurriesTexts, let textsAt { consider(.texts, textsAt, texts) }
+        if hasGaps { consider(.fill, now, deep) }
         if let due = suspectsDue {
             let due = due == .earliest ? now : due
-            consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due))
+            consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due), deep)
         }
         if isSweeping || isComplete && editsAsOf == nil {
-            consider(.sweep, now)
+            consider(.sweep, now, deep)
         } else if let editsAsOf {
-            consider(.sweep, editsAsOf.advanced(by: sweepInterval))
+            consider(.sweep, editsAsOf.advanced(by: sweepInterval), deep)
         }
+        // Last: all else goes first.
+        if let textsAt { consider(.texts, textsAt, texts) }
         best.at = max(best.at, closedUntil)
         return best
     }
@@ -90,6 +102,7 @@ struct Schedule: Sendable, Equatable {
     mutating func forgetFailures() {
         head = Setback()
         deep = Setback()
+        texts = Setback()
         closedUntil = .earliest
     }
 
@@ -102,12 +115,15 @@ struct Schedule: Sendable, Equatable {
         let longest = now.advanced(by: Backoff.pulls.cap + Self.clockTolerance)
         if head.notBefore > longest { head.notBefore = now }
         if deep.notBefore > longest { deep.notBefore = now }
+        if texts.notBefore > now.advanced(by: Self.betweenAsking + Self.clockTolerance) { texts.notBefore = now }
         if closedUntil > longest { closedUntil = now }
     }
 
     /// Small steps of the clock, as time servers make them, are no reason to doubt anything.
     static let clockTolerance: Duration = .seconds(60)
     private static let betweenChecks: Duration = .seconds(60)
+    /// A server that has no texts is asked again after this.
+    static let betweenAsking: Duration = .seconds(86_400)
 
     /// Whether something failed and is yet to be tried again.
     func isWaiting(now: Timestamp) -> Bool { head.failures > 0 || deep.notBefore > now }

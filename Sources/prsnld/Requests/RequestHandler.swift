@@ -111,6 +111,13 @@ final class RequestHandler: Sendable {
     private func sync(
         _ request: SyncNowRequest, _ conversation: ControlConversation
     ) async throws(UserFacingError) -> SyncReport {
+        if request.texts, !engine.state.copiesTexts {
+            throw UserFacingError(
+                .usage, "The daemon copies no texts: its configuration has texts = no.",
+                recoverySuggestion: "Set texts = yes and run `systemctl reload prsnld`.")
+        }
+        var textOf: String?
+        if let text = request.text { textOf = try StoreReader(path: database).itemID(text) }
         let isTaken = asked.withLock { asked in
             guard asked < Self.mostAsked else { return false }
             asked += 1
@@ -119,9 +126,10 @@ final class RequestHandler: Sendable {
         guard isTaken else {
             throw UserFacingError(.daemonBusy, "\(Self.mostAsked) pulls have been asked for and not yet ended.")
         }
-        let pull = Task {
+        let pull = Task { [textOf] in
             let result = await engine.sync(
-                SyncRequest(full: request.full, acceptDeletions: request.acceptDeletions))
+                SyncRequest(
+                    full: request.full, acceptDeletions: request.acceptDeletions, texts: request.texts, textOf: textOf))
             asked.withLock { $0 -= 1 }
             return result
         }

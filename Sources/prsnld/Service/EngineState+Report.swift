@@ -10,6 +10,8 @@ extension DaemonFacts {
         nextPullAt = state.nextPullAt
         problem = state.problem
         newAsOf = state.newAsOf
+        copiesTexts = state.copiesTexts
+        textsProblem = state.textsProblem
         pull = state.progress.map(PullProgress.init)
         connectivity = StatusReport.Connectivity(state.connectivity)
     }
@@ -38,6 +40,7 @@ extension SyncReport {
     init(_ result: SyncResult) {
         self.init(
             isComplete: result.isComplete, added: result.added, changed: result.changed, deleted: result.deleted,
+            texts: result.texts,
             problem: result.problem)
     }
 }

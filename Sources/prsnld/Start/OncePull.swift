@@ -6,7 +6,8 @@ import SyncEngine
 
 /// `prsnld --once`: pulls everything there is, then ends.
 enum OncePull {
-    static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
+    /// - Parameter texts: the texts of items too.
+    static func run(_ setup: Setup, texts: Bool) async throws(UserFacingError) -> ExitCode {
         let loaded = try setup.load()
         let logger = Logger(
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
@@ -15,21 +16,37 @@ enum OncePull {
         for warning in loaded.warnings { log(.warning, .config, warning) }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
-        let pull = Task { await engine.runOnce() }
+        let pull = Task { await engine.runOnce(texts: texts) }
         let watch = Task {
             for await signal in setup.signals.stream where signal != SIGHUP {
                 log(.notice, .daemon, "stopping")
                 pull.cancel()
             }
         }
+        let bar = Task { await showProgress(of: engine, setup) }
         let result = await pull.value
         watch.cancel()
+        bar.cancel()
+        await bar.value
         await parts.stop()
         let report = SyncReport(result)
         log(
             report.outcome == .failed ? .error : .notice, .daemon,
             "\(report.outcome.rawValue): \(result.added) added, \(result.changed) changed, \(result.deleted) deleted"
+                + (result.texts > 0 ? ", \(Figures.count(result.texts, "text"))" : "")
                 + (result.problem.map { "; \($0.code.rawValue)" } ?? ""))
         return report.exitCode
+    }
+
+    /// On a terminal. Elsewhere the log says how it ended.
+    private static func showProgress(of engine: SyncEngine, _ setup: Setup) async {
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: setup.environment.variables)
+        guard style.isTerminal else { return }
+        var display = ProgressDisplay(style: style, isQuiet: false)
+        defer { display.end() }
+        while !Task.isCancelled {
+            if let progress = engine.state.progress { display.show(PullProgress(progress)) }
+            do { try await setup.time.sleep(.milliseconds(200)) } catch { return }
+        }
     }
 }

@@ -48,7 +48,8 @@ enum Prsnld {
             environment: view?.environment ?? environment, signals: signals, time: time)
         do throws(UserFacingError) {
             if parsed.has("--check-config") { return write(try CheckConfiguration.run(setup, as: view)) }
-            return parsed.has("--once") ? try await OncePull.run(setup) : try await Daemon.run(setup)
+            guard parsed.has("--once") else { return try await Daemon.run(setup) }
+            return try await OncePull.run(setup, texts: !parsed.has("--no-texts"))
         } catch {
             return report(error, environment, setup.unit)
         }

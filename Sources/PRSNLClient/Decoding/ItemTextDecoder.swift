@@ -1,0 +1,62 @@
+import PRSNLCore
+
+/// Reads the text out of a `GET /api/items/{id}`. A text may have megabytes, so nothing is made of the other members.
+enum ItemTextDecoder {
+    /// - Parameter id: of the item that was asked for. An answer about another one is no answer.
+    static func decode(_ body: [UInt8], of id: String) throws(APIError.DecodingCause) -> ItemText {
+        do {
+            return try JSONReader.read(body) { reader in
+                let text = try read(&reader, of: id)
+                try reader.end()
+                return text
+            }
+        } catch let cause as APIError.DecodingCause {
+            throw cause
+        } catch {
+            throw .notJSON("\(error)")
+        }
+    }
+
+    private static func read(_ reader: inout JSONReader, of id: String) throws -> ItemText {
+        guard try reader.kind() == .object else { throw APIError.DecodingCause.unexpectedShape("not an object") }
+        var text = ItemText(id: id)
+        var found: String?
+        var transcript: String?
+        try reader.object { name, reader in
+            switch name {
+            case "id": found = try string(&reader)
+            case "content": text.content = try string(&reader)
+            case "transcription": text.transcription = try string(&reader)
+            case "transcript":
+                // The server says the same text under both names.
+                if text.transcription == nil { transcript = try string(&reader) } else { try reader.skip() }
+            case "updated_at", "updatedAt": text.updatedAt = try string(&reader).flatMap { Timestamp($0) }
+            case "metadata":
+                if try !reader.null() { text.metadata = reader.text(try reader.skip()) }
+            default: try reader.skip()
+            }
+        }
+        guard let found, !found.isEmpty else { throw APIError.DecodingCause.unexpectedShape("the item has no id") }
+        // UUIDs may be written in capitals; the server reads both.
+        guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
+            throw APIError.DecodingCause.unexpectedShape("it is another item")
+        }
+        text.transcription = text.transcription ?? transcript
+        if let transcription = text.transcription, let content = text.content,
+            ByteText(transcription) == ByteText(content)
+        {
+            text.transcription = nil
+            text.transcriptionIsContent = true
+        }
+        return text
+    }
+
+    /// `nil` for null.
+    private static func string(_ reader: inout JSONReader) throws -> String? {
+        if try reader.null() { return nil }
+        guard try reader.kind() == .string else {
+            throw APIError.DecodingCause.unexpectedShape("a text of the item is none")
+        }
+        return try reader.string()
+    }
+}

@@ -1,0 +1,157 @@
+package import Console
+package import PRSNLCore
+package import Store
+
+/// One item with its text: the JSON of `prsnlctl show --json`.
+package struct ItemReport: Sendable, Equatable, Codable {
+    /// Why the text is not here.
+    package enum TextState: String, Sendable, Codable {
+        /// It is here, as of the item's last change that is known.
+        case current
+        /// An older one is here.
+        case outdated
+        /// It was not fetched yet.
+        case missing
+        /// The server still works on the item.
+        case pending
+        case tooLarge = "too_large"
+        case failing
+    }
+
+    package var schemaVersion = 1
+    package var id: String
+    package var createdAt: Timestamp
+    @Nullable package var updatedAt: Timestamp? = nil
+    @Nullable package var type: String? = nil
+    @Nullable package var title: String? = nil
+    @Nullable package var url: String? = nil
+    @Nullable package var summary: String? = nil
+    package var tags: [String]
+    @Nullable package var platform: String? = nil
+    @Nullable package var status: String? = nil
+    /// `creation` or `edit`, where something of it is not on the server yet.
+    @Nullable package var pending: String? = nil
+    package var textState: TextState
+    /// Why it is missing or an older one.
+    @Nullable package var textProblem: String? = nil
+    @Nullable package var textVersion: Timestamp? = nil
+    @Nullable package var fetchedAt: Timestamp? = nil
+    @Nullable package var author: String? = nil
+    @Nullable package var publishedAt: String? = nil
+    @Nullable package var wordCount: Int? = nil
+    @Nullable package var content: String? = nil
+    @Nullable package var transcription: String? = nil
+
+    package init(_ shown: ShownItem) {
+        let item = shown.item
+        id = item.id
+        createdAt = item.createdAt
+        updatedAt = item.updatedAt
+        type = item.type
+        title = item.title
+        url = item.url
+        summary = item.summary
+        tags = Tags.parse(item.tags) ?? []
+        platform = item.platform
+        status = item.status
+        pending = shown.pending
+        textState = Self.state(of: shown)
+        textProblem = shown.problem?.message
+        textVersion = shown.text.updatedAt
+        fetchedAt = shown.fetchedAt
+        author = shown.author
+        publishedAt = shown.publishedAt
+        wordCount = shown.wordCount
+        content = shown.text.content
+        transcription = shown.text.transcription
+    }
+
+    private static func state(of shown: ShownItem) -> TextState {
+        if shown.isOutdated { return .outdated }
+        if shown.fetchedAt != nil || shown.text.content != nil { return .current }
+        if shown.item.status == TimelineItem.pendingStatus { return .pending }
+        switch shown.problem?.kind {
+        case .tooLarge: return .tooLarge
+        case .failing, .stale: return .failing
+        case nil: return .missing
+        }
+    }
+
+    /// The text alone, as the server has it. Of two that differ, both.
+    package var rawText: String {
+        [content, transcription == content ? nil : transcription].compactMap(\.self).joined(separator: "\n\n")
+    }
+
+    /// A text with its lines, and nothing that a terminal would obey.
+    package static func harmless(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.harmless(String($0)) }
+            .joined(separator: "\n")
+    }
+}
+
+extension ItemReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines = TextLayout.wrap(style.safe(title ?? "Untitled"), width: style.width).map { style.paint($0, .bold) }
+        lines += origin(style)
+        lines.append("")
+        lines += textLines(style)
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private func origin(_ style: TextStyle) -> [String] {
+        var times = "created \(Figures.time(createdAt))"
+        if let updatedAt, updatedAt != createdAt { times += ", changed \(Figures.time(updatedAt))" }
+        let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
+        let kind = [type, platform, status == "completed" ? nil : status].compactMap(\.self)
+        let words = wordCount.map { [Figures.count($0, "word")] } ?? []
+        var lines: [String?] = [
+            url.map(style.safe),
+            style.safe((kind + words + made).joined(separator: ", ")),
+            times,
+            tags.isEmpty ? nil : "tags: " + style.safe(tags.joined(separator: ", ")),
+            "id: " + style.safe(id),
+        ]
+        switch pending {
+        case "creation": lines.append("made here, and not on the server yet")
+        case "edit": lines.append("edited here; the edit is not on the server yet")
+        default: break
+        }
+        return lines.compactMap(\.self).filter { !$0.isEmpty }
+    }
+
+    private func textLines(_ style: TextStyle) -> [String] {
+        var lines: [String] = []
+        if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
+        let hasText = content != nil || transcription != nil
+        if !hasText, let summary { lines += ["Summary:"] + paragraphs(summary, style) }
+        if let content { lines += paragraphs(content, style) }
+        if let transcription, transcription != content {
+            lines +=
+                (content == nil ? [] : ["", style.paint("Transcription", .bold), ""]) + paragraphs(transcription, style)
+        }
+        while lines.last == "" { lines.removeLast() }
+        return lines
+    }
+
+    private func paragraphs(_ text: String, _ style: TextStyle) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .flatMap { TextLayout.wrap(style.safe(String($0)), width: style.width) }
+    }
+
+    /// Why there is no text, or an older one.
+    private func note(_ style: TextStyle) -> String? {
+        let reason = textProblem.map { ": " + style.safe($0) } ?? "."
+        switch textState {
+        case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
+        case .outdated:
+            return
+                "The item has changed on the server. This is its text of \(textVersion.map(Figures.time) ?? "before")"
+                + reason
+        case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
+        case .pending: return "The server still works on this item, so that there is no text yet."
+        case .tooLarge:
+            return "Its text is larger than text_max_size. \(style.command("prsnlctl sync --text \(id)")) fetches it."
+        case .failing: return "Its text could not be fetched" + reason
+        }
+    }
+}

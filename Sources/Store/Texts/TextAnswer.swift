@@ -1,0 +1,76 @@
+package import PRSNLCore
+
+/// An item whose text is to be asked for.
+package struct DueText: Sendable, Equatable {
+    package var id: String
+    package var createdAt: Timestamp
+    /// When the item was changed last, as its row says it: what the text is asked for.
+    package var rowVersion: Timestamp
+    /// How often asking for it has failed in a row.
+    package var failures = 0
+    /// The copy has the text of this version: an answer was newer than the row was then.
+    package var isStored = false
+}
+
+/// What became of one question for a text.
+package struct TextAnswer: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
+        case text(ItemText)
+        /// The copy had it already.
+        case known
+        /// The server does not know the item.
+        case gone
+        /// It could not be had.
+        case problem(TextProblem)
+    }
+
+    package var due: DueText
+    package var outcome: Outcome
+
+    package init(_ due: DueText, _ outcome: Outcome) {
+        self.due = due
+        self.outcome = outcome
+    }
+
+    /// Bytes of memory, about.
+    package var size: Int {
+        if case .text(let text) = outcome { text.size } else { 0 }
+    }
+
+    /// The server has changed the item since its row was read.
+    package var isNewer: Bool {
+        guard case .text(let text) = outcome, let version = text.updatedAt else { return false }
+        return version > due.rowVersion
+    }
+}
+
+/// Why a text could not be had.
+package struct TextProblem: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// The answer was older than the item's row: out of a cache.
+        case stale
+        case failing
+        /// It has more bytes than `text_max_size`.
+        case tooLarge = "too_large"
+    }
+
+    package var kind: Kind
+    package var failures: Int
+    /// When it is asked for again; `nil`: not before the item changes, or the limit.
+    package var nextAt: Timestamp?
+    /// Of one that is too large: more bytes than these.
+    package var size: Int?
+    package var code: ErrorCode
+    package var message: String
+
+    package init(
+        _ kind: Kind, failures: Int, nextAt: Timestamp?, size: Int? = nil, code: ErrorCode, message: String
+    ) {
+        self.kind = kind
+        self.failures = failures
+        self.nextAt = nextAt
+        self.size = size
+        self.code = code
+        self.message = message
+    }
+}

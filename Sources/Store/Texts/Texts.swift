@@ -1,0 +1,184 @@
+import Glibc
+package import PRSNLCore
+
+// The texts of items: which are due, and what became of asking for them. The file alone says what is due, so that a text is
+// neither forgotten nor fetched twice, whenever the process ends.
+extension Store {
+    private static let version = "coalesce(item.updated_at, item.created_at)"
+    private static let due = """
+        FROM item INDEXED BY item_text_due
+            LEFT JOIN text_problem AS problem ON problem.item_id = item.id AND problem.row_version = \(version)
+        WHERE \(TextTables.isDue)
+        """
+
+    /// The items whose text is due, the newest first.
+    package func dueTexts(now: Timestamp, limit: Int) throws(UserFacingError) -> [DueText] {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.cached(
+                """
+                SELECT item.id, item.created_at, \(Self.version), problem.failures,
+                    EXISTS (SELECT 1 FROM item_body AS body WHERE body.item_id = item.id AND body.version = \(Self.version))
+                \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?)
+                ORDER BY item.created_at DESC LIMIT ?
+                """
+            ).bind(now).bind(limit)
+            defer { rows.reset() }
+            var due: [DueText] = []
+            while try rows.step() {
+                guard let id = rows.text(0), let created = rows.timestamp(1), let version = rows.timestamp(2) else {
+                    continue
+                }
+                due.append(
+                    DueText(
+                        id: id, createdAt: created, rowVersion: version, failures: rows.int(3),
+                        isStored: rows.int(4) != 0))
+            }
+            return due
+        }
+    }
+
+    /// When the next text is due: `earliest` for now, `nil` where none will be by itself.
+    package func nextText(now: Timestamp) throws(UserFacingError) -> Timestamp? {
+        guard binding.dialect != .express else { return nil }
+        return try read { connection throws(SQLiteFailure) in
+            let any = try connection.cached(
+                "SELECT 1 \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?) LIMIT 1"
+            ).bind(now)
+            defer { any.reset() }
+            if try any.step() { return .earliest }
+            let next = try connection.cached("SELECT min(problem.next_at) \(Self.due)")
+            defer { next.reset() }
+            return try next.step() ? next.timestamp(0) : nil
+        }
+    }
+
+    /// How many texts are missing, those that are too large among them.
+    package func missingTexts() throws(UserFacingError) -> Int {
+        guard binding.dialect != .express else { return 0 }
+        return try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT count(*) FROM item INDEXED BY item_text_due WHERE \(TextTables.isDue)"))
+        }
+    }
+
+    /// Whether any text was ever fetched.
+    package func hasTexts() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT EXISTS (SELECT 1 FROM item_body)") == 1
+        }
+    }
+
+    /// One live item of the copy, whether its text is due or not; `nil` where there is none.
+    package func textQuestion(of id: String) throws(UserFacingError) -> DueText? {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare(
+                "SELECT id, created_at, \(Self.version) FROM item WHERE id = ? AND deleted_at IS NULL"
+            ).bind(id)
+            guard try row.step(), let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2)
+            else { return nil }
+            return DueText(id: id, createdAt: created, rowVersion: version)
+        }
+    }
+
+    /// The limit of a text's size is another one: what is not above it is due again.
+    package func forgetTooLarge(below limit: Int) throws(UserFacingError) {
+        let condition = "FROM text_problem WHERE kind = 'too_large' AND size < ?"
+        let any = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(limit).step()
+        }
+        guard any else { return }
+        try write { connection throws(SQLiteFailure) in try connection.prepare("DELETE \(condition)").bind(limit).run()
+        }
+    }
+
+    // MARK: Writing
+
+    /// What texts leave free, for the timeline and for writes: people's writes always find a place.
+    package static let textReserve = 48 << 20
+
+    /// Writes answers, each text together with the version that it is of, in one transaction.
+    ///
+    /// - Returns: the pull's row, with the texts that were stored counted as added.
+    /// - Throws: `disk_full` where less than `textReserve` bytes would be left.
+    package func commit(
+        _ answers: [TextAnswer], now: Timestamp, record: PullRecord
+    ) throws(UserFacingError) -> PullRecord {
+        try requireTextRoom(answers.reduce(0) { $0 + $1.size })
+        var record = record
+        try write { connection throws(SQLiteFailure) in
+            let marks = try connection.prepare("UPDATE item SET text_for = ? WHERE id = ? AND text_for IS NOT ?1")
+            let heals = try connection.prepare("DELETE FROM text_problem WHERE item_id = ?")
+            for answer in answers {
+                let id = answer.due.id
+                switch answer.outcome {
+                case .text(let text):
+                    // It may have been deleted, and its tombstone removed, in between.
+                    guard try Self.exists(id, connection) else { continue }
+                    try connection.prepare(
+                        """
+                        INSERT OR REPLACE INTO item_body
+                            (item_id, version, fetched_at, is_transcription, metadata, content, transcription)
+                        VALUES (?, ?, ?, ?, ?, ?, ?)
+                        """
+                    ).bind(id).bind(text.updatedAt ?? answer.due.rowVersion).bind(now)
+                        .bind(text.transcriptionIsContent ? 1 : 0).bind(text.metadata)
+                        .run(withBorrowed: text.content, text.transcription)
+                    try marks.reset().bind(answer.due.rowVersion).bind(id).run()
+                    try heals.reset().bind(id).run()
+                    record.added += 1
+                case .known: try marks.reset().bind(answer.due.rowVersion).bind(id).run()
+                case .gone:
+                    // No proof: the absence check asks again, after the next sweep.
+                    record.suspects += try connection.prepare(
+                        "UPDATE item SET missing_since = ? WHERE id = ? AND missing_since IS NULL AND deleted_at IS NULL"
+                    ).bind(now).bind(id).run()
+                    try heals.reset().bind(id).run()
+                case .problem(let problem): try Self.save(problem, of: answer.due, connection)
+                }
+            }
+            record = try Self.save(record, connection)
+        }
+        return record
+    }
+
+    private static func exists(_ id: String, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(id)
+        defer { row.reset() }
+        return try row.step()
+    }
+
+    private static func save(
+        _ problem: TextProblem, of due: DueText, _ connection: Connection
+    ) throws(SQLiteFailure) {
+        try connection.prepare(
+            """
+            INSERT OR REPLACE INTO text_problem
+                (item_id, kind, row_version, failures, next_at, size, error_code, error_message)
+            SELECT id, ?, ?, ?, ?, ?, ?, ? FROM item WHERE id = ?
+            """
+        ).bind(problem.kind.rawValue).bind(due.rowVersion).bind(problem.failures).bind(problem.nextAt)
+            .bind(problem.size).bind(problem.code.rawValue).bind(problem.message).bind(due.id).run()
+    }
+
+    /// Texts are the first to be left out when the disk, or the database, becomes full.
+    private func requireTextRoom(_ size: Int) throws(UserFacingError) {
+        try requireRoom(leaving: largestSize / 16 + size)
+        var disk = statvfs()
+        guard statvfs(path, &disk) == 0 else { return }
+        let free = Int(clamping: UInt64(disk.f_bavail) &* UInt64(disk.f_frsize))
+        // What is written goes through the log first.
+        guard free < Self.textReserve + 2 * size else { return }
+        throw UserFacingError(
+            .diskFull, "The disk of \(path) has \(free >> 20) MiB left.",
+            consequence: "No more texts are fetched. New items and writes go on while there is room.")
+    }
+}
+
+extension Statement {
+    /// Binds two texts that may be long, without a copy of them, and runs.
+    @discardableResult
+    fileprivate func run(withBorrowed first: String?, _ second: String?) throws(SQLiteFailure) -> Int {
+        try borrowing(first) { statement throws(SQLiteFailure) in
+            try statement.borrowing(second) { statement throws(SQLiteFailure) in try statement.run() }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import PRSNLCore
+
+/// How work in the background treats the server and other work: it leaves the server most of its time, and lets polls and
+/// people go first.
+struct Pacing: Sendable {
+    let events: EngineInbox.Queue
+    let time: TimeSource
+    /// When the next poll is due.
+    let pollAt: Timestamp
+    let manner: Manner
+
+    enum Manner: Sendable {
+        /// A sweep: the server is left four fifths of its time.
+        case sweep
+        /// Texts: nine tenths.
+        case texts
+        /// A person waits.
+        case hurry
+    }
+
+    private static let shortest: Duration = .milliseconds(20)
+    private static let longestOfSweep: Duration = .seconds(10)
+
+    /// - Parameter took: the duration of the last request.
+    private func wait(after took: Duration) -> Duration {
+        switch manner {
+        case .sweep: min(max(took * 4, Self.shortest), Self.longestOfSweep)
+        case .texts: max(took * 9, Self.shortest)
+        case .hurry: .zero
+        }
+    }
+
+    /// Waits between two requests, or until a person asks for a pull.
+    func pause(after took: Duration) async throws(CancellationError) {
+        let end = time.uptime() + wait(after: took)
+        while !Task.isCancelled, !events.hasRequest, case let left = end - time.uptime(), left > .zero {
+            await events.wait(atMost: left, time: time)
+        }
+        if Task.isCancelled { throw CancellationError() }
+    }
+
+    /// Whether something more urgent waits.
+    var givesWay: Bool { time.now() >= pollAt || events.hasRequest }
+}
