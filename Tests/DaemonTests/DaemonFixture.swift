@@ -35,6 +35,9 @@ final class DaemonFixture: Sendable {
     /// Writes the configuration, with more lines at its end.
     ///
     /// - Parameter serverURL: where something stands between the daemon and the server.
+    /// What most tests count has nothing to do with texts. Those that need them say `texts = yes`.
+    static func withoutTexts(_ lines: String) -> String { lines.contains("texts") ? lines : "texts = no\n" + lines }
+
     func configure(_ lines: String = "", serverURL: String? = nil) throws {
         try TestFile.write(
             """
@@ -42,7 +45,7 @@ final class DaemonFixture: Sendable {
             api_key_file = \(folder.file("key"))
             database = \(database)
             control_socket = \(socket)
-            \(lines)
+            \(Self.withoutTexts(lines))
 
             """, to: configuration)
     }

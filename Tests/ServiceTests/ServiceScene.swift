@@ -83,6 +83,7 @@ struct ServiceScene: Sendable {
             allow_insecure_http = yes
             sweep_interval = 365d
             lookup_interval = 1s
+            \(lines.contains("texts") ? "" : "texts = no")
             \(lines)
 
             """, to: Self.configuration)

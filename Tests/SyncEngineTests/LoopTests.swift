@@ -151,6 +151,6 @@ import Testing
         #expect(try await fixture.pull().isComplete)
         try fixture.expectExact()
         // 31 pages in all, of which at most an open group and the page in flight are read again, besides the head.
-        #expect(fixture.server.requestCount - requests <= 31 - 20 + PageCommitter.largestGroup + 25)
+        #expect(fixture.server.requestCount - requests <= 31 - 20 + PageCommitter.mostPages + 25)
     }
 }

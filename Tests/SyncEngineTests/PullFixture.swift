@@ -46,6 +46,7 @@ final class PullFixture: Sendable {
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
         requestTimeout: Duration? = nil, source: NetworkSource = .none, anonymous: Bool = false,
+        texts: Bool = false,
         log: @escaping LogHandler = { _, _, _ in }, _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
@@ -57,6 +58,7 @@ final class PullFixture: Sendable {
         var settings = SyncSettings()
         settings.pageSize = pageSize
         settings.anonymous = anonymous
+        settings.texts = texts
         let engine = SyncEngine(
             store: store, client: client, serverURL: server.url, source: source, settings: settings,
             time: time.source, seed: 7, log: log)
@@ -75,16 +77,17 @@ final class PullFixture: Sendable {
     /// One `prsnld --once`.
     @discardableResult
     func pull(
-        full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100, anonymous: Bool = false
+        full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100, anonymous: Bool = false,
+        texts: Bool = false
     ) async throws -> SyncResult {
-        try await withEngine(credentials: credentials, pageSize: pageSize, anonymous: anonymous) { engine, _ in
+        try await withEngine(credentials: credentials, pageSize: pageSize, anonymous: anonymous, texts: texts) { engine, _ in
             await engine.runOnce(full: full)
         }
     }
 
     /// Runs the engine's loop for so long of virtual time.
-    func run(for duration: Duration) async throws {
-        try await withEngine { engine, _ in
+    func run(for duration: Duration, texts: Bool = false) async throws {
+        try await withEngine(texts: texts) { engine, _ in
             // The engine waits in three places: for the next pull, for something to send, and for the next probe.
             time.setParticipants(3)
             defer { time.setParticipants(1) }
