@@ -37,6 +37,8 @@ extension DevServer {
 
     /// Changes an item and moves its `updatedAt` to the server's time, unless `change` moves it itself.
     ///
+    /// A change of tags alone moves it on dialect E only.
+    ///
     /// - Returns: false when there is no such item.
     @discardableResult
     package func edit(_ id: String, _ change: @Sendable (inout DevItem) -> Void) -> Bool {

@@ -46,7 +46,7 @@ extension ServerState {
             failUnknownItem(id, &response)
             return
         }
-        _ = edit(id) { item in
+        _ = edit(id, updatesRow: title != nil || summary != nil) { item in
             if let title { item.title = title }
             if let summary { item.summary = summary }
             if let tags { item.tags = tags }
