@@ -16,6 +16,15 @@ extension DevServer {
     /// The item, hidden or not. `nil` when it was deleted or never there.
     package func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
 
+    /// The text that the server has now. `nil` when there is no such item.
+    package func text(of id: String) -> (content: String?, transcription: String?, updatedAt: Timestamp)? {
+        shared.state.withLock { state in
+            guard let item = state.items.item(id) else { return nil }
+            let texts = state.texts(of: item)
+            return (texts.content, texts.transcription, item.updatedAt)
+        }
+    }
+
     /// All items, hidden ones included.
     package var itemCount: Int { shared.state.withLock { $0.items.count } }
 

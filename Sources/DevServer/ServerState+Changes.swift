@@ -35,6 +35,11 @@ extension ServerState {
         } != nil
     }
 
+    /// What the server has of an item's text. On dialect E it is as it was written.
+    func texts(of item: DevItem) -> ItemTexts {
+        items.dialect == .express ? ItemTexts(content: item.content) : item.texts(configuration.texts)
+    }
+
     /// With every n-th timeline request: see `Mutation`.
     mutating func mutateIfDue() {
         guard let mutation = configuration.mutation, mutationsDone < mutation.limit,
