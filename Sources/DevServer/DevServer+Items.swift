@@ -16,7 +16,7 @@ extension DevServer {
     /// The item, hidden or not. `nil` when it was deleted or never there.
     package func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
 
-    /// The text that the server has now. `nil` when there is no such item.
+    /// The text that the server has now, whatever a cache answers. `nil` when there is no such item.
     package func text(of id: String) -> (content: String?, transcription: String?, updatedAt: Timestamp)? {
         shared.state.withLock { state in
             guard let item = state.items.item(id) else { return nil }
@@ -67,8 +67,8 @@ extension DevServer {
         }
     }
 
-    /// Deleted items are now unknown to `GET /api/items/{id}` too.
-    package func clearCache() { shared.state.withLock { $0.cached = [:] } }
+    /// `GET /api/items/{id}` answers what the server has now: deleted items are unknown to it too.
+    package func clearCache() { shared.state.withLock { $0.clearCache() } }
 
     package func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
 

@@ -127,6 +127,9 @@ extension DevServer {
         package var timelineIsEndless = false
         /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
         package var marksCutTitles = false
+        /// Dialects C and P: how long a cache keeps an answer of `GET /api/items/{id}`. Real ones keep it for 1,800 s.
+        /// `PATCH` alone clears it. `nil`: there is no cache.
+        package var itemCache: Duration?
         /// Dialects C and P: there is no `GET /api/items/{id}`.
         package var lacksItemDetail = false
         /// Dialects C and P: to another account `GET /api/items/{id}` answers 404. The main server does not ask who reads.

@@ -40,6 +40,11 @@ extension ServerState {
         items.dialect == .express ? ItemTexts(content: item.content) : item.texts(configuration.texts)
     }
 
+    mutating func clearCache() {
+        cached = [:]
+        keptAnswers = [:]
+    }
+
     /// With every n-th timeline request: see `Mutation`.
     mutating func mutateIfDue() {
         guard let mutation = configuration.mutation, mutationsDone < mutation.limit,

@@ -224,6 +224,59 @@ import Testing
         #expect(try server.once("DELETE", Self.target, headers: headers).status == 200)
     }
 
+    // MARK: The cache
+
+    /// A null text is kept for half an hour, over the end of processing and over an edit on the server.
+    @Test func aCacheKeepsTheTextOfAPendingItem() throws {
+        let server = try start([item(status: "pending")], texts: 100...200) { $0.quirks.itemCache = .seconds(1_800) }
+        func content() throws -> String? { try member("content", of: server.get(Self.target).body) }
+        #expect(try content() == "null")
+        server.edit(Self.id) { $0.status = "completed" }
+        clock.advance(by: .seconds(1_799))
+        #expect(try content() == "null")
+        let truth = try #require(server.text(of: Self.id)?.content)
+        clock.advance(by: .seconds(1))
+        #expect(try content() == truth)
+        server.edit(Self.id) { $0.content = "Edited" }
+        #expect(try content() == truth, "kept anew")
+        server.clearCache()
+        #expect(try content() == "Edited")
+    }
+
+    /// Processing a captured note leaves the kept answer alone.
+    @Test func settlingClearsNoCache() throws {
+        let server = try start([]) { $0.quirks.itemCache = .seconds(1_800) }
+        let headers = ["Authorization": "Bearer \(server.issueToken())"]
+        let made = try server.once("POST", "/api/capture", headers: headers, body: #"{"content":"A note of mine"}"#)
+        let id = try #require(try member("id", of: made.body))
+        #expect(try member("content", of: server.get("/api/items/\(id)").body) == "null")
+        server.settle()
+        #expect(try member("content", of: server.get("/api/items/\(id)").body) == "null")
+        #expect(try #require(server.text(of: id)).content == "A note of mine")
+    }
+
+    /// `PATCH` clears the kept answer of its item.
+    @Test func anUpdateClearsTheCache() throws {
+        let server = try start([item()]) { $0.quirks.itemCache = .seconds(1_800) }
+        #expect(try member("title", of: server.get(Self.target).body) == "Item")
+        #expect(try patch(server, #"{"title":"New"}"#).status == 200)
+        #expect(try member("title", of: server.get(Self.target).body) == "New")
+    }
+
+    /// A deleted item answers 200 while its answer is kept. What was not found is not kept.
+    @Test func aCacheKeepsDeletedItemsAndNoFailures() throws {
+        let server = try start([]) { $0.quirks.itemCache = .seconds(1_800) }
+        #expect(try server.get(Self.target).status == 404)
+        server.add(item())
+        #expect(try server.get(Self.target).status == 200)
+        let headers = ["Authorization": "Bearer \(server.issueToken())"]
+        #expect(try server.once("DELETE", Self.target, headers: headers).status == 200)
+        #expect(try server.get(Self.target).status == 200)
+        #expect(server.text(of: Self.id) == nil)
+        clock.advance(by: .seconds(1_800))
+        #expect(try server.get(Self.target).status == 404)
+    }
+
     /// A server with a journal keeps a transcription and metadata over a restart.
     @Test func aRestartKeepsTranscriptionsAndMetadata() throws {
         let folder = TemporaryDirectory()

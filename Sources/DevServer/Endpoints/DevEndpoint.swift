@@ -27,7 +27,7 @@ extension ServerState {
             expireTokens()
             response.set(200, "{}\n")
         case ("POST", "clear-cache"):
-            cached = [:]
+            clearCache()
             response.set(200, "{}\n")
         case ("POST", "fault"): scriptFault(request, &response)
         case ("POST", "random-fault"):

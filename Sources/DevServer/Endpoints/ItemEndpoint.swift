@@ -11,7 +11,7 @@ extension ServerState {
         }
     }
 
-    private func readItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
+    private mutating func readItem(_ id: String, _ request: HTTPRequest, _ response: inout HTTPResponse) {
         if quirks.lacksItemDetail {
             response.fail(404, "Not Found")
             return
@@ -19,11 +19,21 @@ extension ServerState {
         let viewer = viewer(request)
         if refuses(viewer, &response) { return }
         if failsUnlessUUID(id, &response) { return }
-        guard let item = items.item(id) ?? cached[ByteText(id)], shows(item, to: viewer) else {
+        let kept = keptAnswer(id)
+        guard let item = kept ?? items.item(id) ?? cached[ByteText(id)], shows(item, to: viewer) else {
             failUnknownItem(id, &response)
             return
         }
+        if kept == nil, quirks.itemCache != nil {
+            keptAnswers[ByteText(id)] = KeptAnswer(item: item, at: now)
+        }
         item.appendDetailJSON(to: &response.body, texts: texts(of: item))
+    }
+
+    /// The item as a cache in front of the server has it, while that is young enough.
+    private func keptAnswer(_ id: String) -> DevItem? {
+        guard let lifetime = quirks.itemCache, let kept = keptAnswers[ByteText(id)] else { return nil }
+        return now.duration(since: kept.at) < lifetime ? kept.item : nil
     }
 
     private func shows(_ item: DevItem, to viewer: Viewer) -> Bool {
@@ -54,6 +64,7 @@ extension ServerState {
             if let tags { item.tags = tags }
         }
         appliedWrites.updated += 1
+        keptAnswers[ByteText(id)] = nil
         guard let edited = items.item(id) else { return }
         edited.appendDetailJSON(to: &response.body, texts: texts(of: edited))
     }
