@@ -159,6 +159,7 @@ import Testing
             for place in 0..<20 {
                 let text = String(repeating: "~", count: place) + special + String(repeating: " ", count: 19 - place)
                 server.edit(Self.id) { $0.content = text }
+                #expect(try server.get("/__dev/text?id=\(Self.id)").text == text)
                 #expect(try member("content", of: server.get(Self.target).body) == text)
             }
         }
@@ -275,6 +276,30 @@ import Testing
         #expect(server.text(of: Self.id) == nil)
         clock.advance(by: .seconds(1_800))
         #expect(try server.get(Self.target).status == 404)
+    }
+
+    // MARK: For scripts
+
+    /// A script sets a text, reads the true one, and lets one item alone fail.
+    @Test func scriptsEditAndReadTexts() throws {
+        let items = DevItem.generate(count: 2) + [item("video")]
+        let server = try start(items, texts: 100...200) { $0.quirks.itemCache = .seconds(1_800) }
+        #expect(try server.get(Self.target).status == 200)
+        let before = try #require(server.item(Self.id))
+        #expect(try server.once("POST", "/__dev/edit?id=\(Self.id)&content=Gr%C3%B6%C3%9Fe%0Atwo").status == 200)
+        let after = try #require(server.item(Self.id))
+        #expect(after.updatedAt > before.updatedAt && after.title == before.title)
+        let text = try server.get("/__dev/text?id=\(Self.id)")
+        #expect(text.text == "Größe\ntwo")
+        #expect(text.headers["content-type"] == "text/plain; charset=utf-8")
+        #expect(try #require(server.text(of: Self.id)).transcription == "Größe\ntwo")
+        server.edit(Self.id) { $0.status = "pending" }
+        #expect(try server.get("/__dev/text?id=\(Self.id)").status == 204)
+        #expect(try server.get("/__dev/text?id=nobody").status == 404)
+
+        _ = try server.once("POST", "/__dev/fault?kind=status&status=500&times=0&path=\(Self.target)")
+        #expect(try server.get(Self.target).status == 500)
+        #expect(try server.get("/api/items/\(items[0].id)").status == 200)
     }
 
     /// A server with a journal keeps a transcription and metadata over a restart.
