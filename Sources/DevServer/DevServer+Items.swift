@@ -16,6 +16,15 @@ extension DevServer {
     /// The item, hidden or not. `nil` when it was deleted or never there.
     package func item(_ id: String) -> DevItem? { shared.state.withLock { $0.items.item(id) } }
 
+    /// The text that the server has now, whatever a cache answers. `nil` when there is no such item.
+    package func text(of id: String) -> (content: String?, transcription: String?, updatedAt: Timestamp)? {
+        shared.state.withLock { state in
+            guard let item = state.items.item(id) else { return nil }
+            let texts = state.texts(of: item)
+            return (texts.content, texts.transcription, item.updatedAt)
+        }
+    }
+
     /// All items, hidden ones included.
     package var itemCount: Int { shared.state.withLock { $0.items.count } }
 
@@ -37,6 +46,8 @@ extension DevServer {
 
     /// Changes an item and moves its `updatedAt` to the server's time, unless `change` moves it itself.
     ///
+    /// A change of tags alone moves it on dialect E only.
+    ///
     /// - Returns: false when there is no such item.
     @discardableResult
     package func edit(_ id: String, _ change: @Sendable (inout DevItem) -> Void) -> Bool {
@@ -56,8 +67,8 @@ extension DevServer {
         }
     }
 
-    /// Deleted items are now unknown to `GET /api/items/{id}` too.
-    package func clearCache() { shared.state.withLock { $0.cached = [:] } }
+    /// `GET /api/items/{id}` answers what the server has now: deleted items are unknown to it too.
+    package func clearCache() { shared.state.withLock { $0.clearCache() } }
 
     package func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
 

@@ -29,6 +29,8 @@ extension DevServer {
         package var journal: String?
         /// Faults by chance from the start.
         package var storm: StormPlan?
+        /// Dialects C and P: texts for processed items that have none. `nil`: they have none.
+        package var texts: TextPlan?
         /// Called for each answered request, on the server's thread.
         package var log: (@Sendable (LoggedRequest) -> Void)?
 
@@ -125,6 +127,13 @@ extension DevServer {
         package var timelineIsEndless = false
         /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
         package var marksCutTitles = false
+        /// Dialects C and P: how long a cache keeps an answer of `GET /api/items/{id}`. Real ones keep it for 1,800 s.
+        /// `PATCH` alone clears it. `nil`: there is no cache.
+        package var itemCache: Duration?
+        /// Dialects C and P: there is no `GET /api/items/{id}`.
+        package var lacksItemDetail = false
+        /// Dialects C and P: to another account `GET /api/items/{id}` answers 404. The main server does not ask who reads.
+        package var hidesOthersItems = false
 
         package init() {}
     }

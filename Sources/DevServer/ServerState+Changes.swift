@@ -18,14 +18,31 @@ extension ServerState {
         return lastCreatedAt
     }
 
-    mutating func edit(_ id: String, _ change: (inout DevItem) -> Void) -> Bool {
+    /// Changes an item and moves its `updatedAt`, unless `change` moves it itself.
+    ///
+    /// Tags are rows of their own on dialects C and P: a change of them alone moves nothing.
+    ///
+    /// - Parameter updatesRow: whether the item's own row is written. `nil`: unless tags alone are changed.
+    mutating func edit(_ id: String, updatesRow: Bool? = nil, _ change: (inout DevItem) -> Void) -> Bool {
         let now = now
-        let step = Duration.microseconds(items.dialect == .express ? 1_000 : 1)
+        let isExpress = items.dialect == .express
         return items.change(id) { item in
-            let before = item.updatedAt
+            let before = item
             change(&item)
-            if item.updatedAt == before { item.updatedAt = max(now, before.advanced(by: step)) }
+            let isUpdated = isExpress || updatesRow ?? !item.differsInTagsAlone(from: before)
+            guard isUpdated, item.updatedAt == before.updatedAt else { return }
+            item.updatedAt = max(now, before.updatedAt.advanced(by: .microseconds(isExpress ? 1_000 : 1)))
         } != nil
+    }
+
+    /// What the server has of an item's text. On dialect E it is as it was written.
+    func texts(of item: DevItem) -> ItemTexts {
+        items.dialect == .express ? ItemTexts(content: item.content) : item.texts(configuration.texts)
+    }
+
+    mutating func clearCache() {
+        cached = [:]
+        keptAnswers = [:]
     }
 
     /// With every n-th timeline request: see `Mutation`.
@@ -72,5 +89,14 @@ extension ServerState {
 
     mutating func expireTokens() {
         for token in accessTokens.keys { accessTokens[token]?.expiresAt = .earliest }
+    }
+}
+
+extension DevItem {
+    fileprivate func differsInTagsAlone(from other: DevItem) -> Bool {
+        guard tags != other.tags else { return false }
+        var same = self
+        same.tags = other.tags
+        return same == other
     }
 }

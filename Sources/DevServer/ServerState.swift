@@ -7,6 +7,12 @@ struct ServerState: Sendable {
         var expiresAt: Timestamp
     }
 
+    /// What a cache has kept of an answer of `GET /api/items/{id}`: the item that it was made from.
+    struct KeptAnswer: Sendable {
+        let item: DevItem
+        let at: Timestamp
+    }
+
     struct Script: Sendable {
         let number: Int
         let fault: Fault
@@ -33,6 +39,8 @@ struct ServerState: Sendable {
     var items: ItemTable
     /// Deleted, but `GET /api/items/{id}` still finds them.
     var cached: [ByteText: DevItem] = [:]
+    /// By id. See `Quirks.itemCache`.
+    var keptAnswers: [ByteText: KeptAnswer] = [:]
     var unsettled = Queue<Unsettled>()
     var captures: [DevServer.Capture] = []
     var appliedWrites = DevServer.AppliedWrites()

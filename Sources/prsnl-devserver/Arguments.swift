@@ -32,6 +32,8 @@ struct Arguments {
           --capture-limit N    captures in a minute, dialect C (default 30; 0: any number)
           --patch-works        PATCH changes items in place of answering 500 (dialect C)
           --hide-captured      captured items are hidden until they are worked on
+          --texts MIN-MAX      make up the texts of items, each of so many bytes: 100-8M (dialects C and P)
+          --item-cache S       answers of GET /api/items/ID are kept for S seconds; only PATCH clears them
           --state FILE         keep the items in FILE, so that they outlive the server and a kill -9 of it
           --storm SEED         let requests fail by chance from the start, in all the ways that there are
           --storm-rate P       so many of the writes (default 0.3), and a quarter of it of the other requests
@@ -46,14 +48,15 @@ struct Arguments {
           GET  /__dev/items.tsv          ID<TAB>CREATED<TAB>UPDATED
           GET  /__dev/requests           how many requests were answered, by endpoint
           GET  /__dev/writes             how many writes were applied, answered or not
+          GET  /__dev/text?id=ID         the text that the item really has, text/plain; 204 without one
           GET  /__dev/captures           what was captured, as it came in, one JSON object a line
           POST /__dev/add?count=N        add new items; with at=TIME, items of that time
-          POST /__dev/edit?index=N       change the N-th newest item (or id=ID); title=TEXT
+          POST /__dev/edit?index=N       change the N-th newest item (or id=ID); title=TEXT, content=TEXT
           POST /__dev/delete?index=N     delete it; count=N for several; cached=1: GET by id still finds it
           POST /__dev/hide?id=ID         hide it as if it was being processed; /__dev/show brings it back
           POST /__dev/settle             finish what was captured
           POST /__dev/expire-tokens      let all login tokens expire
-          POST /__dev/clear-cache        deleted items are not found by id any more
+          POST /__dev/clear-cache        GET by id shows what there is now, and no deleted item any more
           POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal,
                                          garbage, empty, empty-object, close, close-after, die, stall,
                                          error-after&status=N (applied, and then an error),
@@ -78,6 +81,7 @@ struct Arguments {
     var tokenLifetime: Int?
     var apiKeyFile: String?
     var readyFile: String?
+    var textSizes: ClosedRange<Int>?
     var stormSeed: UInt64?
     var stormRate = 0.3
     var stormSlow = 800
@@ -100,6 +104,7 @@ struct Arguments {
             }
             try read(option, attached: attached, rest: &rest)
         }
+        configuration.texts = textSizes.map { .init(bytes: $0, seed: seed) }
         if let stormSeed {
             configuration.storm = .init(seed: stormSeed, rate: stormRate, slowest: .milliseconds(stormSlow))
         }
@@ -147,6 +152,9 @@ struct Arguments {
             configuration.quirks.capturesPerMinute = limit == 0 ? nil : limit
         case "--patch-works": configuration.quirks.patchFails = false
         case "--hide-captured": configuration.quirks.hidesCaptured = true
+        case "--texts": textSizes = try sizes(value())
+        case "--item-cache":
+            configuration.quirks.itemCache = .milliseconds(Int64(try number(Double.self) * 1_000))
         case "--state": configuration.journal = try value()
         case "--storm": stormSeed = try number(UInt64.self)
         case "--storm-rate": stormRate = try number(Double.self)
@@ -164,5 +172,18 @@ struct Arguments {
             throw Invalid(message: "--dialect: \"\(text)\" is none of C, P, E")
         }
         return dialect
+    }
+
+    /// "100-8M": a K is 1,024 bytes, an M 1,024 K.
+    private func sizes(_ text: String) throws(Invalid) -> ClosedRange<Int> {
+        let ends = text.split(separator: "-").compactMap { end -> Int? in
+            let unit = ["K": 1 << 10, "M": 1 << 20][end.suffix(1).uppercased()]
+            guard let number = Int(unit == nil ? end : end.dropLast()), number <= 1 << 30 else { return nil }
+            return number * (unit ?? 1)
+        }
+        guard ends.count == 2, ends[0] <= ends[1] else {
+            throw Invalid(message: "--texts: \"\(text)\" is no range of sizes such as 100-8M")
+        }
+        return ends[0]...ends[1]
     }
 }

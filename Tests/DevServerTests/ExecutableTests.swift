@@ -137,9 +137,31 @@ import Testing
         #expect(try second.client().page("?limit=100", headers: headers).ids.count == 4)
     }
 
+    /// Made-up texts are the same for the same seed, and a cache keeps what it has answered.
+    @Test func itMakesUpTextsAndCachesThem() async throws {
+        let arguments = ["--items", "5", "--seed", "6", "--texts", "1K-2k", "--item-cache", "1800"]
+        let running = try await Running(arguments)
+        let client = try running.client()
+        let item = try #require(DevItem.generate(count: 5, seed: 6).first { $0.content == nil })
+        let text = try client.get("/__dev/text?id=\(item.id)").text
+        #expect((1_024...2_048).contains(text.utf8.count))
+        #expect(try member("content", of: client.get("/api/items/\(item.id)").body) == text)
+        let other = try await Running(arguments)
+        #expect(try other.client().get("/__dev/text?id=\(item.id)").text == text)
+
+        _ = try client.request("POST", "/__dev/edit?id=\(item.id)&content=New")
+        #expect(try client.get("/__dev/text?id=\(item.id)").text == "New")
+        #expect(try member("content", of: client.get("/api/items/\(item.id)").body) == text)
+        _ = try client.request("POST", "/__dev/clear-cache")
+        #expect(try member("content", of: client.get("/api/items/\(item.id)").body) == "New")
+    }
+
     @Test func badArgumentsAreUsageErrors() async throws {
         let binary = try BuiltProducts.executable("prsnl-devserver")
-        for arguments in [["--nope"], ["--items"], ["--items", "many"], ["--dialect", "X"], ["--port", "70000"]] {
+        for arguments in [
+            ["--nope"], ["--items"], ["--items", "many"], ["--dialect", "X"], ["--port", "70000"],
+            ["--texts", "8M-100"], ["--texts", "100"], ["--texts", "1-2G"],
+        ] {
             let result = try await ChildProcess.run(binary, arguments)
             #expect(result.exit == .status(2), "\(arguments)")
             #expect(result.stderr.contains("--help"))

@@ -18,6 +18,7 @@ import Testing
                 + DevItem.generate(count: count, seed: 77, owner: DevAccount.testUser.id)
         ) {
             $0.quirks.accountRefusesBadTokens = true
+            $0.quirks.hidesOthersItems = true
             $0.quirks.patchFails = false
         }
     }

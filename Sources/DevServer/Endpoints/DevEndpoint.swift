@@ -17,6 +17,7 @@ extension ServerState {
                 200,
                 #"{"created":\#(writes.created),"updated":\#(writes.updated),"deleted":\#(writes.deleted)}"# + "\n")
         case ("GET", "captures"): respondWithCaptures(&response)
+        case ("GET", "text"): respondWithText(request, &response)
         case ("POST", "add"): addItems(request, owner: owner, &response)
         case ("POST", "edit"), ("POST", "delete"), ("POST", "hide"), ("POST", "show"):
             changeItems(String(name), request, owner: owner, &response)
@@ -27,7 +28,7 @@ extension ServerState {
             expireTokens()
             response.set(200, "{}\n")
         case ("POST", "clear-cache"):
-            cached = [:]
+            clearCache()
             response.set(200, "{}\n")
         case ("POST", "fault"): scriptFault(request, &response)
         case ("POST", "random-fault"):
@@ -81,6 +82,16 @@ extension ServerState {
         }
     }
 
+    /// 204 for an item that has no text.
+    private func respondWithText(_ request: HTTPRequest, _ response: inout HTTPResponse) {
+        guard let item = request.parameter("id").flatMap({ items.item($0) }) else {
+            response.fail(404, "no such item")
+            return
+        }
+        response.contentType = "text/plain; charset=utf-8"
+        if let content = texts(of: item).content { response.set(200, content) } else { response.set(204, "") }
+    }
+
     private func respondWithCounts(_ response: inout HTTPResponse) {
         let counts = endpointCounts.sorted { $0.key < $1.key }.map { "\(JSONText.string($0.key)):\($0.value)" }
         let total = endpointCounts.values.reduce(0, +)
@@ -127,7 +138,11 @@ extension ServerState {
             switch verb {
             case "edit":
                 let title = request.parameter("title")
-                _ = edit(id) { $0.title = title ?? "Edited: \($0.title)" }
+                let content = request.parameter("content")
+                _ = edit(id, updatesRow: true) { item in
+                    if title != nil || content == nil { item.title = title ?? "Edited: \(item.title)" }
+                    if let content { item.setText(content) }
+                }
             case "delete":
                 if let item = items.remove(id), request.parameter("cached") == "1" { cached[ByteText(id)] = item }
             default: items.change(id, hidden: verb == "hide")
@@ -154,6 +169,14 @@ extension ServerState {
                 matcher: path.hasSuffix("*") ? .path(prefix: String(path.dropLast())) : .path(path),
                 skip: request.parameter("skip").flatMap(Int.init) ?? 0, times: times == 0 ? .max : times))
         response.set(200, "{\"fault\":\(scriptCount)}\n")
+    }
+}
+
+extension DevItem {
+    /// Of a video the transcription too.
+    fileprivate mutating func setText(_ text: String) {
+        content = text
+        if type == "video" { transcription = text }
     }
 }
 

@@ -7,8 +7,12 @@ package struct DevItem: Sendable, Equatable {
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
     package var title: String
-    /// Never in the timeline of dialects C and P, only in `GET /api/items/{id}`.
+    /// Never in the timeline of dialects C and P, only in `GET /api/items/{id}`, and there not while the item is pending.
     package var content: String?
+    /// Of a video. Where it has no `content`, this is its content too.
+    package var transcription: String?
+    /// A JSON object's text, only in `GET /api/items/{id}`. `nil`: the server makes up a small one.
+    package var metadata: String?
     package var url: String?
     package var summary: String?
     package var platform: String?

@@ -67,29 +67,6 @@ extension DevItem {
         return Array(tags[turn...] + tags[..<turn])
     }
 
-    /// As `GET /api/items/{id}` of dialects C and P shows it: other names, other times, always "completed".
-    func appendDetailJSON(to bytes: inout [UInt8]) {
-        var object = JSONObjectWriter(&bytes)
-        object.string("id", id, &bytes)
-        object.string("title", title, &bytes)
-        object.string("url", url, &bytes)
-        object.string("summary", summary, &bytes)
-        object.string("content", content, &bytes)
-        object.string("platform", platform, &bytes)
-        object.string("type", type, &bytes)
-        object.string("category", category, &bytes)
-        object.string("thumbnail_url", thumbnailURL, &bytes)
-        object.number("duration", duration, &bytes)
-        object.string("file_path", filePath, &bytes)
-        object.string("status", "completed", &bytes)
-        object.time("created_at", createdAt, .offset, &bytes)
-        object.time("updated_at", updatedAt, .offset, &bytes)
-        object.strings("tags", tags, &bytes)
-        object.raw("metadata", "{}", &bytes)
-        object.string("permalink", "/items/\(id)", &bytes)
-        object.end(&bytes)
-    }
-
     /// What a client that understands the server should have read from the timeline.
     package func expected(in dialect: Dialect) -> TimelineItem {
         var expected = TimelineItem(id: id, createdAt: createdAt)

@@ -149,6 +149,8 @@ extension DevItem {
         object.string("title", title, &line)
         object.string("content", content, &line)
         object.string("hidden_content", hiddenContent, &line)
+        object.string("transcription", transcription, &line)
+        object.string("metadata", metadata, &line)
         object.string("url", url, &line)
         object.string("summary", summary, &line)
         object.string("platform", platform, &line)
@@ -176,6 +178,8 @@ extension DevItem {
             title: title, type: type, status: status, tags: tags.compactMap(\.string), owner: owner)
         content = row["content"]?.string
         hiddenContent = row["hidden_content"]?.string
+        transcription = row["transcription"]?.string
+        metadata = row["metadata"]?.string
         url = row["url"]?.string
         summary = row["summary"]?.string
         platform = row["platform"]?.string
