@@ -67,6 +67,8 @@ import Testing
             request_timeout = 3s
             max_answer_size = 1MiB
             max_database_size = 2GiB
+            texts = no
+            text_max_size = 4M
             """)
         let configuration = loaded.configuration
         #expect(configuration.serverURL?.text == "https://prsnl.example.org")
@@ -80,6 +82,8 @@ import Testing
         #expect(configuration.sync.lookupInterval == .seconds(5))
         #expect(configuration.sync.resendUnknown)
         #expect(configuration.sync.probe == .icmp)
+        #expect(!configuration.sync.texts)
+        #expect(configuration.sync.textMaxSize == 4 << 20)
         #expect(configuration.groupMayWrite)
         #expect(configuration.logLevel == .debug)
         #expect(configuration.network.proxy == "http://user:hidden@proxy.example.org:3128")

@@ -41,6 +41,7 @@ import Testing
                 ["schema_version", "daemon", "server", "copy", "file"]
             ),
             ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
+            ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
             ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
             ("### capture, note, edit, delete", try JSONOutput.pretty(Samples.writes), ["schema_version"]),
             ("### capture --stdin", try JSONOutput.pretty(Samples.captured), ["schema_version"]),
@@ -72,7 +73,7 @@ import Testing
                     "outbox.failing.error.", "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.",
                     "error.", "problem.",
                     "change.",
-                    "copy.gaps[].", "writes[].error.",
+                    "copy.gaps[].", "copy.texts.problem.", "writes[].error.",
                     "refusals[].error.",
                     "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
                 ].contains { path.hasPrefix($0) }

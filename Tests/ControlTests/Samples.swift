@@ -36,6 +36,13 @@ enum Samples {
         summary.newAsOf = time("2026-11-21T04:04:00Z")
         summary.editsAsOf = time("2026-11-20T23:00:00Z")
         summary.live = 1_234_567
+        var texts = CopySummary.Texts()
+        texts.present = 1_234_550
+        texts.missing = 15
+        texts.tooLarge = 12
+        texts.failing = 3
+        texts.failure = ("server_error", "Server error: broken")
+        summary.texts = texts
         summary.deleted = 12
         summary.databaseSize = 912_345_678
         summary.walSize = 4_194_304
@@ -118,6 +125,20 @@ enum Samples {
         summary.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
         return report(summary, facts)
+    }
+
+    static var shownItem: ItemReport {
+        var item = TimelineItem(id: "59ec0d4e-0000-4000-8000-000000000001", createdAt: time("2026-11-20T23:00:00Z"))
+        item.title = "Sourdough for beginners"
+        item.type = "article"
+        item.url = "https://example.org/bread"
+        item.tags = #"["bread","later"]"#
+        var shown = ShownItem(item: item)
+        shown.text.content =
+            "Feed it.\n\nWait a day, then feed it again, and so on until it has doubled in size twice in a row.\u{1B}[2J"
+        shown.fetchedAt = now
+        shown.author = "Ada Lovelace"
+        return ItemReport(shown)
     }
 
     static let failedSync = SyncReport(isComplete: false, added: 1_500, changed: 0, deleted: 2, problem: problem)

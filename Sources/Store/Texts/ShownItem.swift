@@ -15,6 +15,11 @@ package struct ShownItem: Sendable, Equatable {
     package var isOutdated = false
     /// Why the text is not here, or is an older one.
     package var problem: TextProblem?
+
+    package init(item: TimelineItem, pending: String? = nil) {
+        self.item = item
+        self.pending = pending
+    }
 }
 
 extension StoreReader {
