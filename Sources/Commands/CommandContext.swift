@@ -153,14 +153,13 @@ struct CommandContext {
     }
 
     /// Talk, as against data.
-    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(unit.fit(sentence: text)))\n") }
+    func say(_ text: Advice) { StandardStream.error.write("prsnlctl: \(errorStyle.text(text))\n") }
 
     var isText: Bool { if case .text = format { true } else { false } }
 
-    func write(_ report: some Report) throws(UserFacingError) {
-        var report = report
-        report.fit(unit)
-        guard StandardStream.output.write(try format.render(report)) else {
+    /// - Parameter other: the daemon that it is about, where that is another than the one that was meant.
+    func write(_ report: some Report, of other: ServiceUnit? = nil) throws(UserFacingError) {
+        guard StandardStream.output.write(try format.render(report, other ?? unit)) else {
             throw UserFacingError(
                 .diskError, "The answer could not be written to stdout.",
                 consequence: "The command itself was carried out.",
@@ -219,8 +218,7 @@ struct CommandContext {
             return UserFacingError(
                 error.code, error.message, consequence: error.consequence,
                 recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
-                nextCommand: ShellText.command(
-                    "prsnlctl", ["login", "--server", configuration.serverURL?.text ?? "URL"]))
+                nextCommand: "prsnlctl login --server \(configuration.serverURL?.text ?? "URL")")
         } catch {
             // What is wrong with the configuration, its own command says.
             return error
@@ -239,7 +237,5 @@ struct CommandContext {
     }
 
     /// This very command, as root.
-    static func sudo() -> String {
-        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
-    }
+    static func sudo() -> NextCommand { NextCommand(["sudo", "prsnlctl"] + CommandLine.arguments.dropFirst()) }
 }

@@ -12,7 +12,7 @@ enum OncePull {
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
             unit: setup.unit)
         let log = logger.handler
-        for warning in loaded.warnings { log(.warning, .config, warning) }
+        for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
         let pull = Task { await engine.runOnce() }
