@@ -67,15 +67,9 @@ struct CommandContext {
         configurationFile = file
         self.paths = paths
         self.isFileGiven = isFileGiven
-        errorStyle = Self.style(STDERR_FILENO, unit, environment)
-        format = arguments.has("--json") ? .json : .text(Self.style(STDOUT_FILENO, unit, environment))
-    }
-
-    private static func style(_ descriptor: Int32, _ unit: ServiceUnit, _ environment: ProcessEnvironment) -> TextStyle
-    {
-        var style = TextStyle(descriptor: descriptor, environment: environment.variables)
-        style.unit = unit
-        return style
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
+        let style = TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables, unit)
+        format = arguments.has("--json") ? .json : .text(style)
     }
 
     /// A person who names a server begins a copy of their own: the machine's is root's to configure, and the account of one

@@ -58,8 +58,7 @@ package enum Prsnlctl {
                 // Then in words, below.
             }
         }
-        var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        style.unit = unit
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         StandardStream.error.write(report.text(program: "prsnlctl", style))
         return exitCode(error.code)
     }

@@ -22,7 +22,8 @@ package struct TextStyle: Sendable, Equatable {
     ///
     /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
     /// the locale says, by the order of locale(7).
-    package init(descriptor: Int32, environment: [String: String]) {
+    package init(descriptor: Int32, environment: [String: String], _ unit: ServiceUnit) {
+        self.unit = unit
         isTerminal = isatty(descriptor) == 1
         isUTF8 = Self.isUTF8(environment)
         hasColour =
