@@ -67,15 +67,9 @@ struct CommandContext {
         configurationFile = file
         self.paths = paths
         self.isFileGiven = isFileGiven
-        errorStyle = Self.style(STDERR_FILENO, unit, environment)
-        format = arguments.has("--json") ? .json : .text(Self.style(STDOUT_FILENO, unit, environment))
-    }
-
-    private static func style(_ descriptor: Int32, _ unit: ServiceUnit, _ environment: ProcessEnvironment) -> TextStyle
-    {
-        var style = TextStyle(descriptor: descriptor, environment: environment.variables)
-        style.unit = unit
-        return style
+        errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
+        let style = TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables, unit)
+        format = arguments.has("--json") ? .json : .text(style)
     }
 
     /// A person who names a server begins a copy of their own: the machine's is root's to configure, and the account of one
@@ -153,14 +147,13 @@ struct CommandContext {
     }
 
     /// Talk, as against data.
-    func say(_ text: String) { StandardStream.error.write("prsnlctl: \(errorStyle.safe(unit.fit(sentence: text)))\n") }
+    func say(_ text: Advice) { StandardStream.error.write("prsnlctl: \(errorStyle.text(text))\n") }
 
     var isText: Bool { if case .text = format { true } else { false } }
 
-    func write(_ report: some Report) throws(UserFacingError) {
-        var report = report
-        report.fit(unit)
-        try print(try format.render(report))
+    /// - Parameter other: the daemon that it is about, where that is another than the one that was meant.
+    func write(_ report: some Report, of other: ServiceUnit? = nil) throws(UserFacingError) {
+        try print(try format.render(report, other ?? unit))
     }
 
     func print(_ text: String) throws(UserFacingError) {
@@ -223,8 +216,7 @@ struct CommandContext {
             return UserFacingError(
                 error.code, error.message, consequence: error.consequence,
                 recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
-                nextCommand: ShellText.command(
-                    "prsnlctl", ["login", "--server", configuration.serverURL?.text ?? "URL"]))
+                nextCommand: "prsnlctl login --server \(configuration.serverURL?.text ?? "URL")")
         } catch {
             // What is wrong with the configuration, its own command says.
             return error
@@ -243,7 +235,5 @@ struct CommandContext {
     }
 
     /// This very command, as root.
-    static func sudo() -> String {
-        ShellText.command("sudo", ["prsnlctl"] + CommandLine.arguments.dropFirst())
-    }
+    static func sudo() -> NextCommand { NextCommand(["sudo", "prsnlctl"] + CommandLine.arguments.dropFirst()) }
 }

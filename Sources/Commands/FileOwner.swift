@@ -94,7 +94,7 @@ enum FileOwner {
     private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
         // A user who cannot see the owner is told to use root.
         let user = owner.map { ["-u", name($0)] } ?? []
-        let command = ShellText.command("sudo", user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
+        let command = NextCommand(["sudo"] + user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
         return UserFacingError(
             .notOwner,
             "The daemon is not running, and \(database) belongs to \(owner.map(name) ?? "another user"), not to "

@@ -166,7 +166,7 @@ extension OutboxClient {
         let context = context
         return try daemon.ask(DeliveryRequest(entries, atMost: atMost), timeout: nil, interruption) { waiting in
             if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
-                context.say(text)
+                context.say("\(text)")
                 said = text
             }
         }.answer()

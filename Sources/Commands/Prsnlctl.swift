@@ -48,18 +48,17 @@ package enum Prsnlctl {
     private static func report(
         _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, _ environment: ProcessEnvironment
     ) -> ExitCode {
-        var report = FailureReport(error)
-        report.error.fit(unit)
+        let report = FailureReport(error)
         if isJSON {
             do {
                 // On stdout: who asked for JSON reads one object from there, whatever happens.
-                StandardStream.output.write(try JSONOutput.pretty(report) + "\n")
+                StandardStream.output.write(try JSONOutput.pretty(report, unit) + "\n")
                 return exitCode(error.code)
             } catch {
                 // Then in words, below.
             }
         }
-        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
+        let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         StandardStream.error.write(report.text(program: "prsnlctl", style))
         return exitCode(error.code)
     }

@@ -1,5 +1,6 @@
 package import Configuration
 package import Console
+package import PRSNLCore
 
 /// What `prsnlctl doctor` is asked to look at.
 package struct DoctorQuestion: Sendable {
@@ -14,11 +15,11 @@ package struct DoctorQuestion: Sendable {
     /// `--repair`
     let isToRepair: Bool
     /// This very command, as root.
-    let asRoot: String
+    let asRoot: NextCommand
 
     package init(
         loaded: LoadedConfiguration, problems: [ConfigurationProblem], paths: ClientPaths, isFileGiven: Bool,
-        unit: ServiceUnit, isToRepair: Bool, asRoot: String
+        unit: ServiceUnit, isToRepair: Bool, asRoot: NextCommand
     ) {
         self.loaded = loaded
         self.problems = problems

@@ -24,9 +24,9 @@ extension DoctorReport: Report {
         let width = max(24, style.width - indent)
         let found = (finding.level == .notChecked ? "not checked: " : "") + finding.found
         var texts = found.split(separator: "\n").flatMap { TextLayout.wrap(style.safe(String($0)), width: width) }
-        if let advice = finding.advice { texts += TextLayout.wrap(style.safe(advice), width: width) }
+        if let advice = finding.advice { texts += TextLayout.wrap(style.text(advice), width: width) }
         // Whole, so that it can be copied.
-        if let command = finding.nextCommand { texts.append("`\(style.safe(command))`") }
+        if let next = style.next(finding.nextCommand) { texts.append(next) }
         let margin = String(repeating: " ", count: indent)
         return texts.enumerated().map { ($0.offset == 0 ? front : margin) + $0.element }
     }

@@ -26,13 +26,13 @@ package struct DoctorReport: Sendable, Equatable, Codable {
         package var level: Level
         /// What was found; with `not_checked`, why nothing was.
         package var found: String
-        @Nullable package var advice: String? = nil
+        @Nullable package var advice: Advice? = nil
         /// A command that can be typed as it is.
-        @Nullable package var nextCommand: String? = nil
+        @Nullable package var nextCommand: NextCommand? = nil
 
         package init(
-            _ group: Group, _ check: String, _ level: Level, _ found: String, advice: String? = nil,
-            nextCommand: String? = nil
+            _ group: Group, _ check: String, _ level: Level, _ found: String, advice: Advice? = nil,
+            nextCommand: NextCommand? = nil
         ) {
             self.group = group
             self.check = check
@@ -73,20 +73,21 @@ extension DoctorReport.Finding {
     }
 
     static func warning(
-        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
+        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: Advice? = nil, next: NextCommand? = nil
     ) -> Self {
         Self(group, check, .warning, found, advice: advice, nextCommand: next)
     }
 
     static func failed(
-        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: String? = nil, next: String? = nil
+        _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: Advice? = nil, next: NextCommand? = nil
     ) -> Self {
         Self(group, check, .failed, found, advice: advice, nextCommand: next)
     }
 
     /// Public for checks that did not come to their end.
     package static func notChecked(
-        _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: String? = nil, next: String? = nil
+        _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: Advice? = nil,
+        next: NextCommand? = nil
     ) -> Self {
         Self(group, check, .notChecked, reason, advice: advice, nextCommand: next)
     }
@@ -110,14 +111,5 @@ extension DoctorReport.Finding {
 
     static func failed(_ group: DoctorReport.Group, _ check: String, _ error: ErrorReport) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
-    }
-}
-
-extension DoctorReport.Finding {
-    func fitted(to unit: ServiceUnit) -> Self {
-        var finding = self
-        finding.advice = advice.map(unit.fit(sentence:))
-        finding.nextCommand = nextCommand.flatMap(unit.fit)
-        return finding
     }
 }

@@ -97,7 +97,7 @@ struct DoctorScene: Sendable {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
     }
 
-    private static func repair(_ database: String, _ asRoot: String) -> DoctorReport.Finding {
+    private static func repair(_ database: String, _ asRoot: NextCommand) -> DoctorReport.Finding {
         do throws(UserFacingError) {
             return .repaired(try ReaderFilesRepair.run(database, asRoot: asRoot))
         } catch {

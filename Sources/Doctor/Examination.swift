@@ -1,5 +1,6 @@
 import Configuration
-import PRSNLCore
+package import Console
+package import PRSNLCore
 import Store
 import Synchronization
 
@@ -14,14 +15,15 @@ package enum Examination {
     package static var isUnderWay: Bool { checksUnderWay.load(ordering: .acquiring) > 0 }
 
     /// - Parameter say: tells what takes long.
-    package static func run(_ question: DoctorQuestion, say: (String) -> Void) -> DoctorReport {
+    /// - Returns: with the daemon that was found, whose commands the report names.
+    package static func run(_ question: DoctorQuestion, say: (Advice) -> Void) -> (DoctorReport, ServiceUnit) {
         let scene = DoctorScene(question)
         let findings = ConfigurationCheck(scene).findings + [scene.repair].compactMap(\.self) + check(scene, say)
-        return DoctorReport(findings.map { $0.fitted(to: scene.unit) }, now: scene.now)
+        return (DoctorReport(findings, now: scene.now), scene.unit)
     }
 
     /// Side by side, so that all of it takes as long as the slowest.
-    private static func check(_ scene: DoctorScene, _ say: (String) -> Void) -> [DoctorReport.Finding] {
+    private static func check(_ scene: DoctorScene, _ say: (Advice) -> Void) -> [DoctorReport.Finding] {
         let files =
             (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
             + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)

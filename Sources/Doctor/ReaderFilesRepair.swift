@@ -9,7 +9,7 @@ enum ReaderFilesRepair {
     /// What was done, in words.
     ///
     /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and another process has the database.
-    static func run(_ database: String, asRoot: String) throws(UserFacingError) -> [String] {
+    static func run(_ database: String, asRoot: NextCommand) throws(UserFacingError) -> [String] {
         let place = try GuardedPath(database)
         guard let file = try place.open(place.name) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
@@ -36,7 +36,8 @@ enum ReaderFilesRepair {
     ///
     /// - Returns: what was changed; `nil` where all is well.
     private static func giveBack(
-        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath, _ asRoot: String
+        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath,
+        _ asRoot: NextCommand
     ) throws(UserFacingError) -> String? {
         let status = file.status
         let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640

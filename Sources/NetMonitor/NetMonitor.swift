@@ -212,14 +212,14 @@ package final class NetMonitor: Sendable {
             defer { heartbeats.events.rest(atMost: nil) }
             if let clock = event.clock {
                 let words = clock.words
-                log(.notice, .net, words)
+                log(.notice, .net, "\(words)")
                 tell(.clock, [words])
                 state.withLock { $0.rules.wake(uptime: time.uptime()) }
                 served?.clockStepped()
                 wakeup.signal()
             }
             if !event.reasons.isEmpty {
-                log(.debug, .net, event.reasons.joined(separator: "; "))
+                log(.debug, .net, "\(event.reasons.joined(separator: "; "))")
                 tell(.network, event.reasons)
             }
             look(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)

@@ -38,7 +38,7 @@ struct Daemon {
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
             unit: setup.unit)
         let log = logger.handler
-        for warning in loaded.warnings { log(.warning, .config, warning) }
+        for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
         warnOfMachine(log)
         let parts: RunningParts
         do throws(UserFacingError) {
@@ -46,7 +46,7 @@ struct Daemon {
         } catch {
             // Told to end before it had begun.
             guard error.code == .cancelled else { throw error }
-            log(.notice, .daemon, error.message)
+            log(.notice, .daemon, "\(error.message)")
             return .fine
         }
         var daemon = Daemon(
@@ -159,10 +159,10 @@ struct Daemon {
         do throws(UserFacingError) {
             new = try setup.load()
         } catch {
-            for line in error.message.split(separator: "\n") { log(.error, .config, String(line)) }
+            for line in error.message.split(separator: "\n") { log(.error, .config, "\(line)") }
             return log(.error, .config, "the configuration was not read again; everything stays as it was")
         }
-        for warning in new.warnings { log(.warning, .config, warning) }
+        for warning in new.warnings { log(.warning, .config, "\(warning)") }
         logger.setLevel(new.configuration.logLevel)
         var changed: [String] = []
         for key in ConfigurationKey.all {
@@ -176,14 +176,14 @@ struct Daemon {
         loaded = new
         log(
             .notice, .config,
-            "configuration read again: " + (changed.isEmpty ? "nothing changed" : changed.joined(separator: ", ")))
+            "configuration read again: \(changed.isEmpty ? "nothing changed" : changed.joined(separator: ", "))")
     }
 
     private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
         do throws(UserFacingError) {
             try parts.login.readAgain(configuration)
         } catch {
-            log(.warning, .config, error.description)
+            log(.warning, .config, error.inFull)
         }
     }
 }

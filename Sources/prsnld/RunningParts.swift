@@ -94,7 +94,7 @@ struct RunningParts: Sendable {
             }
             let error = UserFacingError(
                 .databaseDamaged, "The database \(store.path) is damaged: \(damage.joined(separator: "; ")).")
-            log(.error, .store, error.description)
+            log(.error, .store, error.inFull)
             try await store.recordError(
                 code: error.code, endpoint: "database", message: error.message, at: time.now())
             await store.refuseWrites(error)

@@ -63,7 +63,7 @@ struct PeerTests {
         // The connection goes on.
         #expect(try replies[2] == wire(Samples.full))
         guard let error = try RawClient.error(replies[1]) else { return }
-        #expect(error.recoverySuggestion.contains("group_may_write = yes"))
+        #expect(error.recoverySuggestion.description.contains("group_may_write = yes"))
         #expect(error.consequence == "Nothing was changed.")
     }
 

@@ -36,6 +36,14 @@ enum Samples {
         summary.newAsOf = time("2026-11-21T04:04:00Z")
         summary.editsAsOf = time("2026-11-20T23:00:00Z")
         summary.live = 1_234_567
+        summary.deleted = 12
+        summary.databaseSize = 912_345_678
+        summary.walSize = 4_194_304
+        return summary
+    }
+
+    static var withTexts: CopySummary {
+        var summary = complete
         var texts = CopySummary.Texts()
         texts.present = 1_234_550
         texts.missing = 15
@@ -43,9 +51,6 @@ enum Samples {
         texts.failing = 3
         texts.failure = ("server_error", "Server error: broken")
         summary.texts = texts
-        summary.deleted = 12
-        summary.databaseSize = 912_345_678
-        summary.walSize = 4_194_304
         return summary
     }
 
@@ -117,6 +122,7 @@ enum Samples {
                 duration: .milliseconds(4_550), longest: .milliseconds(310))
         ]
         var summary = withGaps
+        summary.texts = withTexts.texts
         summary.waiting = 3
         summary.unknown = 1
         summary.parked = 2

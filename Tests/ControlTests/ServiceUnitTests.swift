@@ -12,15 +12,16 @@ import Testing
         "prsnlctl 'a", "prsnlctl >/etc/passwd", "prsnlctl \u{22}$(x)\u{22}", "prsnlctl && x", "",
     ])
     func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) throws {
+        let hostile = NextCommand(line: command)
         var report = ErrorReport(UserFacingError(.diskFull, "No space."))
-        report.nextCommand = command
-        report.recoverySuggestion = "Type `\(command)` now."
+        report.nextCommand = hostile
+        report.recoverySuggestion = "Type \(hostile) now."
         let told = try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report))
         #expect(told.nextCommand == nil)
         #expect(told.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
         var status = Samples.report(Samples.withError)
-        status.lastError?.nextCommand = command
-        status.lastError?.recoverySuggestion = "Type `\(command)` now."
+        status.lastError?.nextCommand = hostile
+        status.lastError?.recoverySuggestion = "Type \(hostile) now."
         let shown = try JSONOutput.decode(StatusReport.self, from: try JSONOutput.line(status))
         #expect(shown.lastError?.nextCommand == nil && shown.lastError?.recoverySuggestion == nil)
     }
@@ -30,7 +31,7 @@ import Testing
         "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
     ])
     func ourOwnCommandsStay(command: String) throws {
-        let report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: command))
+        let report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: NextCommand(line: command)))
         #expect(try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report)) == report)
     }
 
@@ -74,22 +75,50 @@ import Testing
             (other, "prsnlctl login", "prsnlctl --config '/srv/a b.conf' login"),
         ] as [(ServiceUnit, String, String?)])
     func aCommandIsFittedToItsDaemon(unit: ServiceUnit, command: String, fitted: String?) {
-        #expect(unit.fit(command) == fitted)
+        #expect(unit.fit(NextCommand(line: command))?.line == fitted)
         // What is fitted already stays as it is.
-        if let fitted { #expect(unit.fit(fitted) == fitted) }
+        if let fitted { #expect(unit.fit(NextCommand(line: fitted))?.line == fitted) }
     }
 
-    @Test func commandsInSentencesAreFittedToo() {
-        #expect(
-            Self.own.fit(sentence: "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.")
-                == "Start it with `systemctl --user start prsnld`, or run `prsnld` in a terminal.")
-        #expect(Self.other.fit(sentence: "then `systemctl reload prsnld`.") == "then `systemctl reload prsnld`.")
+    @Test(
+        arguments: [
+            (machine, Advice("Look at it with `prsnlctl queue show 7`."), "Look at it with `prsnlctl queue show 7`."),
+            (
+                instance, "Look at it with `prsnlctl queue show 7`.",
+                "Look at it with `prsnlctl --instance work queue show 7`."
+            ),
+            (
+                own, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                "Start it with `systemctl --user start prsnld`, or run `prsnld` in a terminal."
+            ),
+            // Both ways to start it are one.
+            (
+                other, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                "Start it with `prsnld --config '/srv/a b.conf'` in a terminal."
+            ),
+            // There is no such command for it.
+            (other, "then `systemctl reload prsnld`.", "then `systemctl reload prsnld`."),
+            (instance, "Look with `SELECT id FROM timeline`.", "Look with `SELECT id FROM timeline`."),
+        ] as [(ServiceUnit, Advice, String)])
+    func aSentenceHasTheCommandsOfItsDaemon(unit: ServiceUnit, sentence: Advice, text: String) throws {
+        #expect(unit.fit(sentence).description == text)
+        var style = TextStyle()
+        style.unit = unit
+        #expect(style.text(sentence) == text)
+        #expect(try JSONOutput.pretty([sentence], unit) == "[\n  \"\(text)\"\n]")
     }
 
-    @Test func reportsNameTheCommandsOfTheirDaemon() {
-        var login = Samples.firstLogin
-        login.fit(Self.own)
-        #expect(login.nextCommand == "systemctl --user start prsnld")
+    @Test(arguments: ["`prsnlctl login`", "7`; rm -rf ~ `", "; rm -rf ~", "$(x)", "`"])
+    func aValueIsNoCommand(value: String) {
+        let text: Advice = "The file \(value) is odd."
+        #expect(text.commands.isEmpty && text.description == "The file \(value) is odd.")
+        let command: Advice = "Look at it with `prsnlctl queue show \(value)`."
+        #expect(command.commands == [NextCommand(["prsnlctl", "queue", "show", value])])
+        #expect(command.description.contains("prsnlctl queue show '\(value)'"))
+    }
+
+    @Test func reportsNameTheCommandsOfTheirDaemon() throws {
+        #expect(try JSONOutput.pretty(Samples.firstLogin, Self.own).contains("\"systemctl --user start prsnld\""))
         var style = TextStyle()
         style.unit = Self.instance
         #expect(Samples.otherLogin.text(style).contains("`prsnlctl --instance work account --accept-new`"))
@@ -104,9 +133,12 @@ import Testing
         status.parked = 2
         status.unit = Self.instance
         #expect(status.text(now: Timestamp(microseconds: 0)).contains("see prsnlctl --instance work queue"))
-        var failure = ErrorReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
-        failure.fit(Self.instance)
-        #expect(failure.nextCommand == "systemctl start prsnld@work")
-        #expect(failure.recoverySuggestion.contains("`systemctl start prsnld@work`"))
+        let failure = FailureReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
+        let told = try JSONOutput.decode(
+            FailureReport.self, from: Array(try JSONOutput.pretty(failure, Self.instance).utf8)
+        ).error
+        #expect(told.nextCommand == "systemctl start prsnld@work")
+        #expect(told.recoverySuggestion.description.contains("`systemctl start prsnld@work`"))
+        #expect(failure.text(program: "prsnlctl", style).contains("  next: systemctl start prsnld@work\n"))
     }
 }

@@ -38,6 +38,40 @@ import Testing
                 """)
     }
 
+    @Test func textsAreATimeOrAShareWithWhatIsWrong() {
+        var facts = Samples.facts
+        var progress = PullProgress(kind: .texts, startedAt: Samples.now)
+        progress.items = 100
+        progress.expectedItems = 1_000
+        progress.rate = 5
+        facts.pull = progress
+        #expect(
+            Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
+                """
+                Texts        1,234,550 of 1,234,565, newest first, about 3 min
+                             12 larger than text_max_size, not fetched
+                             3 failing: Server error: broken
+
+                """))
+        var summary = Samples.withTexts
+        summary.texts?.missing = 12
+        summary.texts?.failing = 0
+        summary.texts?.failure = nil
+        summary.texts?.asOf = summary.editsAsOf
+        #expect(
+            Samples.report(summary).text(TextStyle()).contains(
+                """
+                Texts        as of 2026-11-20 23:00:00 UTC (5 h ago)
+                             12 larger than text_max_size, not fetched
+
+                """))
+        facts.pull = nil
+        facts.copiesTexts = false
+        #expect(
+            Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
+                "Texts        1,234,550 of 1,234,565, newest first; texts = no\n"))
+    }
+
     /// In a crowded instant, and where a row could not be read, the list does not tell what is gone.
     @Test func whereDeletionsAreNotSeenIsSaid() {
         var summary = Samples.complete

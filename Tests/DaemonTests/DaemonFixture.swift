@@ -118,7 +118,7 @@ final class DaemonFixture: Sendable {
 
     func decode<Value: Decodable>(_ type: Value.Type, _ ended: Ended) throws -> Value {
         do {
-            return try JSONOutput.decode(type, from: Array(ended.stdout.utf8))
+            return try JSONOutput.decode(type, from: Array(ended.stdout.utf8), isOwn: true)
         } catch {
             throw WaitedInVain("not the JSON of \(type): \(ended)")
         }

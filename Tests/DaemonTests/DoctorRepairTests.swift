@@ -71,7 +71,7 @@ struct DoctorRepairTests {
         let found = try await fixture.doctor()
         #expect(found.levels("readers") == [.warning])
         let cure = "sudo prsnlctl --config \(fixture.configuration) doctor --repair"
-        #expect(found.findings.first { $0.check == "readers" }?.nextCommand == cure)
+        #expect(found.findings.first { $0.check == "readers" }?.nextCommand?.line == cure)
         // Looking leaves no trace.
         #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))
         let repaired = try await fixture.doctor("--repair")
@@ -166,10 +166,10 @@ struct DoctorRepairTests {
         let report = try await fixture.doctor("--repair")
         #expect(report.levels("repair") == [.failed], "\(report.findings)")
         // Whoever pastes a chmod or a chown follows the link after all.
-        #expect(!report.findings.contains { $0.nextCommand?.contains(victim.folder.path) == true })
+        #expect(!report.findings.contains { $0.nextCommand?.line.contains(victim.folder.path) == true })
         #expect(
             !report.findings.contains { finding in
-                ["chmod ", "chown "].contains { finding.nextCommand?.contains($0) == true }
+                ["chmod ", "chown "].contains { finding.nextCommand?.line.contains($0) == true }
             })
         for command in ["status", "history", "queue"] {
             let ended = try await fixture.control(command)

@@ -183,7 +183,7 @@ import Testing
         #expect(ended.exit == .status(1))
         let error = try scene.fixture.decode(FailureReport.self, ended).error
         #expect(error.code == "login_not_possible", "\(ended)")
-        #expect(error.recoverySuggestion.contains("api_key_file"))
+        #expect(error.recoverySuggestion.description.contains("api_key_file"))
     }
 
     /// A web server, and a PRSNL server with a path too much.
@@ -197,7 +197,7 @@ import Testing
         let error = try scene.fixture.decode(FailureReport.self, ended).error
         #expect(error.code == "not_found", "\(ended)")
         #expect(error.message.hasPrefix("There is no PRSNL server at \(url): "))
-        #expect(error.recoverySuggestion.contains("path"))
+        #expect(error.recoverySuggestion.description.contains("path"))
         let terminal = try scene.terminal(["login", "--email", "owner@prsnl.example"])
         #expect(try await terminal.waitForExit() == .status(1))
         #expect(!terminal.shown.contains("Password"), "\(terminal.shown)")

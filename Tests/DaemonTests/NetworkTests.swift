@@ -255,7 +255,7 @@ struct NetworkTests {
         #expect(
             report.error?.message == "Network error: the name \(names.host) cannot be resolved: no name server answered"
                 + (isListening ? " within 1 s." : "."), "\(ended)")
-        #expect(report.error?.recoverySuggestion.contains("name servers") == true)
+        #expect(report.error?.recoverySuggestion.description.contains("name servers") == true)
         #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
         withExtendedLifetime(nameServer) {}
     }

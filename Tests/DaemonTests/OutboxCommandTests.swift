@@ -262,7 +262,7 @@ import Testing
         let error = try #require(try fixture.decode(WriteReport.self, ended).writes[0].error)
         #expect(error.code == "item_unknown")
         let number = text.drop { $0 == "#" }
-        #expect(error.recoverySuggestion.contains("queue show \(number)`") == (text != "59e"), "\(error)")
+        #expect(error.recoverySuggestion.description.contains("queue show \(number)`") == (text != "59e"), "\(error)")
         #expect(try entries(fixture).isEmpty)
     }
 

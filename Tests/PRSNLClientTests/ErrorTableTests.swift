@@ -164,7 +164,8 @@ struct ErrorTableTests {
         let told = error.userFacing
         #expect(told.message == "Wrong key: the server answers that it does not know this API key.")
         #expect(told.heading == "Authentication required")
-        #expect(told.recoverySuggestion.contains("api_key_file") && told.recoverySuggestion.contains("prsnlctl whoami"))
+        #expect(told.recoverySuggestion.description.contains("api_key_file"))
+        #expect(told.recoverySuggestion.description.contains("prsnlctl whoami"))
     }
 
     @Test(arguments: [
@@ -178,7 +179,7 @@ struct ErrorTableTests {
             await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .forbidden && error.code == .forbidden)
         #expect(error.userFacing.message.contains("perhaps not the server but a proxy"))
-        #expect(!error.userFacing.recoverySuggestion.contains("api_key_file"))
+        #expect(!error.userFacing.recoverySuggestion.description.contains("api_key_file"))
     }
 
     @Test(arguments: rows)

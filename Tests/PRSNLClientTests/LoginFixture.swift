@@ -48,7 +48,7 @@ final class LoginFixture: Sendable {
             savePair: { new, _ throws(UserFacingError) in
                 if let failure = box.fixture?.saveFailure { throw failure }
                 saved.record((new, server.requestCount))
-            }, log: { _, _, message in log.record(message) })
+            }, log: { _, _, message in log.record(message.description) })
         box.set(self)
     }
 

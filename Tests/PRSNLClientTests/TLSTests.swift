@@ -112,7 +112,7 @@ struct TLSTests {
         let server = try await serve()
         let error = try await refusal(server.url, caFile: nil)
         #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is self-signed.")
-        #expect(error.userFacing.recoverySuggestion.contains("ca_file"))
+        #expect(error.userFacing.recoverySuggestion.description.contains("ca_file"))
         #expect(error.userFacing.cause?.contains("self-signed") == true)
         #expect(!server.process.stdout.contains("fake-key"))
     }
@@ -136,7 +136,7 @@ struct TLSTests {
         let server = try await serve(.past)
         let error = try await refusal(server.url, caFile: server.certificate)
         #expect(error.userFacing.message == "Network error: the certificate of \(server.place) has expired.")
-        #expect(error.userFacing.recoverySuggestion.contains("clock"))
+        #expect(error.userFacing.recoverySuggestion.description.contains("clock"))
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -144,7 +144,7 @@ struct TLSTests {
         let server = try await serve(.future)
         let error = try await refusal(server.url, caFile: server.certificate)
         #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is not valid yet.")
-        #expect(error.userFacing.recoverySuggestion.contains("clock"))
+        #expect(error.userFacing.recoverySuggestion.description.contains("clock"))
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"), arguments: ["DNS:prsnl.example.org", "IP:192.0.2.7"])
@@ -243,7 +243,7 @@ struct TLSTests {
         let error = try await refusal(server.url, caFile: "/nonexistent/ca.pem")
         #expect(
             error.userFacing.message == "Network error: the CA certificates in /nonexistent/ca.pem cannot be used.")
-        #expect(error.userFacing.recoverySuggestion.contains("prsnld --check-config"))
+        #expect(error.userFacing.recoverySuggestion.description.contains("prsnld --check-config"))
     }
 
     // MARK: Through a proxy

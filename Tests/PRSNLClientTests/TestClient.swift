@@ -56,7 +56,7 @@ struct TestClient {
         change(&configuration)
         client = try PRSNLClient(
             configuration: configuration, time: time.source, seed: seed,
-            usage: { [usage] in usage.record($0) }, log: { [log] _, _, message in log.record(message) })
+            usage: { [usage] in usage.record($0) }, log: { [log] _, _, message in log.record(message.description) })
     }
 }
 

@@ -48,7 +48,7 @@ struct TransportTests {
         #expect(
             error.userFacing.message
                 == "Network error: cannot connect to the proxy \(url.dropFirst("http://".count)): connection refused.")
-        #expect(error.userFacing.recoverySuggestion.contains("proxy"))
+        #expect(error.userFacing.recoverySuggestion.description.contains("proxy"))
     }
 
     @Test func aProxyWithoutAnAddressIsNamedWithoutItsPassword() async throws {

@@ -46,7 +46,7 @@ struct ErrorListTests {
             // The usual heading is said once, at the top of the page.
             let usual = ErrorTraits.Heading.other.rawValue
             #expect(section.value("Heading") == (code.heading == usual ? nil : code.heading), "\(code)")
-            #expect(section.value("What to do") == code.recoverySuggestion, "\(code)")
+            #expect(section.value("What to do") == code.recoverySuggestion.description, "\(code)")
             #expect(section.value("Command") == code.nextCommand.map { "`\($0)`" }, "\(code)")
             #expect(section.value("Typical causes")?.isEmpty == false, "\(code)")
             let labels = ["Heading: ", "What to do: ", "Command: ", "Typical causes: "]

@@ -145,7 +145,7 @@ struct WriteLimitsTests {
         do throws(UserFacingError) {
             _ = try WriteDraft.create(Self.note(tags: [tag])).checked(dialect: nil)
         } catch {
-            #expect(error.recoverySuggestion == suggestion)
+            #expect(error.recoverySuggestion.description == suggestion)
         }
     }
 

@@ -133,7 +133,7 @@ import Testing
             on: .change)
         try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
         try await fixture.withEngine(
-            log: { level, _, text in if level == .warning { lines.withLock { $0.append(text) } } }
+            log: { level, _, text in if level == .warning { lines.withLock { $0.append(text.description) } } }
         ) { engine, _ in _ = await engine.runOnce() }
         #expect(try fixture.states() == [.parked])
         let parks = lines.withLock { $0 }.filter { $0.contains("is parked") }

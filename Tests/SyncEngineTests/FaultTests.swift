@@ -134,10 +134,10 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         let store = try Store(path: fixture.path)
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
-            time: fixture.time.source, log: { _, _, line in lines.withLock { $0.append(line) } })
+            time: fixture.time.source, log: { _, _, line in lines.withLock { $0.append(line.description) } })
         let engine = SyncEngine(
             store: store, client: client, serverURL: fixture.server.url, time: fixture.time.source,
-            log: { _, _, line in lines.withLock { $0.append(line) } })
+            log: { _, _, line in lines.withLock { $0.append(line.description) } })
         _ = await engine.runOnce()
         client.shutdown()
         await store.close()

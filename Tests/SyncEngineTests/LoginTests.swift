@@ -45,7 +45,7 @@ import Testing
         let count = fixture.server.requestCount
         let result = try await fixture.pull(full: true, credentials: login(fixture, .other))
         #expect(result.problem?.code == .accountChanged)
-        #expect(result.problem?.recoverySuggestion.contains("prsnlctl account --accept-new") == true)
+        #expect(result.problem?.recoverySuggestion.description.contains("prsnlctl account --accept-new") == true)
         #expect(fixture.server.requestCount == count)
         try fixture.expectExact()
     }

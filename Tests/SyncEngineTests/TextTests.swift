@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLClient
 import PRSNLCore
@@ -89,7 +90,7 @@ import Testing
     @Test func aNewItemsTextFollowsWithinAMinute() async throws {
         let fixture = try makeFixture(count: 20)
         try await fixture.pull(texts: true)
-        try await fixture.withEngine(texts: true) { engine, store in
+        try await fixture.withEngine(texts: true) { (engine, store) async throws in
             fixture.time.setParticipants(3)
             let new = fixture.server.addNew()[0].id
             let run = Task { await engine.run() }
@@ -160,7 +161,7 @@ import Testing
                 == "\(videos.count)")
         #expect(
             try fixture.query(
-                "SELECT count(*) FROM item_text JOIN item ON id = item_id WHERE type = 'video' AND transcription = content"
+                "SELECT count(*) FROM item_text JOIN item ON id = item_id WHERE type = 'video' AND transcription = item_text.content"
             )
                 == "\(videos.count)")
     }
@@ -184,7 +185,7 @@ import Testing
         let large = fixture.server.items()[0].id
         let text = String(repeating: "large ", count: 100_000)
         fixture.server.edit(large) { $0.content = text }
-        try await fixture.withEngine(texts: true) { engine, _ in
+        try await fixture.withEngine(texts: true) { (engine, _) async throws in
             var settings = SyncSettings()
             settings.textMaxSize = 64 << 10
             engine.apply(settings)
@@ -198,7 +199,7 @@ import Testing
             _ = await engine.runOnce()
             #expect(asked(fixture) == 20)
         }
-        try await fixture.withEngine(texts: true) { engine, _ in
+        try await fixture.withEngine(texts: true) { (engine, _) async throws in
             fixture.time.stand()
             let run = Task { await engine.run() }
             let result = await engine.sync(SyncRequest(textOf: large))
@@ -213,7 +214,7 @@ import Testing
         let fixture = try makeFixture(count: 3)
         fixture.server.edit(fixture.server.items()[0].id) { $0.content = String(repeating: "x", count: 100_000) }
         for (limit, missing) in [(64 << 10, "1"), (128 << 10, "0")] {
-            try await fixture.withEngine(texts: true) { engine, _ in
+            try await fixture.withEngine(texts: true) { (engine, _) async throws in
                 var settings = SyncSettings()
                 settings.textMaxSize = limit
                 engine.apply(settings)
@@ -343,7 +344,7 @@ import Testing
         let fixture = try makeFixture(count: 200)
         try await fixture.pull()
         for _ in 0..<3 {
-            try await fixture.withEngine(texts: true) { engine, _ in
+            try await fixture.withEngine(texts: true) { (engine, _) async throws in
                 let count = asked(fixture)
                 let pull = Task { await engine.runOnce() }
                 _ = try await fixture.server.waitForRequest(.item, count: count + 40)

@@ -146,7 +146,7 @@ enum LoginCommand {
             // With the server, where that was given.
             return UserFacingError(
                 told.code, told.message, consequence: told.consequence, recoverySuggestion: told.recoverySuggestion,
-                nextCommand: ShellText.command("prsnlctl", Array(CommandLine.arguments.dropFirst())), cause: told.cause)
+                nextCommand: NextCommand(["prsnlctl"] + CommandLine.arguments.dropFirst()), cause: told.cause)
         }
         return UserFacingError(
             .loginNotPossible, "\(plan.server.text) knows no logins.", consequence: "No login was made.",

@@ -31,7 +31,7 @@ struct LoginPlan {
                     + "no login.",
                 consequence: "No login was made.",
                 recoverySuggestion: "Remove the file, restart the daemon where it runs, then log in again.",
-                nextCommand: ShellText.command("sudo", ["rm", key.path]))
+                nextCommand: "sudo rm \(key.path)")
         }
         guard let given else {
             guard let configured = configuration.serverURL else {

@@ -18,8 +18,8 @@ enum DoctorCommand {
         let question = DoctorQuestion(
             loaded: loaded, problems: problems, paths: context.paths, isFileGiven: context.isFileGiven,
             unit: context.unit, isToRepair: arguments.has("--repair"), asRoot: CommandContext.sudo())
-        let report = Examination.run(question, say: context.say)
-        try context.write(report)
+        let (report, unit) = Examination.run(question, say: context.say)
+        try context.write(report, of: unit)
         return report.exitCode
     }
 }

@@ -28,7 +28,7 @@ enum ShowCommand {
 /// Shows a text that does not fit on the terminal page by page, as git and man do.
 private enum Pager {
     static func print(_ context: CommandContext, _ report: ItemReport, isWanted: Bool) throws(UserFacingError) {
-        let text = try context.format.render(report)
+        let text = try context.format.render(report, context.unit)
         guard isWanted, context.isText, let rows = terminalRows, text.count(where: { $0 == "\n" }) >= rows else {
             return try context.print(text)
         }

@@ -18,7 +18,7 @@ enum QueueDropCommand {
             throw UserFacingError(
                 .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
                 consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
-                nextCommand: "prsnlctl queue drop --yes " + numbers.map(String.init).joined(separator: " "))
+                nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
         }
         let plan = try outbox.perform(DropRequest(numbers, withDependents: true, dryRun: true))
         guard try confirm(plan, context) else {

@@ -25,15 +25,6 @@ enum SecretFile {
     static func exposed(_ name: String, _ path: String, _ mode: mode_t) -> UserFacingError {
         UserFacingError(
             .keyFileExposed, "\(name) can be read or changed by others (mode 0\(String(mode, radix: 8))).",
-            nextCommand: "chmod 600 \(shellQuoted(path))")
-    }
-
-    private static func shellQuoted(_ path: String) -> String {
-        let isPlain = path.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "/._-+".contains($0)) }
-        return isPlain
-            ? path
-            : "'"
-                + path.split(separator: "'", omittingEmptySubsequences: false)
-                .joined(separator: "'\\''") + "'"
+            nextCommand: "chmod 600 \(path)")
     }
 }

@@ -6,8 +6,8 @@ package struct ErrorReport: Sendable, Equatable, Codable, Error {
     package var heading: String
     package var message: String
     @Nullable package var consequence: String? = nil
-    package var recoverySuggestion: String
-    @Nullable package var nextCommand: String? = nil
+    package var recoverySuggestion: Advice
+    @Nullable package var nextCommand: NextCommand? = nil
 
     package init(_ error: UserFacingError) {
         code = error.code.rawValue
@@ -18,19 +18,19 @@ package struct ErrorReport: Sendable, Equatable, Codable, Error {
         nextCommand = error.nextCommand
     }
 
-    /// From a daemon, perhaps one that was taken over: what a person is to type is one of our commands, or nothing.
+    /// From a daemon. What its code stands for is suggested in place of commands that are not ours.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         code = try container.decode(String.self, forKey: .code)
         heading = try container.decode(String.self, forKey: .heading)
         message = try container.decode(String.self, forKey: .message)
         _consequence = try container.decode(Nullable<String>.self, forKey: .consequence)
-        let suggestion = try container.decode(String.self, forKey: .recoverySuggestion)
-        recoverySuggestion =
-            ShellText.suggestsOurCommandsOnly(suggestion)
-            ? suggestion : ErrorCode(rawValue: code)?.recoverySuggestion ?? ""
-        _nextCommand = try container.decode(Nullable<String>.self, forKey: .nextCommand)
-        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? $0 : nil }
+        do {
+            recoverySuggestion = try container.decode(Advice.self, forKey: .recoverySuggestion)
+        } catch is ForeignCommand {
+            recoverySuggestion = ErrorCode(rawValue: code)?.recoverySuggestion ?? ""
+        }
+        _nextCommand = try container.decode(Nullable<NextCommand>.self, forKey: .nextCommand)
     }
 
     /// What the code stands for; `nil` for a code of a newer daemon.
@@ -55,20 +55,5 @@ package struct FailureReport: Sendable, Equatable, Codable {
 
     package init(_ error: ErrorReport) {
         self.error = error
-    }
-}
-
-extension ErrorReport {
-    package mutating func fit(_ unit: ServiceUnit) {
-        recoverySuggestion = unit.fit(sentence: recoverySuggestion)
-        nextCommand = nextCommand.flatMap(unit.fit)
-    }
-}
-
-extension FailureReport {
-    package func fitted(to unit: ServiceUnit) -> Self {
-        var report = self
-        report.error.fit(unit)
-        return report
     }
 }

@@ -134,10 +134,10 @@ package struct ParsedArguments: Sendable, Equatable {
     private static func failure(
         _ table: CommandTable, _ command: CommandDescription?, _ reason: String, nearest: String? = nil
     ) -> UserFacingError {
-        let help = ([table.program] + [command?.name].compactMap(\.self) + ["--help"]).joined(separator: " ")
+        let help = NextCommand([table.program] + [command?.name].compactMap(\.self) + ["--help"])
         return UserFacingError(
             .usage, reason + (nearest.map { "; did you mean \($0)?" } ?? "."),
-            recoverySuggestion: "See `\(help)`.", nextCommand: help)
+            recoverySuggestion: "See \(help).", nextCommand: help)
     }
 }
 

@@ -29,8 +29,12 @@ extension Nullable: Decodable where Value: Decodable {
 }
 
 extension KeyedDecodingContainer {
-    /// Takes a member that is not there as `null`: it is from a daemon of an earlier version.
+    /// Takes a member that is not there as `null`: it is from a daemon of an earlier version. Likewise a command that is not ours.
     package func decode<Value: Decodable>(_ type: Nullable<Value>.Type, forKey key: Key) throws -> Nullable<Value> {
-        Nullable(wrappedValue: try decodeIfPresent(Value.self, forKey: key))
+        do {
+            return Nullable(wrappedValue: try decodeIfPresent(Value.self, forKey: key))
+        } catch is ForeignCommand {
+            return Nullable(wrappedValue: nil)
+        }
     }
 }

@@ -4,13 +4,9 @@ package import PRSNLCore
 package protocol Report: Encodable {
     /// Whole lines, each with its end.
     func text(_ style: TextStyle) -> String
-    /// With the commands of the daemon that it is about, where it names any.
-    mutating func fit(_ unit: ServiceUnit)
 }
 
 extension Report {
-    package mutating func fit(_ unit: ServiceUnit) {}
-
     /// Paragraphs behind a label.
     package func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
         TextLayout.field(label, paragraphs, style: style)
@@ -27,13 +23,15 @@ package enum OutputFormat: Sendable, Equatable {
     case text(TextStyle)
     case json
 
-    /// The only switch over formats: what goes to stdout.
-    package func render(_ report: some Report) throws(UserFacingError) -> String {
+    /// The only switch over formats: what goes to stdout, with the commands of a daemon.
+    package func render(_ report: some Report, _ unit: ServiceUnit) throws(UserFacingError) -> String {
         switch self {
-        case .text(let style): return report.text(style)
+        case .text(var style):
+            style.unit = unit
+            return report.text(style)
         case .json:
             do {
-                return try JSONOutput.pretty(report) + "\n"
+                return try JSONOutput.pretty(report, unit) + "\n"
             } catch {
                 throw UserFacingError(.controlProtocol, "The answer could not be written as JSON.", cause: "\(error)")
             }

@@ -1,5 +1,7 @@
+package import PRSNLCore
+
 /// The daemon that a command is about, as systemd and prsnlctl know it. Errors and reports name the commands of the machine's
-/// own daemon, because they do not know which one was meant; `fit` makes them those of this one.
+/// own daemon, because they do not know which one was meant; where they are written out, `fit` makes them those of this one.
 package struct ServiceUnit: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// A unit of the machine's: `prsnld`, or `prsnld@NAME`.
@@ -41,11 +43,24 @@ package struct ServiceUnit: Sendable, Equatable {
 
     /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
     /// that say already which daemon they mean among them.
-    package func fit(_ command: String) -> String? {
+    package func fit(_ command: NextCommand) -> NextCommand? { fit(line: command.line).map(NextCommand.init(line:)) }
+
+    /// A sentence with the commands of this daemon. One that it has none for stays.
+    package func fit(_ advice: Advice) -> Advice {
+        var fitted = advice.map { fit($0) ?? $0 }
+        // Without systemd both ways to start it are one.
+        if fitted.commands.count == 2, fitted.commands[0] == fitted.commands[1] {
+            fitted.commands.removeLast()
+            fitted.texts.remove(at: 1)
+        }
+        return fitted
+    }
+
+    private func fit(line command: String) -> String? {
         // Of a pipeline, each of its commands.
         let parts = command.split(separator: " | ", omittingEmptySubsequences: false)
         guard parts.count == 1 else {
-            let fitted = parts.compactMap { fit(String($0)) }
+            let fitted = parts.compactMap { fit(line: String($0)) }
             return fitted.count == parts.count ? fitted.joined(separator: " | ") : nil
         }
         var words = command.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
@@ -63,16 +78,16 @@ package struct ServiceUnit: Sendable, Equatable {
             let isFitted = words.contains { ["--config", "--instance", "--socket", "--database"].contains($0) }
             // The person's own is nothing to root, who has another home directory.
             let needsRoot = isRoot && (kind != .user || isFitted)
-            let more = isFitted || options.isEmpty ? [] : [ShellText.command(options[0], Array(options.dropFirst()))]
+            let more = isFitted || options.isEmpty ? [] : [ShellText.words(options)]
             return ((needsRoot ? ["sudo"] : []) + ["prsnlctl"] + more + words.dropFirst()).joined(separator: " ")
         case "prsnld" where words.contains { ["--config", "--instance", "--service"].contains($0) }: return command
         case "prsnld" where instance != nil && words.contains("--check-config"):
             return ((isRoot ? ["sudo"] : []) + ["prsnld", "--instance", instance ?? ""] + words.dropFirst())
                 .joined(separator: " ")
         // By hand it would keep another copy, below the home directory of the user who types it.
-        case "prsnld" where instance != nil && words.contains("--once"): return fit("systemctl start prsnld")
+        case "prsnld" where instance != nil && words.contains("--once"): return fit(line: "systemctl start prsnld")
         case "prsnld" where !configuration.isEmpty:
-            let more = ShellText.command("prsnld", configuration)
+            let more = ShellText.words(["prsnld"] + configuration)
             return ((isRoot ? ["sudo"] : []) + [more] + words.dropFirst()).joined(separator: " ")
         default: return command
         }
@@ -83,16 +98,7 @@ package struct ServiceUnit: Sendable, Equatable {
         switch kind {
         case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
         case .user: return "systemctl --user \(words[1]) prsnld"
-        case .byHand: return words[1] == "start" ? ShellText.command("prsnld", configuration) : nil
+        case .byHand: return words[1] == "start" ? ShellText.words(["prsnld"] + configuration) : nil
         }
-    }
-
-    /// The same for the commands in a sentence, which stand between backticks. One that this daemon has none for stays.
-    package func fit(sentence: String) -> String {
-        let fitted = sentence.split(separator: "`", omittingEmptySubsequences: false).enumerated()
-            .map { index, part in index % 2 == 1 ? fit(String(part)) ?? String(part) : String(part) }
-        // Without systemd both ways to start it are one.
-        let isRepeated = fitted.count == 5 && fitted[1] == fitted[3]
-        return (isRepeated ? [fitted[0], fitted[1], fitted[4]] : fitted).joined(separator: "`")
     }
 }

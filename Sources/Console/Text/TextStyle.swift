@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+package import PRSNLCore
 
 /// How text may look where it goes.
 package struct TextStyle: Sendable, Equatable {
@@ -21,7 +22,8 @@ package struct TextStyle: Sendable, Equatable {
     ///
     /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
     /// the locale says, by the order of locale(7).
-    package init(descriptor: Int32, environment: [String: String]) {
+    package init(descriptor: Int32, environment: [String: String], _ unit: ServiceUnit) {
+        self.unit = unit
         isTerminal = isatty(descriptor) == 1
         isUTF8 = Self.isUTF8(environment)
         hasColour =
@@ -59,8 +61,14 @@ package struct TextStyle: Sendable, Equatable {
         hasColour ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// A command that is written for the machine's own daemon, between backticks, as one of the daemon that is meant.
-    package func command(_ command: String) -> String { "`\(safe(unit.fit(command) ?? command))`" }
+    /// A command of the daemon that is meant, between backticks.
+    package func command(_ command: NextCommand) -> String { text("\(command)") }
+
+    /// The same; `nil` where that daemon has none that would do the same for it.
+    package func next(_ command: NextCommand?) -> String? { command.flatMap(unit.fit).map { "`\(safe($0.line))`" } }
+
+    /// With the commands of the daemon that is meant.
+    package func text(_ advice: Advice) -> String { safe(unit.fit(advice).description) }
 
     /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
     package func safe(_ text: String) -> String {

@@ -1,4 +1,5 @@
 import Console
+import PRSNLCore
 
 /// The requests that a server answers, and how.
 package struct RequestTable: Sendable {

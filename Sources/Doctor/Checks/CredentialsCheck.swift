@@ -38,7 +38,8 @@ struct CredentialsCheck: Check, Equatable {
     static let notice: Duration = .seconds(86_400)
 
     var findings: [DoctorReport.Finding] {
-        let keyAdvice = "A token that was put there by hand is not renewed: \(Self.removal(of: key)), and log in."
+        let keyAdvice: Advice =
+            "A token that was put there by hand is not renewed: \(Self.removal(of: key)), and log in."
         var findings = [judge(key, "key_file", keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
             \.self)
         if key.state == .none, login.state == .none {
@@ -62,9 +63,9 @@ struct CredentialsCheck: Check, Equatable {
             ? "remove the key from /etc/credstore and restart the daemon" : "take api_key_file out of the configuration"
     }
 
-    private static let loginAdvice = "Log in again before it ends, or start the daemon, which renews it."
+    private static let loginAdvice: Advice = "Log in again before it ends, or start the daemon, which renews it."
 
-    private func judge(_ file: File, _ check: String, _ advice: String) -> DoctorReport.Finding? {
+    private func judge(_ file: File, _ check: String, _ advice: Advice) -> DoctorReport.Finding? {
         let path = file.path ?? "?"
         switch file.state {
         case .none: return nil
@@ -76,7 +77,7 @@ struct CredentialsCheck: Check, Equatable {
                 return .failed(
                     .credentials, check,
                     "\(path) belongs to \(owner): the daemon, which is \(daemonUser), cannot read it",
-                    next: "sudo " + ShellText.command("chown", [daemonUser, path]))
+                    next: "sudo chown \(daemonUser) \(path)")
             }
             guard let expires else { return .ok(.credentials, check, "\(form) in \(path)") }
             let left = expires.duration(since: now)

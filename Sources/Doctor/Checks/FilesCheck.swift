@@ -1,5 +1,6 @@
 import Console
 import Control
+import PRSNLCore
 
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
 struct FilesCheck: Check, Equatable {
@@ -23,7 +24,7 @@ struct FilesCheck: Check, Equatable {
     var isDaemonRunning = false
 
     /// Repairs the files beside the database.
-    private static let repairCommand = "sudo prsnlctl doctor --repair"
+    private static let repairCommand: NextCommand = "sudo prsnlctl doctor --repair"
 
     static let suffixes = ["-wal", "-shm", ".lock"]
 
@@ -52,10 +53,8 @@ struct FilesCheck: Check, Equatable {
                     "Start the daemon, or run `prsnld --once`, to make the first one.")
             ]
         case (.hidden, _), (_, .hidden):
-            let advice =
-                if case .there(_, _, let group, _) = folder { "Members of the group \(group) may." } else {
-                    nil as String?
-                }
+            let advice: Advice? =
+                if case .there(_, _, let group, _) = folder { "Members of the group \(group) may." } else { nil }
             return [.notChecked(.file, "database", "this user may not look into \(folderPath)", advice)]
         case (.linked(let owner), _): return [Self.link(folderPath, owner)]
         case (_, .linked(let owner)): return [Self.link(path, owner)]
@@ -81,7 +80,7 @@ struct FilesCheck: Check, Equatable {
         return [
             .failed(
                 .file, "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
-                next: "sudo " + ShellText.command("chown", ["--no-dereference", "--reference=\(folderPath)", path]))
+                next: "sudo chown --no-dereference \("--reference=\(folderPath)") \(path)")
         ]
     }
 
@@ -96,20 +95,20 @@ struct FilesCheck: Check, Equatable {
                 .failed(
                     .file, "mode",
                     "everybody can \(mode & 0o002 != 0 ? "change" : "read") \(path)\(suffix) (\(Self.octal(mode)))",
-                    next: ShellText.command("chmod", ["o=", path + suffix])))
+                    next: "chmod o= \(path + suffix)"))
         }
         for case (let suffix, .there(let mode, _, _, _)) in all
         where mode & 0o020 != 0 && folderMode & 0o010 != 0 && suffix != ".lock" {
             findings.append(
                 .warning(
                     .file, "mode", "the group can change \(path)\(suffix) (\(Self.octal(mode)))",
-                    "Only the daemon may write it.", next: ShellText.command("chmod", ["g=r", path + suffix])))
+                    "Only the daemon may write it.", next: "chmod g=r \(path + suffix)"))
         }
         if folderMode & 0o002 != 0, folderMode & 0o1000 == 0 {
             findings.append(
                 .failed(
                     .file, "mode", "everybody can replace files in \(folderPath) (\(Self.octal(folderMode)))",
-                    next: ShellText.command("chmod", ["o=", folderPath])))
+                    next: "chmod o= \(folderPath)"))
         }
         return findings
     }

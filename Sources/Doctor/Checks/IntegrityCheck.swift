@@ -18,7 +18,7 @@ struct IntegrityCheck: Check, Equatable {
     var size: Int64
     var outcome: Outcome
 
-    static let advice =
+    static let advice: Advice =
         "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
         + "away and start again."
 
@@ -32,7 +32,7 @@ struct IntegrityCheck: Check, Equatable {
             return [
                 .notChecked(
                     .file, "integrity", "\(Figures.size(size)) take longer than \(Figures.duration(limit)); by hand:",
-                    next: ShellText.command("sqlite3", ["-readonly", path, "PRAGMA quick_check"]))
+                    next: "sqlite3 -readonly \(path) 'PRAGMA quick_check'")
             ]
         case .unreadable(let error):
             switch error.code {

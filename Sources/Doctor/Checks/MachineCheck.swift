@@ -51,7 +51,7 @@ struct MachineCheck: Check, Equatable {
     private var space: [DoctorReport.Finding] {
         guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
         let text = "\(Figures.size(disk.free)) free of \(Figures.size(disk.total))"
-        let advice = "Free some space: without it nothing is pulled, and no write is accepted."
+        let advice: Advice = "Free some space: without it nothing is pulled, and no write is accepted."
         var findings: [DoctorReport.Finding] = []
         if disk.free < Self.limitBytes {
             findings.append(.failed(.machine, "disk", text, advice))
@@ -106,7 +106,7 @@ struct MachineCheck: Check, Equatable {
             .warning(
                 .machine, "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",
                 "Ask as root, or join the group and log in again:",
-                next: "sudo " + ShellText.command("usermod", ["-aG", group, user]))
+                next: "sudo usermod -aG \(group) \(user)")
         case .newMember(let user, let group)?:
             .warning(
                 .machine, "caller", "\(user) is in the group \(group), but was not when this session began",

@@ -62,7 +62,7 @@ struct ServerCheck: Check, Equatable {
         guard size > Self.clockNotice else { return .ok(.server, "clock", "as the server's") }
         let span = Figures.duration(.seconds(Int64(min(size, 1e12))))
         let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
-        let advice =
+        let advice: Advice =
             "Have one of the two set by NTP: logins seem expired, and what lies in the future is not believed."
         return size > Self.clockLimit
             ? .failed(.server, "clock", text, advice, next: "timedatectl")

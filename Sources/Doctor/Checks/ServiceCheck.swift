@@ -72,7 +72,7 @@ struct ServiceCheck: Check, Equatable {
             if error.code == .databaseReplaced { return [.failed(.service, "daemon", error)] }
             return [.notChecked(.service, "daemon", error.message, error.recoverySuggestion)]
         case .hangs(let error):
-            var restart = "sudo systemctl restart prsnld"
+            var restart: NextCommand = "sudo systemctl restart prsnld"
             if case .known(let name, let isUser, let properties) = unit {
                 guard properties["ActiveState"] != "activating" else {
                     return [.notChecked(.service, "daemon", error.message, "It is starting: ask again in a moment.")]
@@ -104,24 +104,24 @@ struct ServiceCheck: Check, Equatable {
         switch unit {
         case .notKnown(let reason): return [.notChecked(.service, "unit", reason)]
         case .known(let name, let isUser, let properties):
-            let control = "systemctl \(isUser ? "--user " : "")"
-            func command(_ verb: String) -> String { (isUser ? "" : "sudo ") + "\(control)\(verb) \(name)" }
+            let control = isUser ? ["systemctl", "--user"] : ["sudo", "systemctl"]
+            func command(_ verb: String) -> NextCommand { NextCommand(control + [verb, name]) }
             let kind = isUser ? "user unit" : "system unit"
             guard properties["LoadState"] != "not-found" else {
                 return [.notChecked(.service, "unit", "no unit \(name) is installed")]
             }
             return [
-                state(name, kind, properties, command), restarts(properties), reload(properties, control, isUser),
+                state(name, kind, properties, command), restarts(properties), reload(properties, control),
             ].compactMap(\.self)
         }
     }
 
     private func state(
-        _ name: String, _ kind: String, _ properties: [String: String], _ command: (String) -> String
+        _ name: String, _ kind: String, _ properties: [String: String], _ command: (String) -> NextCommand
     ) -> DoctorReport.Finding {
         let active = properties["ActiveState"] ?? "unknown"
         let result = properties["Result"] ?? "unknown"
-        let log = "journalctl \(kind == "user unit" ? "--user " : "")-u \(name) -e"
+        let log: NextCommand = kind == "user unit" ? "journalctl --user -u \(name) -e" : "journalctl -u \(name) -e"
         switch active {
         case "active", "reloading":
             let file = properties["UnitFileState"] ?? ""
@@ -160,11 +160,11 @@ struct ServiceCheck: Check, Equatable {
             "Its log says why each time.")
     }
 
-    private func reload(_ properties: [String: String], _ control: String, _ isUser: Bool) -> DoctorReport.Finding? {
+    private func reload(_ properties: [String: String], _ control: [String]) -> DoctorReport.Finding? {
         guard properties["NeedDaemonReload"] == "yes" else { return nil }
         return .warning(
             .service, "unit", "its unit file was changed, and systemd has not read it again",
-            next: (isUser ? "" : "sudo ") + "\(control)daemon-reload")
+            next: NextCommand(control + ["daemon-reload"]))
     }
 
     /// Whether systemd would notice a daemon that hangs, and whether it had to.
@@ -190,9 +190,10 @@ struct ServiceCheck: Check, Equatable {
 
     // MARK: The log
 
-    private var unitName: String {
-        guard case .known(let name, let isUser, _) = unit else { return "-u prsnld" }
-        return (isUser ? "--user " : "") + "-u \(name)"
+    private var errorLog: NextCommand {
+        guard case .known(let name, let isUser, _) = unit else { return "journalctl -u prsnld -p err --since -1d" }
+        let place = (isUser ? ["--user"] : []) + ["-u", name]
+        return NextCommand(["journalctl"] + place + ["-p", "err", "--since", "-1d"])
     }
 
     private var log: DoctorReport.Finding {
@@ -212,7 +213,7 @@ struct ServiceCheck: Check, Equatable {
                 .service, "log",
                 (["\(Figures.count(messages.count, "error")) \(when); the last:"] + lines).joined(separator: "\n"),
                 now.duration(since: last.at) > .seconds(3_600) ? "None in the last hour." : nil,
-                next: "journalctl \(unitName) -p err --since -1d")
+                next: errorLog)
         }
     }
 }

@@ -88,7 +88,7 @@ extension APIError: UserFacing {
     }
 
     /// What to do, where more is known than for the code.
-    private var recoverySuggestion: String? {
+    private var recoverySuggestion: Advice? {
         if saysKeyIsWrong {
             return "Put a valid key into the file of api_key_file, which `prsnlctl whoami` names, then "
                 + "`systemctl restart prsnld`."

@@ -123,7 +123,7 @@ extension PRSNLClient {
         let sentAt = time.uptime()
         let outcome = await loop.perform(request)
         figures.add(outcome, requestID)
-        log(.debug, .http, line(call, isFirst: isFirst, outcome, requestID))
+        log(.debug, .http, "\(line(call, isFirst: isFirst, outcome, requestID))")
         switch outcome.result {
         case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
         case .success(let answer):

@@ -44,7 +44,7 @@ package enum ConnectionFault: Sendable, Equatable {
     }
 
     /// What to do, where more is known than for the code.
-    var recoverySuggestion: String? {
+    var recoverySuggestion: Advice? {
         switch self {
         case .name(_, isProxy: _, .unanswered):
             "Check this machine's network and its name servers (/etc/resolv.conf)."
@@ -99,7 +99,7 @@ package enum TLSFault: Sendable, Equatable {
         }
     }
 
-    fileprivate var recoverySuggestion: String? {
+    fileprivate var recoverySuggestion: Advice? {
         switch self {
         case .expired: "Have the certificate renewed. If it has not expired, set this machine's clock."
         case .notYetValid: "Check this machine's clock with `timedatectl`."

@@ -9,7 +9,7 @@ enum WireTrace {
         /// The receiver of trace lines, where the environment asks for them.
         static func sink(_ log: @escaping LogHandler) -> (@Sendable (String) -> Void)? {
             guard let value = getenv("PRSNL_WIRE_TRACE"), String(cString: value) == "1" else { return nil }
-            return { log(.debug, .http, $0) }
+            return { log(.debug, .http, "\($0)") }
         }
 
         static func install(on easy: UnsafeMutableRawPointer, _ sink: (@Sendable (String) -> Void)?) {

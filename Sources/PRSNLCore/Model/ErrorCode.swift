@@ -116,7 +116,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
 
     package var traits: ErrorTraits { ErrorTraits.table[self] ?? .unknown }
     package var heading: String { traits.heading.rawValue }
-    package var recoverySuggestion: String { traits.suggestion }
-    package var nextCommand: String? { traits.command }
+    package var recoverySuggestion: Advice { traits.suggestion }
+    package var nextCommand: NextCommand? { traits.command }
     package var needsPerson: Bool { traits.flags.contains(.needsPerson) }
 }

@@ -27,11 +27,11 @@ package struct ErrorTraits: Sendable {
     package let heading: Heading
     package let flags: Flags
     /// What to do about it, where the place that throws knows nothing better.
-    package let suggestion: String
+    package let suggestion: Advice
     /// The command that the suggestion comes down to, where there is one.
-    package let command: String?
+    package let command: NextCommand?
 
-    private init(heading: Heading = .other, _ flags: Flags, _ suggestion: String, command: String? = nil) {
+    private init(heading: Heading = .other, _ flags: Flags, _ suggestion: Advice, command: NextCommand? = nil) {
         self.heading = heading
         self.flags = flags
         self.suggestion = suggestion

@@ -15,4 +15,4 @@ package enum LogCategory: String, Sendable, CaseIterable {
 }
 
 /// Takes one line of log. Never a secret, a body, or a title: neither belongs in a log.
-package typealias LogHandler = @Sendable (_ level: LogLevel, _ category: LogCategory, _ message: String) -> Void
+package typealias LogHandler = @Sendable (_ level: LogLevel, _ category: LogCategory, _ message: Advice) -> Void

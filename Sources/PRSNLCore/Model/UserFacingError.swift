@@ -8,15 +8,15 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
     /// What it means for the copy and for writes: "The copy is unchanged." `nil` where there is nothing to say.
     package let consequence: String?
     /// What to do next, for people.
-    package let recoverySuggestion: String
+    package let recoverySuggestion: Advice
     /// A command that can be typed as it is, where there is one.
-    package let nextCommand: String?
+    package let nextCommand: NextCommand?
     /// The error below, as text for logs.
     package let cause: String?
 
     package init(
-        _ code: ErrorCode, _ message: String, consequence: String? = nil, recoverySuggestion: String? = nil,
-        nextCommand: String? = nil, cause: String? = nil
+        _ code: ErrorCode, _ message: String, consequence: String? = nil, recoverySuggestion: Advice? = nil,
+        nextCommand: NextCommand? = nil, cause: String? = nil
     ) {
         self.code = code
         self.message = message
@@ -30,9 +30,9 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
     package var heading: String { code.heading }
 
     /// One line: message, consequence, what to do.
-    package var description: String {
-        [message, consequence, recoverySuggestion].compactMap(\.self).joined(separator: " ")
-    }
+    package var inFull: Advice { "\(message)\(consequence.map { " \($0)" } ?? "") \(recoverySuggestion)" }
+
+    package var description: String { inFull.description }
 }
 
 /// Converts at a module's border, exhaustively.

@@ -77,7 +77,7 @@ package enum Tags {
     }
 
     /// The tag in lower case, where that would do. Only then it is quoted: it holds nothing odd.
-    private static func suggestion(_ tag: String) -> String? {
+    private static func suggestion(_ tag: String) -> Advice? {
         let lower = tag.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         guard isClean(lower), lower.first != 0x20, lower.last != 0x20 else { return nil }
         return "Write it as \"\(String(decoding: lower, as: UTF8.self))\"."

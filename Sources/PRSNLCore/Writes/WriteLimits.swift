@@ -23,7 +23,7 @@ package enum WriteLimits {
 /// The error that a draft is refused with, and the check that all texts share.
 enum Refusal {
     /// - Parameter reason: without the value itself, which may be a title or a text.
-    static func of(_ field: String, _ reason: String, suggestion: String? = nil) -> UserFacingError {
+    static func of(_ field: String, _ reason: String, suggestion: Advice? = nil) -> UserFacingError {
         UserFacingError(
             .writeInvalid, "\(field): \(reason).", consequence: "Nothing was queued.", recoverySuggestion: suggestion)
     }

@@ -77,8 +77,6 @@ package struct AccountReport: ControlReply {
 }
 
 extension AccountReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { change?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         if let setAside { return setAsideText(setAside, style) }
         var fields: [[String]] = [

@@ -1,5 +1,6 @@
 package import Console
 import Control
+package import PRSNLCore
 
 /// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.
 package struct LoginReport: ControlReply {
@@ -20,7 +21,7 @@ package struct LoginReport: ControlReply {
     /// The configuration file that `server_url` was written to; `null` where nothing had to be written.
     @Nullable package var configuration: String? = nil
     /// What comes next, where something does.
-    @Nullable package var nextCommand: String? = nil
+    @Nullable package var nextCommand: NextCommand? = nil
 
     package init(
         source: StatusReport.Source, server: String, account: AccountName, copyAccount: AccountName?,
@@ -41,14 +42,12 @@ package struct LoginReport: ControlReply {
         }
     }
 
-    private static let acceptNew = "prsnlctl account --accept-new"
+    private static let acceptNew: NextCommand = "prsnlctl account --accept-new"
 
     package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
 }
 
 extension LoginReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { nextCommand = nextCommand.flatMap(unit.fit) }
-
     package func text(_ style: TextStyle) -> String {
         var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
         if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
@@ -63,7 +62,7 @@ extension LoginReport: Report {
                 copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now.")
         } else {
             lines.append("The daemon is not running. It will use the login when it starts.")
-            if let nextCommand { lines.append("`\(nextCommand)`") }
+            if let next = style.next(nextCommand) { lines.append(next) }
         }
         return paragraphs(lines, style)
     }

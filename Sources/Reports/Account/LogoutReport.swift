@@ -38,8 +38,6 @@ package struct LogoutReport: ControlReply {
 }
 
 extension LogoutReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         if wasLoggedIn {

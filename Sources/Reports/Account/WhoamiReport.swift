@@ -58,8 +58,6 @@ package struct WhoamiReport: ControlReply {
 }
 
 extension WhoamiReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Account", [accountText(style)], style),

@@ -56,13 +56,6 @@ package struct ErrorsReport: ControlReply {
 }
 
 extension ErrorsReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) {
-        for index in errors.indices {
-            errors[index].recoverySuggestion = errors[index].recoverySuggestion.map(unit.fit(sentence:))
-            errors[index].nextCommand = errors[index].nextCommand.flatMap(unit.fit)
-        }
-    }
-
     package func text(_ style: TextStyle) -> String {
         if let cleared { return "forgot \(Figures.count(cleared, "error"))\n" }
         guard !errors.isEmpty else { return "No errors.\n" }
@@ -75,13 +68,13 @@ extension ErrorsReport: Report {
         var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]
         if error.count > 1 { lines.append("  first  \(Figures.timeWithAge(error.first, now: generatedAt))") }
         lines.append("  last   \(Figures.timeWithAge(error.last, now: generatedAt))")
-        var words = [error.message]
+        var words = [style.safe(error.message)]
         // What to do about what is over is noise.
         if !error.isOver {
-            words += [error.recoverySuggestion, error.nextCommand.map { "`\($0)`" }].compactMap(\.self)
+            words += [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)].compactMap(\.self)
         }
         for text in words where !text.isEmpty {
-            lines += TextLayout.wrap(style.safe(text), width: style.width - 2).map { "  " + $0 }
+            lines += TextLayout.wrap(text, width: style.width - 2).map { "  " + $0 }
         }
         return lines
     }

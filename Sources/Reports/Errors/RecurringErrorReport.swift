@@ -13,25 +13,9 @@ package struct RecurringErrorReport: Sendable, Equatable, Codable {
     package var count: Int
     /// Something has succeeded since.
     package var isOver: Bool
-    /// `null` for a code of a newer daemon.
-    @Nullable package var recoverySuggestion: String? = nil
-    @Nullable package var nextCommand: String? = nil
-
-    /// As `ErrorReport`.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        code = try container.decode(String.self, forKey: .code)
-        endpoint = try container.decode(String.self, forKey: .endpoint)
-        message = try container.decode(String.self, forKey: .message)
-        first = try container.decode(Timestamp.self, forKey: .first)
-        last = try container.decode(Timestamp.self, forKey: .last)
-        count = try container.decode(Int.self, forKey: .count)
-        isOver = try container.decode(Bool.self, forKey: .isOver)
-        _recoverySuggestion = try container.decode(Nullable<String>.self, forKey: .recoverySuggestion)
-        _nextCommand = try container.decode(Nullable<String>.self, forKey: .nextCommand)
-        recoverySuggestion = recoverySuggestion.flatMap { ShellText.suggestsOurCommandsOnly($0) ? $0 : nil }
-        nextCommand = nextCommand.flatMap { ShellText.isOneCommand($0) ? $0 : nil }
-    }
+    /// `null` for a code of a newer daemon, and in place of commands that are not ours.
+    @Nullable package var recoverySuggestion: Advice? = nil
+    @Nullable package var nextCommand: NextCommand? = nil
 
     init(_ error: CopySummary.RecurringError) {
         code = error.code

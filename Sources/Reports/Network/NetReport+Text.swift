@@ -2,8 +2,6 @@ package import Console
 import PRSNLCore
 
 extension NetReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { connectivity?.reason?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         var lines: [String] = []
         func add(_ label: String, _ paragraphs: [String]) {

@@ -74,8 +74,6 @@ extension Duration {
 }
 
 extension PingReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { error?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         func field(_ label: String, _ text: String?) -> [String] {
             text.map { TextLayout.field(label, [$0], style: style) } ?? []

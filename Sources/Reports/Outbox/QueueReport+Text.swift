@@ -3,11 +3,6 @@ import PRSNLCore
 import Store
 
 extension QueueReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) {
-        connectivity?.reason?.fit(unit)
-        for index in entries.indices { entries[index].error?.fit(unit) }
-    }
-
     package func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
         let hold = QueueHold(source, connectivity, wait)
@@ -144,11 +139,6 @@ extension QueueReport.Entry {
 }
 
 extension EntryReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) {
-        connectivity?.reason?.fit(unit)
-        entry.error?.fit(unit)
-    }
-
     package func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Write", ["#\(entry.entry), \(style.safe(entry.kind))"], style),
@@ -163,7 +153,9 @@ extension EntryReport: Report {
                 style))
         if let error = entry.error {
             fields.append(
-                field("Error", [error.code, error.message, error.recoverySuggestion].map(style.safe), style))
+                field(
+                    "Error", [error.code, error.message].map(style.safe) + [style.text(error.recoverySuggestion)],
+                    style))
         }
         fields.append(field("Key", [style.safe(idempotencyKey)], style))
         let conflict = conflictLines(style)

@@ -3,10 +3,6 @@ import PRSNLCore
 import Store
 
 extension WriteReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) {
-        for index in writes.indices { writes[index].error?.fit(unit) }
-    }
-
     /// What was accepted, a line each. What was refused is talk, not data: `refusals`.
     package func text(_ style: TextStyle) -> String {
         writes.filter { $0.outcome == .accepted }.map { line($0, style) + "\n" }.joined()

@@ -125,8 +125,9 @@ extension ErrorReport {
     init(code: String, message: String?, entry: Int64) {
         let known = ErrorCode(rawValue: code) ?? .unexpectedStatus
         // The suggestions say N where they mean the entry.
-        let suggestion = known.recoverySuggestion.split(separator: " N`", omittingEmptySubsequences: false)
-            .joined(separator: " \(entry)`")
+        let suggestion = known.recoverySuggestion.map { command in
+            command.line.hasSuffix(" N") ? NextCommand(line: command.line.dropLast() + "\(entry)") : command
+        }
         self.init(UserFacingError(known, message ?? "", recoverySuggestion: suggestion))
         self.code = code
     }

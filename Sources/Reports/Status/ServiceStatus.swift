@@ -19,7 +19,7 @@ package struct ServiceStatus: Sendable, Equatable {
     /// The daemon whose commands the line names.
     package var unit = ServiceUnit()
 
-    private static let queue = "prsnlctl queue"
+    private static let queue: NextCommand = "prsnlctl queue"
 
     package init() {}
 

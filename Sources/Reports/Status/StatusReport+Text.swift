@@ -3,15 +3,6 @@ import PRSNLCore
 import Store
 
 extension StatusReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) {
-        daemon?.problem?.fit(unit)
-        daemon?.connectivity?.reason?.fit(unit)
-        guard var error = lastError else { return }
-        error.recoverySuggestion = error.recoverySuggestion.map(unit.fit(sentence:))
-        error.nextCommand = error.nextCommand.flatMap(unit.fit)
-        lastError = error
-    }
-
     package func text(_ style: TextStyle) -> String {
         let fields: [[String]] = [
             field("Daemon", daemonText(style), style),
@@ -191,9 +182,7 @@ extension StatusReport: Report {
 
     private func problemText(_ style: TextStyle) -> [String] {
         guard let problem = daemon?.problem else { return [] }
-        return [style.paint(style.safe(problem.heading), .red)]
-            + [problem.message, problem.consequence, problem.recoverySuggestion].compactMap(\.self).map(style.safe)
-            + (problem.nextCommand.map { ["`\(style.safe($0))`"] } ?? [])
+        return [style.paint(style.safe(problem.heading), .red)] + problem.lines(style)
     }
 
     private func lastErrorText(_ style: TextStyle) -> [String] {
@@ -205,8 +194,7 @@ extension StatusReport: Report {
         lines.append(style.safe(error.message))
         // What to do about what is over, or about what "Problem" has said already, is noise.
         if !error.isOver, daemon?.problem?.code != error.code {
-            lines += [error.recoverySuggestion.map(style.safe), error.nextCommand.map { "`\(style.safe($0))`" }]
-                .compactMap(\.self)
+            lines += [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)].compactMap(\.self)
         }
         return lines
     }

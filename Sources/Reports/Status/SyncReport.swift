@@ -103,8 +103,6 @@ package struct SyncReport: ControlReply {
 }
 
 extension SyncReport: Report {
-    package mutating func fit(_ unit: ServiceUnit) { problem?.fit(unit) }
-
     package func text(_ style: TextStyle) -> String {
         var lines: [String]
         switch outcome {
@@ -117,9 +115,7 @@ extension SyncReport: Report {
         case .failed: lines = ["\(style.paint("Failed", .red)): \(figures)."]
         }
         if let problem {
-            lines += [problem.message, problem.consequence, problem.recoverySuggestion].compactMap(\.self)
-                .map(style.safe)
-            if let command = problem.nextCommand { lines.append("`\(style.safe(command))`") }
+            lines += problem.lines(style)
         }
         return paragraphs(lines, style)
     }

@@ -46,7 +46,7 @@ struct ItemPrefix {
     }
 
     /// What looks like the number of a write.
-    private static func queueHint(_ text: String) -> String? {
+    private static func queueHint(_ text: String) -> Advice? {
         let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
         guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
             return nil

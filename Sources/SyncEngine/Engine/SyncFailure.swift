@@ -28,7 +28,7 @@ struct SyncFailure: Error, Sendable {
     var verdict: Verdict
     var origin: Origin
     /// What happened, without the server's own words: these may hold a title.
-    var logText: String
+    var logText: Advice
     /// A proxy in front of the server says that it does not answer.
     var isGateway = false
     /// What was committed before it.
@@ -38,7 +38,7 @@ struct SyncFailure: Error, Sendable {
         self.error = error
         self.verdict = verdict
         self.origin = origin
-        logText = error.description
+        logText = error.inFull
     }
 
     init(_ error: APIError) {

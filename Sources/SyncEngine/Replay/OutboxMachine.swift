@@ -49,7 +49,7 @@ struct OutboxMachine: Sendable {
         /// The account has to be proven again before the next send.
         case unproven
         /// A line for the log.
-        case log(String)
+        case log(Advice)
     }
 
     /// The state that an entry goes to, and why.
@@ -331,7 +331,7 @@ extension SyncFailure {
     /// What the server asks to wait.
     var retryAfter: Duration? { if case .retry(let wait) = verdict { wait } else { nil } }
 
-    fileprivate var inWords: String { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
+    fileprivate var inWords: Advice { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
 }
 
 extension OutboxEntry {

@@ -320,7 +320,7 @@ final class Replayer: Sendable {
                 tries += 1
                 await noteRefusal(by: error)
                 log(
-                    .error, .store, "\(numbers): what became of it could not be written: \(error.description)"
+                    .error, .store, "\(numbers): what became of it could not be written: \(error.inFull)"
                 )
                 if error.code == .storeBug {
                     memory.hasStray = true

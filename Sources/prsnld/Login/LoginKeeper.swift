@@ -128,7 +128,7 @@ final class LoginKeeper: Sendable {
         if !hasLogin { use(.none, "there are no credentials any more") }
     }
 
-    private func use(_ credentials: Credentials, _ message: String) {
+    private func use(_ credentials: Credentials, _ message: Advice) {
         guard credentials != client.credentials else { return }
         client.replaceCredentials(credentials)
         log(.notice, .config, message)

@@ -24,7 +24,7 @@ struct NewCopy: Sendable {
             log(.notice, .daemon, "the copy was set aside: \(path)")
             conversation.send(report)
         } catch {
-            log(.error, .daemon, error.description)
+            log(.error, .daemon, error.inFull)
             conversation.send(ErrorReport(error))
         }
     }

@@ -41,7 +41,7 @@ extension RequestHandler {
         do throws(UserFacingError) {
             return try StoreReader(path: database).summary()
         } catch {
-            login.log(.warning, .store, error.description)
+            login.log(.warning, .store, error.inFull)
             return nil
         }
     }

@@ -113,7 +113,7 @@ final class ServiceReporter: Sendable {
                 defer { state.hasFailed = true }
                 return !state.hasFailed
             }
-            if isFirst { log(.warning, .daemon, error.message) }
+            if isFirst { log(.warning, .daemon, "\(error.message)") }
             return false
         }
     }

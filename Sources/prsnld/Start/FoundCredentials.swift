@@ -9,7 +9,7 @@ struct FoundCredentials {
     var source = LoginKeeper.Source.none
     /// Where the credentials are one.
     var login: StoredLogin?
-    var warnings: [String] = []
+    var warnings: [Advice] = []
 }
 
 extension Setup {

@@ -35,10 +35,10 @@ final class Logger: Sendable {
         { [self] level, category, message in log(level, category, message) }
     }
 
-    func log(_ level: LogLevel, _ category: LogCategory, _ message: String) {
+    func log(_ level: LogLevel, _ category: LogCategory, _ message: Advice) {
         guard level.rawValue <= self.level.load(ordering: .relaxed) else { return }
         // One write per line, so that lines of different threads do not mix; a message never makes a second line.
-        StandardStream.error.write(line(level, category, SafeText.harmless(unit.fit(sentence: message))) + "\n")
+        StandardStream.error.write(line(level, category, SafeText.harmless(unit.fit(message).description)) + "\n")
     }
 
     private func line(_ level: LogLevel, _ category: LogCategory, _ message: String) -> String {

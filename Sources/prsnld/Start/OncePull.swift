@@ -13,7 +13,7 @@ enum OncePull {
             level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
             unit: setup.unit)
         let log = logger.handler
-        for warning in loaded.warnings { log(.warning, .config, warning) }
+        for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
         let pull = Task { await engine.runOnce(texts: texts) }
@@ -40,7 +40,8 @@ enum OncePull {
 
     /// On a terminal. Elsewhere the log says how it ended.
     private static func showProgress(of engine: SyncEngine, _ setup: Setup) async {
-        let style = TextStyle(descriptor: STDERR_FILENO, environment: setup.environment.variables)
+        let style = TextStyle(
+            descriptor: STDERR_FILENO, environment: setup.environment.variables, setup.unit)
         guard style.isTerminal else { return }
         var display = ProgressDisplay(style: style, isQuiet: false)
         defer { display.end() }

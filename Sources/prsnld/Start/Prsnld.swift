@@ -58,8 +58,7 @@ enum Prsnld {
     private static func report(
         _ error: UserFacingError, _ environment: ProcessEnvironment, _ unit: ServiceUnit = ServiceUnit()
     ) -> ExitCode {
-        var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables)
-        style.unit = unit
+        var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         if Logger.Form(environment: environment.variables) == .journal {
             // Each line is an entry of its own there, so that none should be broken; and one error is one entry of its
             // priority.

@@ -1,5 +1,3 @@
-package import PRSNLCore
-
 /// Text from elsewhere (a server, a file name) made fit to be printed.
 package enum SafeText {
     /// White space that moves the cursor becomes a space; every other control becomes visible, like `\u{1B}`.
