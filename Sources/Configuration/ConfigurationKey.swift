@@ -93,7 +93,8 @@ extension ConfigurationKey {
         let defaultValue = DaemonConfiguration()[keyPath: property] ? "yes" : "no"
         return ConfigurationKey(
             name: name, type: "yes or no", defaultText: "`\(defaultValue)`",
-            allowed: "yes, no, true, false, on, off, 1, 0", summary: summary, effect: effect, defaultValue: defaultValue,
+            allowed: "yes, no, true, false, on, off, 1, 0", summary: summary, effect: effect,
+            defaultValue: defaultValue,
             apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try flag(text) },
             show: { $0[keyPath: property] ? "yes" : "no" })
     }

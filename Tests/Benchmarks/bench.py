@@ -13,11 +13,12 @@ import measure
 import networks
 import rows
 import service
+import texts
 import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL, **texts.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 
@@ -51,6 +52,8 @@ def run():
     print("\n".join(head))
     begin = time.monotonic()
     results, failures = [], 0
+    # Rows about texts say so.
+    tour.Setting.defaults = {"texts": "no"}
     with rows.Bench() as bench:
         for name, row in ALL.items():
             if wanted and name not in wanted:

@@ -80,7 +80,8 @@ final class PullFixture: Sendable {
         full: Bool = false, credentials: Credentials? = nil, pageSize: Int = 100, anonymous: Bool = false,
         texts: Bool = false
     ) async throws -> SyncResult {
-        try await withEngine(credentials: credentials, pageSize: pageSize, anonymous: anonymous, texts: texts) { engine, _ in
+        try await withEngine(credentials: credentials, pageSize: pageSize, anonymous: anonymous, texts: texts) {
+            engine, _ in
             await engine.runOnce(full: full)
         }
     }

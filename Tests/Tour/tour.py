@@ -168,6 +168,9 @@ class DevServer(Child):
 class Setting:
     """A configuration file, and where it puts things."""
 
+    # Keys of every configuration that does not say otherwise.
+    defaults = {}
+
     def __init__(self, directory, server_url, token_file=None, name="prsnl", network=None, **keys):
         self.network = network
         # What the daemon is given besides its configuration.
@@ -181,6 +184,7 @@ class Setting:
             "api_key_file": token_file,
             "database": self.database,
             "control_socket": self.socket,
+            **self.defaults,
             **keys,
         }
         with open(self.path, "w") as file:

@@ -20,7 +20,7 @@ struct CopyCheck: Check, Equatable {
 
     var findings: [DoctorReport.Finding] {
         guard let status else { return [.notChecked(.copy, "copy", reason)] }
-        return [account(status), dialect(status), completeness(status)] + replaced(status) + deletions(status)
+        return [account(status), dialect(status), completeness(status)] + texts(status) + replaced(status) + deletions(status)
             + writes(status)
             + lastError(status)
     }
@@ -100,6 +100,33 @@ struct CopyCheck: Check, Equatable {
         }
         if status.pull != nil { return .ok(.copy, "items", "\(items) so far; a pull is under way") }
         return .warning(.copy, "items", "\(items), and it is known to be incomplete", next: "prsnlctl status")
+    }
+
+    private func texts(_ status: StatusReport) -> [DoctorReport.Finding] {
+        guard let texts = status.copy.texts else { return [] }
+        let count = "\(Figures.count(texts.present)) of \(Figures.count(texts.present + texts.missing, "text"))"
+        if texts.enabled == false { return [.ok(.copy, "texts", "\(count); texts = no")] }
+        // A release without them, which nothing here can change.
+        if let problem = texts.problem, problem.knownCode == .textsUnavailable {
+            return [.ok(.copy, "texts", problem.message)]
+        }
+        var findings: [DoctorReport.Finding] = []
+        if texts.failing > 0 || texts.problem != nil {
+            let failing = texts.failing > 0 ? "\(Figures.count(texts.failing, "text")) could not be fetched: " : ""
+            findings.append(
+                .warning(
+                    .copy, "texts", failing + (texts.problem?.message ?? "the server does not give them"),
+                    texts.problem?.recoverySuggestion, next: "prsnlctl errors"))
+        }
+        if texts.tooLarge > 0 {
+            findings.append(
+                .warning(
+                    .copy, "texts", "\(Figures.count(texts.tooLarge, "text")) larger than text_max_size",
+                    "Raise text_max_size, or fetch one with `prsnlctl sync --text ID`.", next: nil))
+        }
+        if !findings.isEmpty { return findings }
+        if texts.missing > 0 { return [.ok(.copy, "texts", "\(count) so far")] }
+        return [.ok(.copy, "texts", "all that there are")]
     }
 
     private func deletions(_ status: StatusReport) -> [DoctorReport.Finding] {

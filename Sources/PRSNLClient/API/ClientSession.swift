@@ -114,7 +114,7 @@ package final class ClientSession: Sendable {
         _ id: String, limit: Int, mayExceed: Bool = false,
         _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
     ) async throws(APIError) -> Value? {
-        let endpoint = Self.itemEndpoint
+        let endpoint = "GET /api/items/{id}"
         var call = Call("GET", try Call.itemPath(id, endpoint), named: endpoint)
         call.answerLimit = limit
         call.mayExceedLimit = mayExceed
@@ -128,8 +128,6 @@ package final class ClientSession: Sendable {
             throw error
         }
     }
-
-    package static let itemEndpoint = "GET /api/items/{id}"
 
     /// Whether `item` finds it.
     package func itemExists(_ id: String) async throws(APIError) -> Bool { try await item(id) != nil }

@@ -39,13 +39,19 @@ extension Store {
         unrecorded = []
     }
 
+    /// Of texts that fail.
+    package static let textEndpoint = "GET /api/items/{id}"
+
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
-        // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so is a
-        // write that still fails.
+        // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so are a
+        // write and a text that still fail.
         let isOver = """
             over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
+                AND NOT EXISTS (
+                    SELECT 1 FROM text_problem
+                    WHERE kind = 'failing' AND error_code = code AND endpoint = '\(Self.textEndpoint)')
                 AND NOT EXISTS (
                     SELECT 1 FROM outbox INDEXED BY outbox_failing
                     WHERE \(Tables.isFailing) AND 'outbox (' || kind || ')' = endpoint)

@@ -90,6 +90,27 @@ extension Store {
         }
     }
 
+    /// The text of an item, where the copy has it of this very version: it is as good as asking the server.
+    package func content(of id: String, version: Timestamp?) throws(UserFacingError) -> String? {
+        guard let version else { return nil }
+        return try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare("SELECT content FROM item_body WHERE item_id = ? AND version = ?").bind(id)
+                .bind(version)
+            return try row.step() ? row.text(0) : nil
+        }
+    }
+
+    /// A person wants what has failed to be tried now.
+    package func hastenTexts(now: Timestamp) throws(UserFacingError) {
+        let any = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM text_problem WHERE next_at > ? LIMIT 1").bind(now).step()
+        }
+        guard any else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE text_problem SET next_at = ?1 WHERE next_at > ?1").bind(now).run()
+        }
+    }
+
     // MARK: Writing
 
     /// What texts leave free, for the timeline and for writes: people's writes always find a place.

@@ -147,6 +147,7 @@ struct PullLoop {
         }
         served.removeAll { $0.request.textOf != nil }
         guard !served.isEmpty else { return }
+        if served.contains(where: \.request.texts) { await hastenTexts() }
         let request = SyncRequest(
             full: served.contains { $0.request.full }, acceptDeletions: served.contains { $0.request.acceptDeletions })
         let result = await attempt(.pull, request)
@@ -158,6 +159,14 @@ struct PullLoop {
             }
         }
         answerTextWaiters(after: nil, problem: result.problem)
+    }
+
+    private func hastenTexts() async {
+        do {
+            try await store.hastenTexts(now: time.now())
+        } catch {
+            log(.warning, .store, "texts that have failed could not be made due: \(error.message)")
+        }
     }
 
     /// Answers those who wait for texts, where there are none to wait for any more.

@@ -113,11 +113,11 @@ struct TextPull {
             throw SyncFailure(
                 UserFacingError(
                     .notFound, "The server does not know the item \(id).", consequence: "The copy still has it."),
-                verdict: .tryRarely, origin: .server(endpoint: ClientSession.itemEndpoint))
+                verdict: .tryRarely, origin: .server(endpoint: Store.textEndpoint))
         case .problem(let problem):
             throw SyncFailure(
                 UserFacingError(problem.code, problem.message), verdict: .retry(after: nil),
-                origin: .server(endpoint: ClientSession.itemEndpoint))
+                origin: .server(endpoint: Store.textEndpoint))
         }
     }
 
@@ -195,7 +195,7 @@ struct TextPull {
         UserFacingError(
             .textsUnavailable, "This server does not give the texts of items.",
             consequence: "The timeline is copied as before. The server is asked again after a day."),
-        verdict: .tryRarely, origin: .server(endpoint: ClientSession.itemEndpoint))
+        verdict: .tryRarely, origin: .server(endpoint: Store.textEndpoint))
 
     // MARK: Groups
 
@@ -218,5 +218,11 @@ struct TextPull {
         record.requests = requests.count
         record = try await SyncFailure.from(try await store.commit(answers, now: time.now(), record: record))
         changedRows += answers.filter(\.isNewer).map(\.due.createdAt)
+        for answer in answers {
+            guard case .problem(let problem) = answer.outcome, problem.kind == .failing else { continue }
+            try await SyncFailure.from(
+                try await store.recordError(
+                    code: problem.code, endpoint: Store.textEndpoint, message: problem.message, at: time.now()))
+        }
     }
 }

@@ -247,7 +247,8 @@ struct OutboxLook: Sendable {
         for item in items {
             var content = item.content
             if content == nil, search.needsContent {
-                content = try await session.item(item.id)?.content
+                content = try await store.content(of: item.id, version: item.updatedAt)
+                if content == nil { content = try await session.item(item.id)?.content }
             }
             candidates.append(CreationSearch.Candidate(item: item, content: content))
         }
