@@ -36,8 +36,6 @@ final class DaemonFixture: Sendable {
     ///
     /// - Parameter serverURL: where something stands between the daemon and the server.
     /// What most tests count has nothing to do with texts. Those that need them say `texts = yes`.
-    static func withoutTexts(_ lines: String) -> String { lines.contains("texts") ? lines : "texts = no\n" + lines }
-
     func configure(_ lines: String = "", serverURL: String? = nil) throws {
         try TestFile.write(
             """
@@ -45,7 +43,8 @@ final class DaemonFixture: Sendable {
             api_key_file = \(folder.file("key"))
             database = \(database)
             control_socket = \(socket)
-            \(Self.withoutTexts(lines))
+            \(lines)
+            \(lines.contains("texts") ? "" : "texts = no")
 
             """, to: configuration)
     }

@@ -33,7 +33,7 @@ final class LoginScene: Sendable {
             \(server.map { "server_url = \($0)" } ?? "#server_url = https://prsnl.example.org")
             database = \(fixture.database)
             control_socket = \(fixture.socket)
-            \(DaemonFixture.withoutTexts(lines))
+            \(lines)
 
             """, to: fixture.configuration, mode: 0o644)
     }

@@ -267,12 +267,14 @@ extension CursorPull {
         for id in ids.prefix(Self.witnesses) {
             requests.add()
             do throws(APIError) {
-                if try await session.itemExists(id) { return true }
+                guard try await session.itemExists(id) else { continue }
             } catch {
                 // A server that cannot answer for this item has not said that it is gone.
-                guard error.saysNothingOfTheItem else { return true }
-                throw SyncFailure(error)
+                guard !error.saysNothingOfTheItem else { throw SyncFailure(error) }
             }
+            // Items of any account are found by their id. The page may be another account's, and that is then the failure.
+            try await identity.prove(session, counting: requests)
+            return true
         }
         return false
     }
