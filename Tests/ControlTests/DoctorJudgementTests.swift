@@ -170,6 +170,22 @@ import Testing
         #expect(CopyCheck().findings.map(\.level) == [.notChecked])
     }
 
+    @Test func textsThatFailOrAreTooLargeAreNamed() {
+        var report = Samples.report(Samples.withTexts)
+        let findings = copy(report).findings.filter { $0.check == "texts" }
+        #expect(findings.map(\.level) == [.warning, .warning])
+        #expect(findings[0].found == "3 texts could not be fetched: Server error: broken")
+        #expect(findings[1].found == "12 texts larger than text_max_size")
+        report.copy.texts?.failing = 0
+        report.copy.texts?.tooLarge = 0
+        report.copy.texts?.problem = nil
+        #expect(
+            copy(report).findings.contains { $0.check == "texts" && $0.level == .ok && $0.found.hasSuffix("so far") })
+        report.copy.texts?.problem = ErrorReport(
+            UserFacingError(.textsUnavailable, "This server does not give the texts of items."))
+        #expect(copy(report).findings.contains { $0.check == "texts" && $0.level == .ok })
+    }
+
     @Test func whoseItIsOnlyADaemonFindsOut() {
         #expect(levels(copy(Samples.report(Samples.complete, nil)), "account") == [.notChecked])
         var refused = online

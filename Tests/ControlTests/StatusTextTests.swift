@@ -38,6 +38,24 @@ import Testing
                 """)
     }
 
+    @Test func anItemIsShownWithItsText() {
+        #expect(
+            Samples.shownItem.text(TextStyle()) == """
+                Sourdough for beginners
+                https://example.org/bread
+                article, by Ada Lovelace
+                created 2026-11-20 23:00:00 UTC
+                tags: bread, later
+                id: 59ec0d4e-0000-4000-8000-000000000001
+
+                Feed it.
+
+                Wait a day, then feed it again, and so on until it has doubled in size twice in
+                a row.\\u{1B}[2J
+
+                """)
+    }
+
     @Test func textsAreATimeOrAShareWithWhatIsWrong() {
         var facts = Samples.facts
         var progress = PullProgress(kind: .texts, startedAt: Samples.now)

@@ -91,7 +91,7 @@ import Testing
         lock = nil
         #expect(try await login.waitForExit() == .status(0), "\(login.stderr)")
         // Until then there is neither a daemon to ask nor a whole file.
-        try await eventually("the daemon's socket") { TestFile.exists(scene.fixture.socket) ? true : nil }
+        try await eventually("the daemon's socket") { TestFile.exists(scene.fixture.socket) }
         let status = try await scene.fixture.waitUntilComplete()
         #expect(status.server.accountName == DevAccount.owner.email)
         #expect(try await daemon.terminate() == .status(0))

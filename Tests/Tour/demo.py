@@ -19,7 +19,7 @@ from tour import Failed, wait_until
 ITEMS = 5_000
 # Ties, so that the pages' borders fall into groups of equal times. Edits work: releases of the main server are in use that
 # answer each of them with 500.
-OPTIONS = ["--items", str(ITEMS), "--dialect", "C", "--seed", "7", "--ties", "7", "--patch-works"]
+OPTIONS = ["--items", str(ITEMS), "--dialect", "C", "--seed", "7", "--ties", "7", "--patch-works", "--texts", "1K-8K"]
 # 50 pages at 60 ms each: slow enough that the kill surely comes half-way.
 PAGE_COST = ["--page-cost", "60"]
 PAGES = ITEMS // 100
@@ -98,12 +98,39 @@ def resume(steps, server, setting, daemon, kept):
     steps.check(asked < PAGES, f"{asked} pages asked for where a new start takes {PAGES} ({missing} were missing)")
 
 
+def text_of(server, id):
+    return server.get(f"/__dev/text?id={id}").decode()
+
+
+def read_texts(steps, server, setting):
+    """The daemon fetches texts by itself, newest first. Here a person waits."""
+    steps.start("Fetch what the items say, and read one")
+    [(newest,)] = setting.query("SELECT id FROM timeline WHERE type = 'article' LIMIT 1")
+    code, text = control(setting, "sync", "--texts", "--wait")
+    steps.check(code == 0 and text.startswith("Complete"), "sync --texts --wait ends with 0")
+    steps.check(setting.status()["copy"]["texts"]["complete"], f"status: the texts of all {ITEMS:,} items are here")
+    code, text, _ = setting.control("show", short(newest))
+    show("\n".join(text.splitlines()[:9] + ["..."]))
+    code, raw, _ = setting.control("show", "--raw", short(newest))
+    steps.check(code == 0 and raw == text_of(server, newest), "show --raw prints the server's text, byte for byte")
+    [added] = server.post("/__dev/add")["ids"]
+    steps.check(control(setting, "sync", "--wait")[0] == 0, "a new item is pulled")
+    wait_until(lambda: setting.query("SELECT 1 FROM item_text WHERE item_id = ?", added), "its text", 60)
+    stored = setting.query("SELECT content FROM item_text WHERE item_id = ?", added)[0][0]
+    steps.check(stored == text_of(server, added), "its text follows by itself")
+    server.post("/__dev/delete", id=added)
+    steps.check(control(setting, "sync", "--full", "--wait")[0] == 0, "the item is deleted again")
+
+
 def write_offline(steps, server, setting):
     """Three creations, an edit and a deletion, while no server is there.
 
     Returns the items that were edited and deleted, by id."""
-    steps.start("Stop the server, and go on writing")
+    steps.start("Stop the server, and go on reading and writing")
+    [(id, content)] = setting.query("SELECT item_id, item_text.content FROM item_text JOIN timeline ON id = item_id LIMIT 1")
     server.end()
+    code, text, _ = setting.control("show", "--raw", short(id))
+    steps.check(code == 0 and text == content, "show prints a text with the server gone")
     (edited, _), (deleted, _) = items = setting.query("SELECT id, title FROM timeline LIMIT 2")
     commands = [
         ("capture", "https://example.org/a-long-read", "--title", "For the train", "--tag", "later"),
@@ -314,6 +341,7 @@ def run():
             resume(steps, server, setting, daemon, kept)
             steps.start("Compare the copy with the server's own list")
             compare(steps, server, setting, f"{ITEMS:,} items: every id and every field is the same")
+            read_texts(steps, server, setting)
             touched = write_offline(steps, server, setting)
             # Its items are made up, and so the same again.
             again = children.enter_context(tour.DevServer(directory, *OPTIONS, "--port", server.port))

@@ -104,19 +104,17 @@ extension ItemReport: Report {
         let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
         let kind = [type, platform, status == "completed" ? nil : status].compactMap(\.self)
         let words = wordCount.map { [Figures.count($0, "word")] } ?? []
-        var lines: [String?] = [
-            url.map(style.safe),
-            style.safe((kind + words + made).joined(separator: ", ")),
-            times,
-            tags.isEmpty ? nil : "tags: " + style.safe(tags.joined(separator: ", ")),
-            "id: " + style.safe(id),
-        ]
+        // An address stays whole, so that it can be copied.
+        var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
+        if !tags.isEmpty { lines.append("tags: " + style.safe(tags.joined(separator: ", "))) }
+        lines.append("id: " + style.safe(id))
         switch pending {
         case "creation": lines.append("made here, and not on the server yet")
         case "edit": lines.append("edited here; the edit is not on the server yet")
         default: break
         }
-        return lines.compactMap(\.self).filter { !$0.isEmpty }
+        return (url.map { [style.safe($0)] } ?? [])
+            + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
     }
 
     private func textLines(_ style: TextStyle) -> [String] {
