@@ -407,6 +407,11 @@ import Testing
             try await pacing.pause(after: took)
             #expect(time.elapsed - before == pause)
         }
+        // A poll does not wait for that. What the server is owed is waited for afterwards.
+        let untilPoll = Pacing(
+            events: EngineInbox().pulls, time: time.source, pollAt: time.now.advanced(by: .seconds(5)), manner: .texts)
+        #expect(try await untilPoll.pause(after: .seconds(2)) == .seconds(13))
+        #expect(untilPoll.givesWay)
     }
 
     /// A proof costs a slow server as much as a page.

@@ -94,13 +94,8 @@ struct PullWork {
         changes += texts.changes
         memory.schedule.texts = Schedule.Setback()
         memory.textsProblem = nil
-        // The outbox goes first.
-        if texts.end == .gaveWay, !pacing.givesWay {
-            memory.schedule.texts.notBefore = time.now().advanced(by: Self.afterOutbox)
-        }
+        if case .gaveWay(let owed) = texts.end { memory.schedule.texts.notBefore = time.now().advanced(by: owed) }
     }
-
-    private static let afterOutbox: Duration = .seconds(1)
 
     /// - Returns: Whether the pull was a whole pass.
     private func pullPages(

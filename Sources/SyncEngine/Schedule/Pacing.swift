@@ -30,13 +30,19 @@ struct Pacing: Sendable {
         }
     }
 
-    /// Waits between two requests, or until a person asks for a pull.
-    func pause(after took: Duration) async throws(CancellationError) {
+    /// Waits between two requests, or until something more urgent waits.
+    ///
+    /// - Returns: What is left of the wait then.
+    @discardableResult
+    func pause(after took: Duration) async throws(CancellationError) -> Duration {
         let end = time.uptime() + wait(after: took)
-        while !Task.isCancelled, !events.hasRequest, case let left = end - time.uptime(), left > .zero {
-            await events.wait(atMost: left, time: time)
+        while !Task.isCancelled, !givesWay, case let left = end - time.uptime(), left > .zero {
+            let untilPoll = pollAt.duration(since: time.now())
+            Heartbeat.current?.expect(within: min(left, untilPoll))
+            await events.wait(atMost: min(left, untilPoll), time: time)
         }
         if Task.isCancelled { throw CancellationError() }
+        return max(end - time.uptime(), .zero)
     }
 
     /// Whether something more urgent waits.

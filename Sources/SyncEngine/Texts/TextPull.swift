@@ -28,8 +28,8 @@ struct TextPull {
     enum End: Sendable {
         /// No text is due.
         case done
-        /// Something more urgent waits.
-        case gaveWay
+        /// Something more urgent waits. The server is to be left alone for so long yet.
+        case gaveWay(owing: Duration)
     }
 
     /// So many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost.
@@ -40,6 +40,8 @@ struct TextPull {
     private static let fruitless = 3
     /// Between two questions about a text that fails.
     static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
+    /// While the outbox sends.
+    private static let afterOutbox: Duration = .seconds(1)
     /// Servers cache an answer for 30 minutes. One that is older than the item's row is asked for again after this.
     static let cacheTime: Duration = .seconds(31 * 60)
     /// An answer repeats a text up to three times, and JSON writes some characters as several.
@@ -90,8 +92,10 @@ struct TextPull {
                 onText()
                 try countUnknown(outcome)
                 if isFull { try await flush() }
-                do { try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
-                if pacing.givesWay || board.isSending { return .gaveWay }
+                let owed: Duration
+                do { owed = try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
+                if pacing.givesWay { return .gaveWay(owing: owed) }
+                if board.isSending { return .gaveWay(owing: max(owed, Self.afterOutbox)) }
             }
             try await flush()
         }
