@@ -19,6 +19,7 @@ extension FuzzTarget {
             let detail = try ItemDetail(value, of: "59ec")
             require(detail.id == "59ec", "another item")
         } catch { checkShape(error) }
+        checkText(bytes, value)
         do throws(APIError.DecodingCause) {
             if let existing = try ExistingItem.read(value) { require(!existing.id.isEmpty, "an empty id") }
         } catch { checkShape(error) }
@@ -29,6 +30,19 @@ extension FuzzTarget {
                 require(created.item == nil || dialect == .express, "an item from a server that sends none")
             } catch { checkShape(error) }
         }
+    }
+
+    /// The decoder that skips all but the text finds the same text.
+    private static func checkText(_ bytes: [UInt8], _ value: JSONValue) {
+        do throws(APIError.DecodingCause) {
+            let text = try ItemTextDecoder.decode(bytes, of: "59ec")
+            let detail = try ItemDetail(value, of: "59ec")
+            require(text.content.map(ByteText.init) == detail.content.map(ByteText.init), "another content")
+            require(text.transcription == nil || !text.transcriptionIsContent, "a transcription that is there twice")
+            if let metadata = text.metadata {
+                require(JSONChecks.isWellFormed(Array(metadata.utf8)), "metadata that is no JSON")
+            }
+        } catch { checkShape(error) }
     }
 
     /// Every text in the value, written and read again, is the same.
