@@ -69,6 +69,31 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func aLongTextOnATerminalGoesThroughThePager() async throws {
+        var long = Self.article
+        long.content = (1...50).map { "line \($0)" }.joined(separator: "\n")
+        let fixture = try fixture([long])
+        let environment = [
+            "HOME": fixture.folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
+            "PAGER": "sed 's/^/paged: /'",
+        ]
+        func typed(_ line: String) async throws -> String {
+            let terminal = try TerminalProcess(
+                "/bin/sh", ["-c", "stty rows 20 cols 80; \(line)"], environment: environment,
+                directory: fixture.folder.path)
+            #expect(try await terminal.waitForExit() == .status(0), "\(terminal.shown)")
+            return terminal.shown
+        }
+        let pull = try BuiltProducts.executable("prsnld") + " --config \(fixture.configuration) --once"
+        #expect(try await typed(pull).contains("1 text"))
+        let show = try BuiltProducts.executable("prsnlctl") + " --config \(fixture.configuration) show \(long.id)"
+        #expect(try await typed(show).contains("paged: line 50"))
+        for plain in [show + " --no-pager", show + " | cat", "PAGER=nothing-like-it \(show)"] {
+            let shown = try await typed(plain)
+            #expect(shown.contains("line 50") && !shown.contains("paged:"), "\(plain)")
+        }
+    }
+
     @Test func aNoteThatWaitsIsShown() async throws {
         let fixture = try fixture(DevItem.generate(count: 3))
         #expect(try await fixture.run(["--once"]).exit == .status(0))
