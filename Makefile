@@ -49,9 +49,10 @@ help:
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
 	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
 	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md; then make long-search'
+	@echo 'make text-kills   kills while texts are fetched: KILLS=1000, what each costs, and the texts byte for byte'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
-	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect'
+	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect, 40 text kills'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
@@ -136,6 +137,13 @@ storm: setup-tour binaries
 	    $(if $(SEED),--seed $(SEED)) $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
 	@$(if $(LONG_SEARCH),$(MAKE) --no-print-directory long-search)
 
+# Kills while texts are fetched, and nothing else: what a kill costs, and whether each text is the server's in the end.
+KILLS ?= 1000
+.PHONY: text-kills
+text-kills: setup-tour binaries
+	@BINARIES="$(BINARIES)" python3 Tests/Storm/kills.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
+
 # The tests that try random cases, with all of their cases: `make test` tries a few of them.
 LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|/itemsThatArriveWhile
 .PHONY: long-search
@@ -146,6 +154,7 @@ long-search: setup-build setup-test
 .PHONY: check
 check: lint build test test-user demo
 	@$(MAKE) --no-print-directory storm STORM_SECONDS=60 LONG_SEARCH=
+	@$(MAKE) --no-print-directory text-kills KILLS=40
 
 .PHONY: bench
 bench: setup-bench setup-tour setup-build

@@ -48,7 +48,8 @@ struct Arguments {
           GET  /__dev/items.tsv          ID<TAB>CREATED<TAB>UPDATED
           GET  /__dev/requests           how many requests were answered, by endpoint
           GET  /__dev/writes             how many writes were applied, answered or not
-          GET  /__dev/text?id=ID         the text that the item really has, text/plain; 204 without one
+          GET  /__dev/text?id=ID         the text that the item really has, text/plain; 204 without one; with version=N,
+                                         the text that is made up for it when its updatedAt is N µs
           GET  /__dev/captures           what was captured, as it came in, one JSON object a line
           POST /__dev/add?count=N        add new items; with at=TIME, items of that time
           POST /__dev/edit?index=N       change the N-th newest item (or id=ID); title=TEXT, content=TEXT
@@ -62,8 +63,8 @@ struct Arguments {
                                          error-after&status=N (applied, and then an error),
                                          truncate&bytes=N, delay&ms=N, redirect&to=URL,
                                          lie&lie=halfWithCursor (and others), aged&seconds=N;
-                                         path=PATH (default /api/timeline; PREFIX* too), times=N (default
-                                         1; 0: all), skip=N
+                                         path=PATH (default /api/timeline; PREFIX* too), method=GET (default
+                                         all), times=N (default 1; 0: all), skip=N
           POST /__dev/random-fault?probability=P&seed=N
                                          let writes be lost at random, before or after they are applied
           POST /__dev/storm?seed=N&rate=P&slow=MS

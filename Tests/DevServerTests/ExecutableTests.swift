@@ -148,6 +148,9 @@ import Testing
         #expect(try member("content", of: client.get("/api/items/\(item.id)").body) == text)
         let other = try await Running(arguments)
         #expect(try other.client().get("/__dev/text?id=\(item.id)").text == text)
+        let version = "/__dev/text?id=\(item.id)&version="
+        #expect(try client.get(version + "\(item.updatedAt.microseconds)").text == text)
+        #expect(try client.get(version + "1").text != text)
 
         _ = try client.request("POST", "/__dev/edit?id=\(item.id)&content=New")
         #expect(try client.get("/__dev/text?id=\(item.id)").text == "New")

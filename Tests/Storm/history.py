@@ -21,12 +21,17 @@ class Row:
     def now(self):
         return self.states[-1][1]
 
-    def visible_at(self, time):
+    def at(self, time):
+        """What it was at this time; None where it was not there."""
         state = None
         for at, line in self.states:
             if at > time:
                 break
             state = line
+        return state
+
+    def visible_at(self, time):
+        state = self.at(time)
         return state is not None and not state["hidden"]
 
     def since(self, time):

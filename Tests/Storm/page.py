@@ -7,6 +7,7 @@ from world import tour
 
 PAGE = os.path.join(tour.ROOT, "docs", "reliability.md")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+KILLS = "<!-- text kills -->", "<!-- end of text kills -->"
 
 
 def added(total, figures):
@@ -39,6 +40,8 @@ def rows(figures):
     yield "checkpoints", figures["checkpoints"]
     yield "claims checked", figures["claims"]
     yield "items compared", figures["rows_compared"]
+    yield "claims about texts checked", figures["text_claims"]
+    yield "texts compared", figures["texts_compared"]
     for kind, count in figures["findings"].items():
         yield f"**{kind}**", count
 
@@ -78,10 +81,20 @@ def table(runs):
 
 
 def save(runs):
-    """Puts the figures between the page's two marks."""
+    put(table(runs), BEGIN, END)
+
+
+def save_kills(figures):
+    """Of `make text-kills`."""
+    rows = [f"| {name} | {text(value)} |" for name, value in figures.items()]
+    put([f"Run on {datetime.date.today().isoformat()}:", "", "| | |", "| --- | ---: |", *rows], *KILLS)
+
+
+def put(lines, begin, end):
+    """Puts lines between two marks of the page."""
     with open(PAGE) as file:
         page = file.read()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
+    before, rest = page.split(begin)
+    after = rest.split(end)[1]
     with open(PAGE, "w") as file:
-        file.write(before + BEGIN + "\n\n" + "\n".join(table(runs)) + "\n\n" + END + after)
+        file.write(before + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + after)

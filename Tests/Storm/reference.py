@@ -4,72 +4,14 @@ the second from the server's journal, the third from the file as any reader sees
 What it takes for granted: an INSERT comes less than `lookup_interval` after its request, and an item is shown less than
 that after its INSERT. A server that takes longer cannot be told from one that never got the request."""
 
-import calendar
 import collections
 import json
-import re
-import sqlite3
-import time
 
-MARKER = re.compile(r"mk[a-z]+x\d{6}z")
+from reader import Copy, Entry, marker_of, microseconds
+from texts import TextJudge
 
 # Why a write may be parked: somebody else changed or deleted the item, or nobody can say which item is the write's.
 FAIR_PARKS = {"outcome_undecidable", "edit_conflict", "item_gone"}
-
-
-def marker_of(*texts):
-    for text in texts:
-        found = MARKER.search(text or "")
-        if found:
-            return found.group(0)
-    return None
-
-
-def microseconds(text):
-    """Of a time as the copy writes it."""
-    if text is None:
-        return None
-    whole, _, fraction = text.rstrip("Z").partition(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * 1_000_000 + int(f"{fraction:0<6}")
-
-
-class Copy:
-    """The file at one moment."""
-
-    def __init__(self, path):
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10, isolation_level=None)
-        connection.row_factory = sqlite3.Row
-        self.connection = connection
-        connection.execute("BEGIN")
-        self.state = dict(connection.execute("SELECT * FROM sync_state").fetchone())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.connection.close()
-
-    def rows(self, sql):
-        return [dict(row) for row in self.connection.execute(sql)]
-
-
-class Entry:
-    """A row of the outbox."""
-
-    def __init__(self, row):
-        self.__dict__.update(row)
-        self.payload = json.loads(row["payload"])
-        self.key = row["idempotency_key"]
-        self.is_creation = self.kind in ("note", "capture")
-        self.marker = marker_of(self.payload.get("url"), self.payload.get("note"))
-
-    @property
-    def is_open(self):
-        return self.state in ("queued", "sending", "unknown")
-
-    def __str__(self):
-        return (f"#{self.id} {self.kind} {self.state} item={self.item_id} attempts={self.attempts} "
-                f"next={self.next_attempt_at} {self.error_code or ''} {self.remark or ''}")
 
 
 class Judge:
@@ -79,6 +21,7 @@ class Judge:
         self.claims_checked = self.fields_compared = 0
         self.parked = collections.Counter()
         self.delivered = self.lost_answers = self.entries_seen = 0
+        self.texts = TextJudge(world, history, self.find)
 
     def find(self, kind, about, text):
         """Each finding once, however often it is seen."""
@@ -86,8 +29,11 @@ class Judge:
 
     # MARK: When everything has settled
 
-    def settled(self):
+    def settled(self, failing=frozenset()):
+        """`failing`: items whose text is kept back on purpose."""
         with Copy(self.world.setting.database) as copy:
+            state, texts = copy.state, self.texts.look(copy)
+            items = {row["id"]: row for row in copy.rows("SELECT * FROM item")}
             self.entries = {row["id"]: Entry(row) for row in copy.rows("SELECT * FROM outbox")}
             attempts = copy.rows("SELECT * FROM outbox_attempt")
             self.tombstones = copy.rows("SELECT id, deleted_at FROM item WHERE deleted_at IS NOT NULL")
@@ -107,6 +53,8 @@ class Judge:
         self.check_edits()
         self.check_wishes()
         self.check_tombstones()
+        self.texts.settled(items, texts)
+        self.texts.check_equal(state, items, texts, failing)
 
     def count(self, attempts):
         applied = collections.defaultdict(set)
@@ -359,7 +307,9 @@ class Judge:
             # Made here and delivered: shown under the server's id until a pull brings the server's own row.
             made = {row["id"] for row in copy.rows("SELECT id FROM local_item")}
             held = state["deletions_held"]
+            texts = self.texts.look(copy)
         self.history.read()
+        self.texts.claims(state, items, texts)
         new_as_of, edits_as_of = microseconds(state["new_as_of"]), microseconds(state["edits_as_of"])
         if state["complete"] and new_as_of is not None:
             self.claims_checked += 1
@@ -385,7 +335,9 @@ class Judge:
             return
         states = row.since(edits_as_of)
         self.fields_compared += 1
-        for name in ("title", "url", "summary", "type", "status", "tags"):
+        # Small servers have the text in the timeline.
+        names = ["title", "url", "summary", "type", "status", "tags"] + ["content"] * (self.world.dialect == "E")
+        for name in names:
             has = sorted(json.loads(item["tags"] or "[]")) if name == "tags" else item[name]
             if all(self.value(line, name) != has for line in states):
                 self.find("false claim", f"{row.id} {name}",

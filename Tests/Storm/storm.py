@@ -15,11 +15,12 @@ import time
 from history import History
 import page
 from reference import Judge
+from texts import fetch_all, fetch_round
 from world import SETTLE_SECONDS, World, tour
 from writes import Ledger, OtherClient, Writer
 
 KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
-         "damaged", "unfairly parked", "stuck", "accident"]
+         "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "accident"]
 
 
 class Gate:
@@ -98,10 +99,15 @@ class Storm:
                 # A short storm has a checkpoint too.
                 self.blow(min(self.options.round, max(left * 0.6, 5)))
                 self.rain()
+                self.breeze()
                 self.calm()
                 self.say(began)
                 if self.judge.findings and self.options.stop:
                     break
+            # The quiet end: what was kept back is there.
+            self.world.give_texts()
+            self.calm()
+            self.say(began)
         finally:
             self.gate.end()
         return self.report(time.monotonic() - began)
@@ -131,6 +137,7 @@ class Storm:
             if time.monotonic() - retries > 5:
                 retries = time.monotonic()
                 self.world.control("retry-queue")
+                self.world.control("sync", "--texts")
             if time.monotonic() - claims > 2:
                 claims = time.monotonic()
                 self.judge.claims()
@@ -160,6 +167,21 @@ class Storm:
             self.world.kill_daemon()
             self.world.start_daemon()
 
+    def breeze(self):
+        """Writes and kills, and no faults: so few texts fail that the copy claims something of them now and then."""
+        self.world.storm(False)
+        fetch_round(self.world)
+        self.gate.open()
+        end = time.monotonic() + self.options.round / 5
+        while time.monotonic() < end:
+            if self.random.random() < 0.3:
+                self.world.kill_daemon()
+                self.world.start_daemon()
+                time.sleep(self.random.uniform(0.02, 0.3))
+            fetch_round(self.world)
+            self.judge.claims()
+        self.gate.close()
+
     # MARK: Calm
 
     def calm(self):
@@ -174,8 +196,10 @@ class Storm:
         # What the server made of the last items may have to be edited.
         time.sleep(2 * SETTLE_SECONDS)
         self.deliver(end)
+        # A write may have waited for ever, behind an item that the server never finishes.
+        fetch_all(self.world, time.monotonic() + self.options.patience)
         self.judge.claims()
-        self.judge.settled()
+        self.judge.settled(self.world.failing)
         self.checkpoints += 1
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
@@ -212,6 +236,7 @@ class Storm:
             "kills": dict(kills), "lost_answers": judge.lost_answers, "writes": outcomes,
             "entries": judge.entries_seen, "delivered": judge.delivered, "parked": dict(judge.parked),
             "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
+            "texts_compared": judge.texts.compared, "text_claims": judge.texts.claims_checked,
             "faults": dict(self.history.faults),
             "findings": {kind: sum(key[0] == kind for key in judge.findings) for kind in KINDS},
         }

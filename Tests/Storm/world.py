@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import select
 import signal
@@ -14,6 +15,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Tour"))
+import texts
 import tour
 
 # How long the server may take to show an item. A slow INSERT, and an item's processing, take clearly less: what the server
@@ -22,6 +24,12 @@ LOOKUP_SECONDS = 2
 SLOWEST_INSERT_MS = 700
 SETTLE_SECONDS = 0.3
 BASE_ITEMS = 250
+# What the server answers when it is asked for the text of an item that fails until the end. The list has all of them.
+NOT_FOUND = {"kind": "status", "status": 404, "body": '{"detail":"Item not found"}'}
+FAILURES = [
+    NOT_FOUND, {"kind": "status", "status": 500, "body": '{"detail":"Internal server error"}'}, {"kind": "garbage"},
+    {"kind": "truncate", "bytes": 60},
+]
 
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -41,11 +49,14 @@ class World:
         self.accidents = []
         self.server_lock = threading.Lock()
         self.faults_on = True
+        # By id: items whose text cannot be had, in one of the FAILURES.
+        self.failing = {}
         self.start_server()
+        self.keep_texts_back()
         key = {"C": self.token_file}.get(dialect, os.path.join(folder, "key"))
         self.setting = tour.Setting(
             folder, self.url, key, poll_interval="2s", sweep_interval="5s", lookup_interval=f"{LOOKUP_SECONDS}s",
-            connect_timeout="2s", stall_timeout="2s", request_timeout="5s", log_level="info")
+            text_max_size=texts.TEXT_LIMIT, connect_timeout="2s", stall_timeout="2s", request_timeout="5s", log_level="info")
         with open(self.token_file if dialect == "C" else key) as file:
             self.secret = file.read().strip()
 
@@ -59,6 +70,8 @@ class World:
         options = ["--dialect", self.dialect, "--items", str(BASE_ITEMS), "--seed", str(self.seed % 1_000_000),
                    "--ties", "3", "--port", str(self.port), "--state", self.journal, "--settle", str(SETTLE_SECONDS),
                    "--capture-limit", "0", "--patch-works", "--storm-slow", str(SLOWEST_INSERT_MS)]
+        if self.dialect != "E":
+            options += ["--texts", texts.TEXT_SIZES, "--item-cache", str(texts.ITEM_CACHE_SECONDS)]
         # Some releases hide what they process.
         options += ["--hide-captured"] if self.seed % 3 == 0 else []
         options += ["--token", self.token_file] if self.dialect == "C" else [
@@ -76,6 +89,29 @@ class World:
             raise tour.Failed(f"the server did not start: {line}{child.last_words()}")
         self.port = int(match.group(1))
         self.server = child
+        self.fail_texts()
+
+    def keep_texts_back(self):
+        """Chooses the items whose text fails until the end: four, one, or none.
+
+        Where a text is missing, the copy claims little of its texts. So there have to be storms that keep nothing back."""
+        if self.dialect == "E":
+            return
+        failures = [FAILURES, [NOT_FOUND], []][(self.seed + self.seed // 3) % 3]
+        ids = [json.loads(line)["id"] for line in self.request("GET", "/__dev/items")[1].splitlines()]
+        self.failing = dict(zip(random.Random(self.seed).sample(ids, len(failures)), failures))
+        self.fail_texts()
+
+    def fail_texts(self):
+        for id, failure in self.failing.items():
+            parameters = failure | {"path": f"/api/items/{id}", "method": "GET", "times": 0}
+            self.request("POST", "/__dev/fault?" + urllib.parse.urlencode(parameters))
+
+    def give_texts(self):
+        """Ends that; and all other faults."""
+        with self.server_lock:
+            self.failing = {}
+            self.request("POST", "/__dev/clear-faults")
 
     def kill_server(self, pause):
         with self.server_lock:

@@ -84,12 +84,19 @@ extension ServerState {
 
     /// 204 for an item that has no text.
     private func respondWithText(_ request: HTTPRequest, _ response: inout HTTPResponse) {
-        guard let item = request.parameter("id").flatMap({ items.item($0) }) else {
+        let id = request.parameter("id")
+        let text: String?
+        if let id, let version = request.parameter("version").flatMap(Int64.init) {
+            // Whether or not the item is there, or has a text of its own: a judge asks about versions that are over.
+            text = configuration.texts?.text(of: DevItem(id: id, createdAt: Timestamp(microseconds: version)))
+        } else if let item = id.flatMap({ items.item($0) }) {
+            text = texts(of: item).content
+        } else {
             response.fail(404, "no such item")
             return
         }
         response.contentType = "text/plain; charset=utf-8"
-        if let content = texts(of: item).content { response.set(200, content) } else { response.set(204, "") }
+        if let text { response.set(200, text) } else { response.set(204, "") }
     }
 
     private func respondWithCounts(_ response: inout HTTPResponse) {
@@ -162,11 +169,13 @@ extension ServerState {
         }
         let times = request.parameter("times").flatMap(Int.init) ?? 1
         let path = request.parameter("path") ?? "/api/timeline"
+        let method = request.parameter("method")
         scriptCount += 1
         script.append(
             Script(
                 number: scriptCount, fault: fault,
-                matcher: path.hasSuffix("*") ? .path(prefix: String(path.dropLast())) : .path(path),
+                matcher: path.hasSuffix("*")
+                    ? .path(prefix: String(path.dropLast()), method: method) : .path(path, method: method),
                 skip: request.parameter("skip").flatMap(Int.init) ?? 0, times: times == 0 ? .max : times))
         response.set(200, "{\"fault\":\(scriptCount)}\n")
     }
