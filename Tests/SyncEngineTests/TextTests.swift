@@ -304,11 +304,39 @@ import Testing
         let gone = fixture.server.items()[7].id
         fixture.server.delete(gone)
         try await fixture.pull(texts: true)
+        // The list lacks it too.
         #expect(try fixture.query("SELECT missing_since IS NOT NULL FROM item WHERE id = '\(gone)'") == "1")
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "20")
+        #expect(try fixture.query("SELECT texts_complete FROM sync_state") == "0")
+        #expect(try fixture.query("SELECT texts_as_of FROM sync_state") == nil)
         try await fixture.pull(full: true, texts: true)
         try fixture.expectExact()
         try fixture.expectTexts()
+    }
+
+    /// A sweep that had passed the item, and was interrupted, would count it as absent.
+    @Test func a404OfAnItemThatTheListHasMakesNoSuspect() async throws {
+        let fixture = try makeFixture(count: 300)
+        try await fixture.pull()
+        let id = fixture.server.items()[5].id
+        fixture.server.script(
+            .answer(
+                status: 404, headers: ["x-error-code": "ITEM_NOT_FOUND"], body: #"{"detail":"Item not found"}"#),
+            on: .path("/api/items/\(id)"), times: .max)
+        fixture.time.advance(by: .seconds(60))
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: 1, skip: 2)
+        _ = try await fixture.pull(full: true)
+        try await fixture.pull(texts: true)
+        try await fixture.pull(full: true, texts: true)
+        #expect(
+            try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL OR deleted_at IS NOT NULL")
+                == "0")
+        #expect(try fixture.query("SELECT texts_missing FROM sync_state") == "1")
+        #expect(try fixture.query("SELECT texts_as_of FROM sync_state") == nil)
+        // It is asked for again at ever longer intervals, though each head shows it.
+        let before = asked(fixture)
+        try await fixture.run(for: .seconds(3_600), texts: true)
+        #expect(asked(fixture) - before <= 8)
     }
 
     @Test(arguments: [Dialect.page, .cursor])

@@ -9,7 +9,7 @@ enum TextTables {
     /// and SQLite keeps it true.
     static let isDue = """
         text_for IS NOT coalesce(updated_at, created_at) AND status IS NOT 'pending'
-            AND deleted_at IS NULL AND missing_since IS NULL
+            AND deleted_at IS NULL
         """
 
     /// The same without those that are known to be too large.

@@ -18,8 +18,6 @@ package struct TextAnswer: Sendable, Equatable {
         case text(ItemText)
         /// The copy had it already.
         case known
-        /// The server does not know the item.
-        case gone
         /// It could not be had.
         case problem(TextProblem)
     }
@@ -37,10 +35,13 @@ package struct TextAnswer: Sendable, Equatable {
         if case .text(let text) = outcome { text.size } else { 0 }
     }
 
-    /// The server has changed the item since its row was read.
-    package var isNewer: Bool {
-        guard case .text(let text) = outcome, let version = text.updatedAt else { return false }
-        return version > due.rowVersion
+    /// The server's list may show the item otherwise by now, or not at all.
+    package var doubtsRow: Bool {
+        switch outcome {
+        case .text(let text): text.updatedAt.map { $0 > due.rowVersion } ?? false
+        case .problem(let problem): problem.code == .notFound
+        case .known: false
+        }
     }
 }
 

@@ -147,12 +147,6 @@ extension Store {
                     try heals.reset().bind(id).run()
                     record.added += 1
                 case .known: try marks.reset().bind(answer.due.rowVersion).bind(id).run()
-                case .gone:
-                    // No proof: the absence check asks again, after the next sweep.
-                    record.suspects += try connection.prepare(
-                        "UPDATE item SET missing_since = ? WHERE id = ? AND missing_since IS NULL AND deleted_at IS NULL"
-                    ).bind(now).bind(id).run()
-                    try heals.reset().bind(id).run()
                 case .problem(let problem): try Self.save(problem, of: answer.due, connection)
                 }
             }

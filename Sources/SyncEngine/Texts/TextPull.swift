@@ -15,7 +15,7 @@ struct TextPull {
     let onText: @Sendable () -> Void
     /// The pull's row in the history, as of the last commit.
     private(set) var record: PullRecord
-    /// Where the timeline has items that the server has changed since their rows were read.
+    /// Where the timeline has items that the server has changed, or lost, since their rows were read.
     private(set) var changedRows: [Timestamp] = []
 
     private var group: [TextAnswer] = []
@@ -113,11 +113,6 @@ struct TextPull {
         try await flush()
         switch outcome {
         case .text, .known: break
-        case .gone:
-            throw SyncFailure(
-                UserFacingError(
-                    .notFound, "The server does not know the item \(id).", consequence: "The copy still has it."),
-                verdict: .tryRarely, origin: .server(endpoint: Store.textEndpoint))
         case .problem(let problem):
             throw SyncFailure(
                 UserFacingError(problem.code, problem.message), verdict: .retry(after: nil),
@@ -152,7 +147,10 @@ struct TextPull {
             return problem
         }
         failures = 0
-        guard let text else { return .gone }
+        // No proof that the item is gone: only the list, and then the absence check, may say so.
+        guard let text else {
+            return failed(due, UserFacingError(.notFound, "The server does not know the item \(due.id)."))
+        }
         if let version = text.updatedAt, version < due.rowVersion { return stale(due, version) }
         return text.longest > limit ? tooLarge(limit) : .text(text)
     }
@@ -185,7 +183,7 @@ struct TextPull {
 
     /// Older releases answer 404 for every id. Of a server that has given a text, a 404 is about the item.
     private mutating func countUnknown(_ outcome: TextAnswer.Outcome) throws(SyncFailure) {
-        guard let count = unknown, case .gone = outcome else {
+        guard let count = unknown, case .problem(let problem) = outcome, problem.code == .notFound else {
             unknown = nil
             return
         }
@@ -221,7 +219,7 @@ struct TextPull {
         group = []
         record.requests = requests.count
         record = try await SyncFailure.from(try await store.commit(answers, now: time.now(), record: record))
-        changedRows += answers.filter(\.isNewer).map(\.due.createdAt)
+        changedRows += answers.filter(\.doubtsRow).map(\.due.createdAt)
         for answer in answers {
             guard case .problem(let problem) = answer.outcome, problem.kind == .failing else { continue }
             try await SyncFailure.from(

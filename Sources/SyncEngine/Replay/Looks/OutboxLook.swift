@@ -70,9 +70,13 @@ struct OutboxLook: Sendable {
         }
         try await prove()
         guard let item else { return .itemGone }
+        try await refuseStale(item)
         let theirs = ItemEdit(item)
         let base = task.byHand == .overwrite ? nil : task.entry.base
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
+        case .done where task.entry.attempts == 0 && task.entry.follows == nil:
+            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent.
+            return .notApplied()
         case .done:
             var delivery = Settlement.Delivery()
             delivery.fields = theirs.fields(of: edit)
@@ -89,6 +93,21 @@ struct OutboxLook: Sendable {
             return .notApplied()
         case .conflict(let theirs): return .conflict(theirs: theirs)
         }
+    }
+
+    /// An answer that is older than the item's row comes from a cache, and says nothing of what the server has.
+    private func refuseStale(_ item: ItemDetail) async throws(SyncFailure) {
+        guard let answered = item.updatedAt,
+            let known = try await fromStore({ () async throws(UserFacingError) in
+                try await store.textQuestion(of: item.id)
+            }),
+            answered < known.rowVersion
+        else { return }
+        throw SyncFailure(
+            UserFacingError(
+                .staleAnswer, "The server's answer about the item is older than its list: it comes from a cache.",
+                consequence: "The edit waits."), verdict: .retry(after: nil),
+            origin: .server(endpoint: Store.textEndpoint))
     }
 
     // MARK: URLs, dialect C
