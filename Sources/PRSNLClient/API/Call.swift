@@ -20,6 +20,8 @@ struct Call: Sendable {
     var isProbe = false
     /// A longer answer, decompressed, is refused. Accounts and writes have some hundred bytes.
     var answerLimit = 1 << 20
+    /// Sent once, although it is a GET: who asks has a schedule of its own.
+    var isSentOnce = false
     /// Also where that is more than the client's own limit.
     var mayExceedLimit = false
     /// Where the caller knows it, and no timeline has told the client yet: which form of credentials may be tried.

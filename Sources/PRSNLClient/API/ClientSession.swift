@@ -99,25 +99,27 @@ package final class ClientSession: Sendable {
     /// An item with its whole text, in bytes.
     private static let largestItem = 16 << 20
 
-    /// As `item`, but the text alone, without the cost of the other members.
+    /// As `item`, but the text alone, without the cost of the other members, and asked for once.
     ///
     /// - Parameters:
     ///   - limit: of the answer, in bytes, decompressed. A longer one is refused with `answerTooLarge`.
     ///   - mayExceed: `limit` counts even where it is above the client's own.
     package func text(of id: String, limit: Int, mayExceed: Bool = false) async throws(APIError) -> ItemText? {
-        try await item(id, limit: limit, mayExceed: mayExceed) { body throws(APIError.DecodingCause) in
+        try await item(id, limit: limit, mayExceed: mayExceed, isSentOnce: true) {
+            body throws(APIError.DecodingCause) in
             try ItemTextDecoder.decode(body, of: id)
         }
     }
 
     private func item<Value>(
-        _ id: String, limit: Int, mayExceed: Bool = false,
+        _ id: String, limit: Int, mayExceed: Bool = false, isSentOnce: Bool = false,
         _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
     ) async throws(APIError) -> Value? {
         let endpoint = "GET /api/items/{id}"
         var call = Call("GET", try Call.itemPath(id, endpoint), named: endpoint)
         call.answerLimit = limit
         call.mayExceedLimit = mayExceed
+        call.isSentOnce = isSentOnce
         do throws(APIError) {
             var (answer, requestID) = try await send(call)
             let value = try client.decode(call, answer, requestID, read)

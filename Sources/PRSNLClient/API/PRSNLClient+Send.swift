@@ -16,7 +16,8 @@ extension PRSNLClient {
             figures.attempts += 1
             let failure: APIError
             do throws(APIError) { return try await attempt(call, &figures) } catch { failure = error }
-            guard call.method == "GET", !call.isProbe, let delay = policy.delay(after: failure, unit: random.unit())
+            guard call.method == "GET", !call.isProbe, !call.isSentOnce,
+                let delay = policy.delay(after: failure, unit: random.unit())
             else {
                 throw failure
             }

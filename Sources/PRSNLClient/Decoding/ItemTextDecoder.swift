@@ -22,15 +22,18 @@ enum ItemTextDecoder {
         var text = ItemText(id: id)
         var found: String?
         var transcript: String?
+        var hasContent = false
         try reader.object { name, reader in
             switch name {
             case "id": found = try string(&reader)
-            case "content": text.content = try string(&reader)
+            case "content":
+                text.content = try string(&reader)
+                hasContent = true
             case "transcription": text.transcription = try string(&reader)
             case "transcript":
                 // The server says the same text under both names.
                 if text.transcription == nil { transcript = try string(&reader) } else { try reader.skip() }
-            case "updated_at", "updatedAt": text.updatedAt = try string(&reader).flatMap { Timestamp($0) }
+            case "updated_at", "updatedAt": text.updatedAt = try time(&reader)
             case "metadata":
                 if try !reader.null() { text.metadata = reader.text(try reader.skip()) }
             default: try reader.skip()
@@ -41,6 +44,8 @@ enum ItemTextDecoder {
         guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
             throw APIError.DecodingCause.unexpectedShape("it is another item")
         }
+        // An answer that says nothing of the text is not one that says there is none.
+        guard hasContent else { throw APIError.DecodingCause.unexpectedShape("the item has no content") }
         text.transcription = text.transcription ?? transcript
         if let transcription = text.transcription, let content = text.content,
             ByteText(transcription) == ByteText(content)
@@ -49,6 +54,12 @@ enum ItemTextDecoder {
             text.transcriptionIsContent = true
         }
         return text
+    }
+
+    private static func time(_ reader: inout JSONReader) throws -> Timestamp? {
+        guard let text = try string(&reader) else { return nil }
+        guard let time = Timestamp(text) else { throw APIError.DecodingCause.unexpectedShape("updated_at is no time") }
+        return time
     }
 
     /// `nil` for null.

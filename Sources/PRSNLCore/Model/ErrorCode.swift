@@ -80,6 +80,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
 
     // The texts.
     case textTooLarge = "text_too_large"
+    case textNotFound = "text_not_found"
     case textsUnavailable = "texts_unavailable"
 
     // The outbox.

@@ -232,6 +232,10 @@ package struct ErrorTraits: Sendable {
         // The texts.
         .textTooLarge: ErrorTraits(
             [], "Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
+        .textNotFound: ErrorTraits(
+            [],
+            "Nothing to do here. The next sweep finds out whether the item was deleted, and the text is asked for again."
+        ),
         .textsUnavailable: ErrorTraits(
             [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
 

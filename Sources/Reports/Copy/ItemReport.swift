@@ -67,9 +67,9 @@ package struct ItemReport: Sendable, Equatable, Codable {
     }
 
     private static func state(of shown: ShownItem) -> TextState {
+        if shown.item.status == TimelineItem.pendingStatus { return .pending }
         if shown.isOutdated { return .outdated }
         if shown.fetchedAt != nil || shown.text.content != nil { return .current }
-        if shown.item.status == TimelineItem.pendingStatus { return .pending }
         switch shown.problem?.kind {
         case .tooLarge: return .tooLarge
         case .failing, .stale: return .failing

@@ -8,8 +8,19 @@ package struct DueText: Sendable, Equatable {
     package var rowVersion: Timestamp
     /// How often asking for it has failed in a row.
     package var failures = 0
+    /// The server still works on it, so that its text may change without a new version.
+    package var isPending = false
     /// The copy has the text of this version: an answer was newer than the row was then.
     package var isStored = false
+}
+
+extension Timestamp {
+    /// Whether both are one time, where one of them may have been cut to milliseconds.
+    package func isSame(as other: Timestamp) -> Bool {
+        if self == other { return true }
+        guard microseconds % 1_000 == 0 || other.microseconds % 1_000 == 0 else { return false }
+        return microseconds / 1_000 == other.microseconds / 1_000
+    }
 }
 
 /// What became of one question for a text.
@@ -38,8 +49,9 @@ package struct TextAnswer: Sendable, Equatable {
     /// The server's list may show the item otherwise by now, or not at all.
     package var doubtsRow: Bool {
         switch outcome {
-        case .text(let text): text.updatedAt.map { $0 > due.rowVersion } ?? false
-        case .problem(let problem): problem.code == .notFound
+        case .text(let text):
+            text.updatedAt.map { $0 > due.rowVersion && !$0.isSame(as: due.rowVersion) } ?? false
+        case .problem(let problem): problem.code == .textNotFound
         case .known: false
         }
     }

@@ -10,31 +10,46 @@ extension Store {
             LEFT JOIN text_problem AS problem ON problem.item_id = item.id AND problem.row_version = \(version)
         WHERE \(TextTables.isDue)
         """
+    private static let columns = """
+        item.id, item.created_at, \(version), problem.failures,
+        EXISTS (SELECT 1 FROM item_body AS body WHERE body.item_id = item.id AND body.version = \(version))
+        """
 
-    /// The items whose text is due, the newest first.
-    package func dueTexts(now: Timestamp, limit: Int) throws(UserFacingError) -> [DueText] {
+    /// The items whose text is due, the newest first. Those that were never asked for go before those that have failed, which
+    /// could else keep all others waiting.
+    ///
+    /// - Parameter oldest: the other way round.
+    package func dueTexts(now: Timestamp, limit: Int, oldest: Bool = false) throws(UserFacingError) -> [DueText] {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.cached(
-                """
-                SELECT item.id, item.created_at, \(Self.version), problem.failures,
-                    EXISTS (SELECT 1 FROM item_body AS body WHERE body.item_id = item.id AND body.version = \(Self.version))
-                \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?)
-                ORDER BY item.created_at DESC LIMIT ?
-                """
-            ).bind(now).bind(limit)
-            defer { rows.reset() }
-            var due: [DueText] = []
-            while try rows.step() {
-                guard let id = rows.text(0), let created = rows.timestamp(1), let version = rows.timestamp(2) else {
-                    continue
-                }
-                due.append(
-                    DueText(
-                        id: id, createdAt: created, rowVersion: version, failures: rows.int(3),
-                        isStored: rows.int(4) != 0))
-            }
+            let order = "item.created_at \(oldest ? "ASC" : "DESC") LIMIT"
+            var due = try Self.texts(
+                connection.cached("SELECT \(Self.columns) \(Self.due) AND problem.item_id IS NULL ORDER BY \(order) ?")
+                    .bind(limit))
+            guard due.count < limit else { return due }
+            due += try Self.texts(
+                connection.cached(
+                    """
+                    SELECT \(Self.columns) FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+                        AND problem.row_version = \(Self.version)
+                    WHERE \(TextTables.isDue) AND problem.next_at <= ? ORDER BY \(order) ?
+                    """
+                ).bind(now).bind(limit - due.count))
             return due
         }
+    }
+
+    private static func texts(_ rows: Statement) throws(SQLiteFailure) -> [DueText] {
+        defer { rows.reset() }
+        var due: [DueText] = []
+        while try rows.step() {
+            guard let id = rows.text(0), let created = rows.timestamp(1), let version = rows.timestamp(2) else {
+                continue
+            }
+            due.append(
+                DueText(
+                    id: id, createdAt: created, rowVersion: version, failures: rows.int(3), isStored: rows.int(4) != 0))
+        }
+        return due
     }
 
     /// When the next text is due: `earliest` for now, `nil` where none will be by itself.
@@ -49,6 +64,19 @@ extension Store {
             let next = try connection.cached("SELECT min(problem.next_at) \(Self.due)")
             defer { next.reset() }
             return try next.step() ? next.timestamp(0) : nil
+        }
+    }
+
+    /// How many texts are missing for another reason than their size.
+    package func failingTexts() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(
+                try connection.integer(
+                    """
+                    SELECT count(*) FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+                        AND problem.row_version = \(Self.version)
+                    WHERE problem.kind != 'too_large' AND \(TextTables.isDue)
+                    """))
         }
     }
 
@@ -71,11 +99,12 @@ extension Store {
     package func textQuestion(of id: String) throws(UserFacingError) -> DueText? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
-                "SELECT id, created_at, \(Self.version) FROM item WHERE id = ? AND deleted_at IS NULL"
+                "SELECT id, created_at, \(Self.version), status FROM item WHERE id = ? AND deleted_at IS NULL"
             ).bind(id)
             guard try row.step(), let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2)
             else { return nil }
-            return DueText(id: id, createdAt: created, rowVersion: version)
+            return DueText(
+                id: id, createdAt: created, rowVersion: version, isPending: row.text(3) == TimelineItem.pendingStatus)
         }
     }
 
@@ -140,10 +169,10 @@ extension Store {
                             (item_id, version, fetched_at, is_transcription, metadata, content, transcription)
                         VALUES (?, ?, ?, ?, ?, ?, ?)
                         """
-                    ).bind(id).bind(text.updatedAt ?? answer.due.rowVersion).bind(now)
+                    ).bind(id).bind(Self.version(of: text, answer.due)).bind(now)
                         .bind(text.transcriptionIsContent ? 1 : 0).bind(text.metadata)
                         .run(withBorrowed: text.content, text.transcription)
-                    try marks.reset().bind(answer.due.rowVersion).bind(id).run()
+                    if !answer.due.isPending { try marks.reset().bind(answer.due.rowVersion).bind(id).run() }
                     try heals.reset().bind(id).run()
                     record.added += 1
                 case .known: try marks.reset().bind(answer.due.rowVersion).bind(id).run()
@@ -153,6 +182,11 @@ extension Store {
             record = try Self.save(record, connection)
         }
         return record
+    }
+
+    /// As the row says it, where the answer has the same time with fewer digits. NULL where the answer has none.
+    private static func version(of text: ItemText, _ due: DueText) -> Timestamp? {
+        text.updatedAt.map { $0.isSame(as: due.rowVersion) ? due.rowVersion : $0 }
     }
 
     private static func exists(_ id: String, _ connection: Connection) throws(SQLiteFailure) -> Bool {
@@ -175,7 +209,9 @@ extension Store {
     }
 
     /// Texts are the first to be left out when the disk, or the database, becomes full.
-    private func requireTextRoom(_ size: Int) throws(UserFacingError) {
+    ///
+    /// - Parameter size: bytes that are to be written.
+    package func requireTextRoom(_ size: Int = 0) throws(UserFacingError) {
         try requireRoom(leaving: largestSize / 16 + size)
         var disk = statvfs()
         guard statvfs(path, &disk) == 0 else { return }

@@ -88,8 +88,19 @@ struct PullWork {
         _ pacing: Pacing?
     ) async throws(SyncFailure) {
         memory.stage = .texts
-        if let id = request.textOf { return changes += try await puller.text(of: id) }
-        guard dialect != .express, let pacing else { return }
+        guard dialect != .express else {
+            guard request.textOf != nil else { return }
+            throw SyncFailure(
+                UserFacingError(
+                    .usage, "This server sends the texts with the timeline; none is asked for by itself.",
+                    recoverySuggestion: "Pull: `prsnlctl sync`."), verdict: .tryRarely, origin: .database)
+        }
+        if let id = request.textOf {
+            changes += try await puller.text(of: id)
+            memory.textsProblem = nil
+            return
+        }
+        guard let pacing else { return }
         let texts = try await puller.texts(dialect, pacing: pacing)
         changes += texts.changes
         memory.schedule.texts = Schedule.Setback()

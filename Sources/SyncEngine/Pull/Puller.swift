@@ -209,7 +209,7 @@ struct Puller: Sendable {
     func texts(_ dialect: Dialect, pacing: Pacing) async throws(SyncFailure) -> (changes: Changes, end: TextPull.End) {
         var changes = Changes()
         var end = TextPull.End.done
-        var changedRows: [Timestamp] = []
+        var doubtful: [Timestamp] = []
         let expected = try await SyncFailure.from(try await store.missingTexts())
         let meter = ProgressMeter(kind: .texts, time: time, board: board)
         changes.add(
@@ -217,14 +217,23 @@ struct Puller: Sendable {
                 var pull = textPull(committer.record, requests) { meter.item(of: expected) }
                 defer {
                     committer.record = pull.record
-                    changedRows = pull.changedRows
+                    doubtful = pull.doubtfulRows
                 }
                 end = try await pull.run(dialect, pacing: pacing)
             })
+        // Others are left to the next sweep.
         guard dialect == .cursor else { return (changes, end) }
-        for row in Set(changedRows).sorted(by: >) { changes += try await look(at: row) }
+        for row in Set(doubtful).sorted(by: >).prefix(Self.mostLooks) {
+            let start = time.uptime()
+            changes += try await look(at: row)
+            do { try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
+            if pacing.givesWay { break }
+        }
         return (changes, end)
     }
+
+    /// Rows that are looked at after one pull of texts: each costs a page.
+    private static let mostLooks = 10
 
     /// The text of one item, of any size.
     func text(of id: String) async throws(SyncFailure) -> Changes {

@@ -68,7 +68,7 @@ struct PullLoop {
                 await rest(atMost: wait)
             } else if next.at <= now {
                 let result = await attempt(next.work, SyncRequest(), pacing: pacing(for: next.work))
-                answerTextWaiters(after: result)
+                await answerTextWaiters(after: result)
             } else {
                 board.publish { [memory] state in
                     state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
@@ -100,6 +100,7 @@ struct PullLoop {
         while texts, result.problem == nil, memory.schedule.textsDue == .earliest, !Task.isCancelled {
             result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
         }
+        if texts, result.problem == nil, await hasFailingTexts() { result.isComplete = false }
         await stop()
         return result
     }
@@ -158,7 +159,16 @@ struct PullLoop {
                 one.answer.resume(returning: result)
             }
         }
-        answerTextWaiters(after: nil, problem: result.problem)
+        await answerTextWaiters(after: nil, problem: result.problem)
+    }
+
+    private func hasFailingTexts() async -> Bool {
+        do {
+            return try await store.failingTexts() > 0
+        } catch {
+            log(.warning, .store, "the texts that fail could not be counted: \(error.message)")
+            return true
+        }
     }
 
     private func hastenTexts() async {
@@ -172,13 +182,17 @@ struct PullLoop {
     /// Answers those who wait for texts, where there are none to wait for any more.
     ///
     /// - Parameter result: of the pull since the last time.
-    private mutating func answerTextWaiters(after result: SyncResult?, problem: UserFacingError? = nil) {
+    private mutating func answerTextWaiters(after result: SyncResult?, problem: UserFacingError? = nil) async {
         guard !textWaiters.isEmpty else { return }
         if let result {
             for index in textWaiters.indices { textWaiters[index].result.add(result) }
         }
         guard problem ?? result?.problem != nil || memory.schedule.textsDue != .earliest else { return }
-        for waiter in textWaiters { waiter.request.answer.resume(returning: waiter.result) }
+        let isFailing = await hasFailingTexts()
+        for var waiter in textWaiters {
+            if isFailing { waiter.result.isComplete = false }
+            waiter.request.answer.resume(returning: waiter.result)
+        }
         textWaiters = []
     }
 
@@ -262,7 +276,10 @@ struct PullLoop {
         }
         let now = time.now()
         if failure.error.code == .textsUnavailable { return noteNoTexts(failure, now) }
-        network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
+        // What one text fails with says little of the server. The next poll finds out.
+        if memory.stage != .texts {
+            network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)
+        }
         let draw = random.unit()
         switch memory.stage {
         case .head: break
@@ -274,7 +291,7 @@ struct PullLoop {
         if !changes.isEmpty { memory.schedule[keyPath: setback].failures = 0 }
         memory.schedule[keyPath: setback].fail(at: now, failure.verdict, draw: draw)
         let notBefore = memory.schedule[keyPath: setback].notBefore
-        if failure.concernsEverything { memory.schedule.closedUntil = notBefore }
+        if failure.concernsEverything, memory.stage != .texts { memory.schedule.closedUntil = notBefore }
         let wait = notBefore.duration(since: now).wholeMilliseconds
         log(
             failure.verdict == .tryRarely ? .error : .warning, .pull,
