@@ -30,14 +30,16 @@ struct Pacing: Sendable {
         }
     }
 
-    /// Waits between two requests, or until something more urgent waits.
+    /// Waits between two requests, or until a person asks for a pull. The long pauses of texts end for a poll too: a pass
+    /// cannot be left for one.
     ///
     /// - Returns: What is left of the wait then.
     @discardableResult
     func pause(after took: Duration) async throws(CancellationError) -> Duration {
         let end = time.uptime() + wait(after: took)
-        while !Task.isCancelled, !givesWay, case let left = end - time.uptime(), left > .zero {
-            let untilPoll = pollAt.duration(since: time.now())
+        while !Task.isCancelled, !events.hasRequest, case let left = end - time.uptime(), left > .zero {
+            let untilPoll = manner == .texts ? pollAt.duration(since: time.now()) : left
+            guard untilPoll > .zero else { break }
             Heartbeat.current?.expect(within: min(left, untilPoll))
             await events.wait(atMost: min(left, untilPoll), time: time)
         }
