@@ -35,6 +35,26 @@ import Testing
         try await store.outboxEntries(Array(1...20)).map(\.state)
     }
 
+    /// Found by the storm: a daemon that was killed and started again sent it at once, and the server's processing
+    /// overwrote it.
+    @Test func anEditOfAnItemInProcessStillWaitsAfterARestart() async throws {
+        var item = StoreFixture.item(4_990)
+        item.status = "pending"
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([item]))
+        _ = try await accept(store, .edit(item: item.id, ItemEdit(title: "Ours")))
+        await store.close()
+        let again = try fixture.open()
+        try await again.distrustDueTimes(now: now)
+        #expect(try await again.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases)) == nil)
+        item.status = "completed"
+        try await again.commit(StoreFixture.page([item]), at: 5_001)
+        #expect(
+            try await again.dueEntry(now: StoreFixture.at(5_002), sending: Set(OutboxEntry.Kind.allCases))?.entry.id
+                == 1)
+        await again.close()
+    }
+
     @Test func oneRefusedDraftLeavesTheOthers() async throws {
         let store = try fixture.open()
         let results = try await store.accept(

@@ -82,7 +82,10 @@ extension Store {
     /// A clock that was set back makes due times of the past look like times to come: such entries are due now.
     package func distrustDueTimes(now: Timestamp) throws(UserFacingError) {
         let limit = now.advanced(by: Self.longestWait)
-        let condition = "next_attempt_at > ?1 OR (next_attempt_at > ?2 AND attempts = 0 AND state = 'queued')"
+        // An edit that waits until the server has processed its item has its time by right.
+        let condition = """
+            next_attempt_at > ?1 OR (next_attempt_at > ?2 AND attempts = 0 AND state = 'queued' AND awaits_item = 0)
+            """
         let isAhead = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
                 .bind(limit).bind(now).step()
