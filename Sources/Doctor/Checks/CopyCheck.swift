@@ -20,9 +20,8 @@ struct CopyCheck: Check, Equatable {
 
     var findings: [DoctorReport.Finding] {
         guard let status else { return [.notChecked(.copy, "copy", reason)] }
-        return [account(status), dialect(status), completeness(status)] + texts(status) + replaced(status) + deletions(status)
-            + writes(status)
-            + lastError(status)
+        return [account(status), dialect(status), completeness(status)] + texts(status) + replaced(status)
+            + deletions(status) + writes(status) + lastError(status)
     }
 
     private func replaced(_ status: StatusReport) -> [DoctorReport.Finding] {
