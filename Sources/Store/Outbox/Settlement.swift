@@ -53,6 +53,10 @@ package struct Settlement: Sendable {
 }
 
 extension Settlement.Outcome {
+    package var isParked: Bool {
+        if case .parked = self { true } else { false }
+    }
+
     var isUnknown: Bool {
         if case .unknown = self { true } else { false }
     }

@@ -344,9 +344,3 @@ final class Replayer: Sendable {
         )
     }
 }
-
-extension Settlement.Outcome {
-    fileprivate var isParked: Bool {
-        if case .parked = self { true } else { false }
-    }
-}

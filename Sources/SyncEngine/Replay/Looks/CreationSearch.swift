@@ -43,7 +43,9 @@ struct CreationSearch: Sendable {
         guard other.createdAt >= oldest, !known.contains(ByteText(other.id)) else { return false }
         if let url = item.url { return other.url == url || other.url == url + "/" }
         guard (other.url ?? "").isEmpty else { return false }
-        return other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) || hasOurTitle(other)
+        if other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) { return true }
+        // One that was changed since may be ours, and retitled elsewhere. Its text is not there yet to tell.
+        return hasOurTitle(other) || other.updatedAt ?? other.createdAt > other.createdAt
     }
 
     /// Whether only the text can tell: titles are derived from it and easily the same.
