@@ -153,7 +153,8 @@ class Judge:
                 continue
             row = self.history.rows.get(entry.item_id)
             if row is None:
-                self.find("lost", entry.marker, f"delivered, and the server never had it: {entry}")
+                if not self.was_refused_for_a_hidden_one(entry):
+                    self.find("lost", entry.marker, f"delivered, and the server never had it: {entry}")
                 continue
             bound[entry.item_id].append(entry)
             theirs = row.inserted
@@ -171,6 +172,11 @@ class Judge:
             if row.inserted["url"] is None and len(entries) > 1:
                 self.find("lost", entries[-1].marker, f"{len(entries)} notes are bound to one item {id}: "
                           + "; ".join(map(str, entries)))
+
+    def was_refused_for_a_hidden_one(self, entry):
+        """The server said that it had the URL, and hid the item while it worked on it: no id could be found."""
+        return (entry.remark or "").startswith("was already there") and any(
+            row.inserted["url"] == entry.payload.get("url") for row in self.history.rows.values())
 
     def is_swapped(self, entry, row, own):
         """Two equal writes of ours may have each other's item: there is no telling them apart, and no harm."""
