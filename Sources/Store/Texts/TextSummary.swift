@@ -57,7 +57,7 @@ extension CopySummary.Texts {
         let newest = try connection.prepare(
             """
             SELECT substr(problem.error_code, 1, 100), substr(problem.error_message, 1, 2000)
-            FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+            FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
             WHERE problem.kind != 'too_large' AND \(Self.isCurrent) ORDER BY item.created_at DESC LIMIT 1
             """)
         if try newest.step() { failure = (newest.text(0) ?? "", newest.text(1) ?? "") }
@@ -66,9 +66,10 @@ extension CopySummary.Texts {
     private static let isCurrent =
         "problem.row_version = coalesce(item.updated_at, item.created_at) AND \(TextTables.isDue)"
 
+    /// `CROSS JOIN` keeps SQLite from beginning with the items, of which a million may be due.
     private static func problems(_ condition: String) -> String {
         """
-        (SELECT count(*) FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+        (SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
             WHERE \(condition) AND \(isCurrent))
         """
     }

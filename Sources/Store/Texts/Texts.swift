@@ -29,7 +29,7 @@ extension Store {
             due += try Self.texts(
                 connection.cached(
                     """
-                    SELECT \(Self.columns) FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+                    SELECT \(Self.columns) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
                         AND problem.row_version = \(Self.version)
                     WHERE \(TextTables.isDue) AND problem.next_at <= ? ORDER BY \(order) ?
                     """
@@ -73,7 +73,7 @@ extension Store {
             Int(
                 try connection.integer(
                     """
-                    SELECT count(*) FROM text_problem AS problem JOIN item ON item.id = problem.item_id
+                    SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
                         AND problem.row_version = \(Self.version)
                     WHERE problem.kind != 'too_large' AND \(TextTables.isDue)
                     """))
