@@ -144,7 +144,7 @@ package struct StatusReport: ControlReply {
         @Nullable package var asOf: Timestamp? = nil
         /// Items whose text is here.
         package var present: Int
-        /// Items whose text is not, or an older one: 100,000 at most.
+        /// Items whose text is not, or an older one: 20,000 at most.
         package var missing: Int
         package var tooLarge: Int
         package var failing: Int

@@ -24,7 +24,7 @@ extension CopySummary {
         package init() {}
 
         /// More than this are not counted: that would take longer than all else of `prsnlctl status`.
-        package static let mostCounted = 100_000
+        package static let mostCounted = 20_000
     }
 }
 
