@@ -41,6 +41,8 @@ package struct SyncSettings: Sendable, Equatable {
     package var texts = true
     /// Bytes of one text.
     package var textMaxSize = 8 << 20
+    /// Whether the index of words is kept up to date.
+    package var searchIndex = true
 
     package init() {}
 }
@@ -111,6 +113,9 @@ extension ConfigurationKey {
         .size(
             "text_max_size", \.sync.textMaxSize, from: "64KiB", to: "1GiB", effect: .reload,
             "A longer text is left on the server and counted; `prsnlctl sync --text ID` fetches it."),
+        .yesOrNo(
+            "search_index", \.sync.searchIndex, effect: .reload,
+            "Keep the index for `prsnlctl search`, which takes about half as much room as the texts."),
         ConfigurationKey(
             name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
             summary:

@@ -47,6 +47,10 @@ package actor Store {
     var unrecorded: [CopySummary.RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
+    /// Signalled after each commit, for the index of words, which is built from what was committed.
+    package nonisolated let committed = Wakeup()
+    /// Whether parts of the index may be merged.
+    var mayMergeIndex = true
     let largestSize: Int
 
     /// What a server sends is bounded. What people write always finds a place.
@@ -205,10 +209,12 @@ package actor Store {
 
     /// Runs `body` in one transaction, unless the file at `path` is no longer the open one.
     ///
-    /// - Parameter durably: Returns after an fsync. Else what was written last may be lost with the power.
+    /// - Parameters:
+    ///   - durably: Returns after an fsync. Else what was written last may be lost with the power.
+    ///   - ofIndex: It is the index's own, after which there is nothing to index.
     @discardableResult
     func write<Result>(
-        durably: Bool = false, _ body: (Connection) throws(SQLiteFailure) -> Result
+        durably: Bool = false, ofIndex: Bool = false, _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }
@@ -221,6 +227,7 @@ package actor Store {
             }
             markedOpen = true
             reportBlockedCheckpoint(connection)
+            if !ofIndex { committed.signal() }
             return result
         } catch {
             throw error.userFacing(path: path)

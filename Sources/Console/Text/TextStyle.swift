@@ -10,6 +10,8 @@ package struct TextStyle: Sendable, Equatable {
     package var rowWidth = Int.max
     package var isUTF8 = true
     package var hasColour = false
+    /// Whether the terminal follows links (OSC 8).
+    package var hasLinks = false
     /// Whether lines may be rewritten in place.
     package var isTerminal = false
 
@@ -29,6 +31,7 @@ package struct TextStyle: Sendable, Equatable {
         hasColour =
             isTerminal && environment["NO_COLOR", default: ""].isEmpty
             && !["", "dumb"].contains(environment["TERM", default: ""])
+        hasLinks = isTerminal && Self.followsLinks(environment)
         var size = winsize()
         if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
             rowWidth = max(40, Int(size.ws_col))
@@ -48,6 +51,34 @@ package struct TextStyle: Sendable, Equatable {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
         let lowered = locale.lowercased()
         return lowered.contains("utf-8") || lowered.contains("utf8")
+    }
+
+    /// No terminal can be asked. These say by the environment who they are, and are known to follow links
+    /// (https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda). `FORCE_HYPERLINK` overrules that, in either way.
+    private static func followsLinks(_ environment: [String: String]) -> Bool {
+        if let forced = environment["FORCE_HYPERLINK"] { return !["", "0"].contains(forced) }
+        if environment["TERM", default: ""] == "dumb" { return false }
+        if let version = environment["VTE_VERSION"].flatMap({ Int($0) }) { return version >= 5_000 }
+        if ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"].contains(where: {
+            environment[$0]?.isEmpty == false
+        }) {
+            return true
+        }
+        return ["iTerm.app", "WezTerm", "vscode", "ghostty"].contains(environment["TERM_PROGRAM", default: ""])
+            || ["xterm-kitty", "foot", "alacritty", "xterm-ghostty"].contains(environment["TERM", default: ""])
+    }
+
+    /// A text that leads to an address of the web, where the terminal follows links.
+    package func link(_ text: String, to url: String?) -> String {
+        guard hasLinks, let url, Self.isWebAddress(url) else { return text }
+        return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
+    /// Whether a browser may be sent there: http or https, in ASCII without spaces and controls, which could end the sequence.
+    package static func isWebAddress(_ url: String) -> Bool {
+        let lowered = url.prefix(8).lowercased()
+        return (lowered.hasPrefix("http://") || lowered.hasPrefix("https://")) && url.utf8.count <= 2_048
+            && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     package enum Colour: String {

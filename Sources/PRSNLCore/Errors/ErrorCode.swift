@@ -83,6 +83,10 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case textNotFound = "text_not_found"
     case textsUnavailable = "texts_unavailable"
 
+    // Finding.
+    case noSearchIndex = "no_search_index"
+    case noURL = "no_url"
+
     // The outbox.
     case writeInvalid = "write_invalid"
     case itemUnknown = "item_unknown"

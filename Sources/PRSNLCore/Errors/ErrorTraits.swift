@@ -239,10 +239,14 @@ package struct ErrorTraits: Sendable {
         .textsUnavailable: ErrorTraits(
             [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
 
+        // Finding.
+        .noSearchIndex: ErrorTraits([], "Start the daemon, which builds it in the background."),
+        .noURL: ErrorTraits([], "Read it with `prsnlctl show ID`."),
+
         // The outbox.
         .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
         .itemUnknown: ErrorTraits(
-            [.needsPerson], "Look for the id with `SELECT id, title FROM timeline`, or pull first: `prsnlctl sync`."),
+            [.needsPerson], "Look for the item with `prsnlctl search`, or pull first: `prsnlctl sync`."),
         .itemAmbiguous: ErrorTraits([.needsPerson], "Give more characters of the id."),
         .entryUnknown: ErrorTraits([.needsPerson], "Look for its number with `prsnlctl queue --all`."),
         .entryNotChangeable: ErrorTraits([.needsPerson], "Look at it with `prsnlctl queue show N`."),

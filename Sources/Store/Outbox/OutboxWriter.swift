@@ -150,7 +150,7 @@ struct OutboxWriter {
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(id)).bind(from.rawValue).bind(state.rawValue).bind(state == .parked ? nil : now)
-            .bind(supersededBy.map(Int.init)).bind(remark).runDirect()
+            .bind(supersededBy.map(Int.init)).bind(remark).run()
         guard changed == 1 else { throw stale("#\(id) is not \(from.rawValue)") }
         count(from: from, to: state)
     }

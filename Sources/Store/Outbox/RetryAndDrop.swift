@@ -195,7 +195,7 @@ extension OutboxWriter {
                 next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'parked'
             """
-        ).bind(Int(id)).bind(state.rawValue).bind(byHand.rawValue).bind(state == .unknown ? 1 : 0).bind(now).runDirect()
+        ).bind(Int(id)).bind(state.rawValue).bind(byHand.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
         guard changed == 1 else { throw stale("#\(id) is not parked") }
         count(from: .parked, to: state)
         try advance(item)

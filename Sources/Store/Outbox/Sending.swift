@@ -92,7 +92,7 @@ extension Store {
             UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
             WHERE state = 'sending'
             """
-        ).runDirect()
+        ).run()
         guard doubted > 0 else { return }
         try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
     }
@@ -107,7 +107,7 @@ extension OutboxWriter {
                 evidence = ?3, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'queued'
             """
-        ).bind(Int(id)).bind(now).bind(evidence?.json).runDirect()
+        ).bind(Int(id)).bind(now).bind(evidence?.json).run()
         guard changed == 1 else { return nil }
         try connection.cached(
             """

@@ -98,7 +98,7 @@ extension OutboxWriter {
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
             .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
             .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server)
-            .bind(failedLooks).bind(undecidedSince?.here).runDirect()
+            .bind(failedLooks).bind(undecidedSince?.here).run()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: state)
     }
@@ -135,7 +135,7 @@ extension OutboxWriter {
                 error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
             WHERE id = ?1 AND state = ?2
             """
-        ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).runDirect()
+        ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).run()
         guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: .delivered)
         var write = DeliveredWrite(item)
@@ -261,7 +261,7 @@ extension OutboxWriter {
             UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
             WHERE id = ?1 AND deleted_at IS NULL
             """
-        ).bind(item).bind(now).runDirect()
+        ).bind(item).bind(now).run()
         deltas.live -= buried
         deltas.deleted += buried
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()

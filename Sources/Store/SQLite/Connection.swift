@@ -147,7 +147,8 @@ final class Connection {
 
     /// Rows changed by the last INSERT, UPDATE or DELETE.
     var changes: Int { Int(sqlite3_changes(handle)) }
-    /// Rows changed since the connection was opened.
+    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+    /// Rows changed since the connection was opened, by triggers and virtual tables too.
     var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 
     /// Runs `body` in one transaction: committed when it returns, rolled back when it throws.

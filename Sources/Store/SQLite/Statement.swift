@@ -124,18 +124,10 @@ final class Statement {
         }
     }
 
-    /// Runs a statement without rows and returns how many rows it changed.
+    /// Runs a statement without rows and returns how many rows it changed itself, without those of triggers
+    /// (https://sqlite.org/c3ref/changes.html). Only of INSERT, UPDATE and DELETE.
     @discardableResult
     func run() throws(SQLiteFailure) -> Int {
-        let before = connection.totalChanges
-        defer { reset() }
-        while try step() {}
-        return Int(connection.totalChanges - before)
-    }
-
-    /// As `run`, without what triggers and cascades changed: for moves that must change exactly one row.
-    @discardableResult
-    func runDirect() throws(SQLiteFailure) -> Int {
         defer { reset() }
         while try step() {}
         return connection.changes

@@ -4,10 +4,12 @@ struct Schema {
     static let applicationID: UInt32 = 0x5052_534E
 
     static let current = Schema(
-        steps: [(Tables.all + Views.all).joined(separator: "\n"), TextTables.all.joined(separator: "\n")])
+        steps: [(Tables.all + Views.all), TextTables.all, SearchTables.all].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
     static let versionWithTexts = 2
+    /// The first with an index of words.
+    static let versionWithSearch = 3
 
     /// Step N takes a file from `user_version` N - 1 to N. The first makes an empty file a copy. A released step is never
     /// changed: a change of the schema is a step of its own.

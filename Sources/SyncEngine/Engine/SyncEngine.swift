@@ -6,7 +6,8 @@ package import Store
 
 /// Keeps the copy and the server the same: pulls on schedule, and sends what is written here.
 ///
-/// It has two loops, which hear of everything through its inbox: `PullLoop` and `Replayer`.
+/// It has two loops, which hear of everything through its inbox: `PullLoop` and `Replayer`. A third, `SearchIndexer`, follows
+/// what they commit.
 package final class SyncEngine: Sendable {
     private let store: Store
     private let client: PRSNLClient
@@ -21,9 +22,10 @@ package final class SyncEngine: Sendable {
     package let network: NetMonitor
     private let serverProbe: ServerProbe
     private let heartbeat = Heartbeat("the pulls")
+    private let indexer: SearchIndexer
     /// One for each of the loops that `run` is made of.
     package var heartbeats: [Heartbeat] {
-        [heartbeat, replayer.heartbeat, network.heartbeats.probes, network.heartbeats.events]
+        [heartbeat, replayer.heartbeat, indexer.heartbeat, network.heartbeats.probes, network.heartbeats.events]
     }
 
     /// - Parameter source: what the kernel says about the network.
@@ -48,6 +50,8 @@ package final class SyncEngine: Sendable {
         replayer = Replayer(
             store: store, client: client, identity: identity, network: network, board: board, inbox: inbox, time: time,
             random: random, log: log)
+        indexer = SearchIndexer(
+            store: store, board: board, heartbeat: Heartbeat("the search index"), time: time, log: log)
         network.serve(self)
     }
 
@@ -70,6 +74,7 @@ package final class SyncEngine: Sendable {
         network.begin()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.network.run() }
+            group.addTask { await self.indexer.run() }
             group.addTask { await Heartbeat.$current.withValue(self.replayer.heartbeat) { await self.replayer.run() } }
             await Heartbeat.$current.withValue(heartbeat) {
                 var pulls = makePullLoop()
@@ -90,7 +95,12 @@ package final class SyncEngine: Sendable {
         // The kernel may be wrong about the way, and there is no later time to ask again.
         if network.current.state == .offline { _ = await ping() }
         var pulls = makePullLoop()
-        let result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
+        var result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
+        do { try await indexer.finish() } catch let error as UserFacingError {
+            result.problem = result.problem ?? error
+        } catch {
+            // Cancelled: the next start goes on.
+        }
         await network.saveTransitions()
         return result
     }

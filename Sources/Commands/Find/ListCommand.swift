@@ -1,0 +1,61 @@
+import Console
+import PRSNLCore
+import Reports
+import Store
+
+/// `prsnlctl list`: items by time, from the file.
+enum ListCommand {
+    static let command = Command(
+        "list", "List items, the newest first.",
+        options: [
+            .text("--tag", "TAG", "With this tag; may be given again: with all of them.", isRepeatable: true),
+            CommandOption(
+                "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
+            CommandOption("--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
+            CommandOption("--before", "TIME", "Created earlier than that."),
+            .limit, .ids, .reverse,
+            CommandOption("--complete", "ID", "For shells: items whose ids begin so, each with its title."),
+        ]
+    ) { context, arguments throws(UserFacingError) in
+        let reader = try StoreReader(path: context.paths.database)
+        if let prefix = arguments.value("--complete") { return try complete(prefix, reader, context) }
+        let list = try reader.list(try filter(arguments), limit: try ListOptions.limit(arguments))
+        var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
+        try ListOptions.print(&report, context, arguments)
+        return .fine
+    }
+
+    private static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> ItemFilter {
+        let now = TimeSource.system.now()
+        var filter = ItemFilter()
+        filter.tags = arguments.values("--tag")
+        filter.types = arguments.values("--type")
+        if let time = arguments.value("--since") {
+            filter.since = try TimeWord.parse(time, now: now, option: "--since")
+        }
+        if let time = arguments.value("--before") {
+            filter.before = try TimeWord.parse(time, now: now, option: "--before")
+        }
+        return filter
+    }
+
+    private static func complete(
+        _ prefix: String, _ reader: StoreReader, _ context: CommandContext
+    ) throws(UserFacingError) -> ExitCode {
+        let items = try reader.items(withPrefix: prefix, limit: 50)
+        try context.print(
+            items.map { item in
+                let title = SafeText.harmless(item.title ?? item.url ?? "")
+                return "\(SafeText.harmless(item.id))\t\(TextLayout.cut(title, to: 60))\n"
+            }.joined())
+        return .fine
+    }
+}
+
+/// `prsnlctl tags`
+enum TagsCommand {
+    static let command = Command("tags", "List the tags, the most used first.") { context, _ throws(UserFacingError) in
+        try context.write(TagsReport(try StoreReader(path: context.paths.database).tagCounts()))
+        return .fine
+    }
+}

@@ -1,0 +1,60 @@
+import Console
+import PRSNLCore
+import Reports
+import Store
+
+/// `prsnlctl search`: items by their words, from the file, whether the daemon runs or not.
+enum SearchCommand {
+    static let command = Command(
+        "search", "Find items by their words, the best first.", operands: .some("WORD"),
+        options: [.limit, .ids, .reverse]
+    ) { context, arguments throws(UserFacingError) in
+        let words = arguments.operands.joined(separator: " ")
+        let query = try SearchQuery(words, now: TimeSource.system.now())
+        let reader = try StoreReader(path: context.paths.database)
+        let list = query.isEmpty ? ItemList() : try reader.search(query, limit: try ListOptions.limit(arguments))
+        let isShown = !arguments.has("--ids")
+        var report = ItemListReport(
+            list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],
+            places: isShown ? try reader.places(of: query, in: list.items) : [], words: words)
+        report.ignored = query.ignored
+        try ListOptions.print(&report, context, arguments)
+        return .fine
+    }
+}
+
+/// What `search` and `list` have in common.
+enum ListOptions {
+    private static let usual = 20
+    private static let most = 1_000_000
+
+    static func limit(_ arguments: ParsedArguments) throws(UserFacingError) -> Int {
+        guard let text = arguments.value("--limit") else { return usual }
+        guard let limit = Int(text), (1...most).contains(limit) else {
+            throw arguments.failure("--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to \(most)")
+        }
+        return limit
+    }
+
+    /// Items go to stdout, and what else is to be said to stderr, so that `--ids` can be handed on.
+    static func print(
+        _ report: inout ItemListReport, _ context: CommandContext, _ arguments: ParsedArguments
+    ) throws(UserFacingError) {
+        if arguments.has("--reverse") { report.reverse() }
+        guard arguments.has("--ids") else {
+            try context.write(report)
+            if context.isText { for remark in report.remarks { context.say(remark) } }
+            return
+        }
+        if !context.isText { throw arguments.failure("--ids and --json exclude each other") }
+        // An id is a server's text. On a line of its own only what is one word is handed on.
+        try context.print(report.items.map { SafeText.harmless($0.id) + "\n" }.joined())
+        for remark in report.remarks { context.say(remark) }
+    }
+}
+
+extension CommandOption {
+    static let limit = CommandOption("--limit", "N", "As many items at the most; 20 without it.")
+    static let ids = CommandOption("--ids", nil, "Print the ids alone, one on each line.")
+    static let reverse = CommandOption("--reverse", nil, "The same items, the last first.")
+}

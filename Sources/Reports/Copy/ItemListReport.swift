@@ -1,0 +1,157 @@
+package import Console
+package import PRSNLCore
+package import Store
+
+/// Items that were searched for or listed: the JSON of `prsnlctl search --json` and `prsnlctl list --json`.
+package struct ItemListReport: Sendable, Equatable, Encodable {
+    package struct Item: Sendable, Equatable, Encodable {
+        package var id: String
+        package var createdAt: Timestamp
+        @Nullable package var type: String? = nil
+        @Nullable package var title: String? = nil
+        @Nullable package var url: String? = nil
+        package var tags: [String]
+        @Nullable package var pending: String? = nil
+        /// Where the words were found: `text`, `summary`, `title`, …
+        @Nullable package var foundIn: String? = nil
+        @Nullable package var passage: String? = nil
+
+        /// For the text.
+        var shortID = ""
+        var titleParts: [Passage.Part] = []
+        var passageParts: [Passage.Part] = []
+
+        private enum CodingKeys: String, CodingKey {
+            case id, createdAt, type, title, url, tags, pending, foundIn, passage
+        }
+    }
+
+    package var schemaVersion = 1
+    package var items: [Item]
+    /// Whether there are more than these.
+    package var more: Bool
+    /// Items that are not in the index of words yet, or have changed since.
+    package var notIndexed: Int
+    /// Parts of the question in which there is nothing to look for.
+    package var ignored: [String] = []
+
+    /// For the text: what was searched for; `nil` for a list.
+    var words: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case schemaVersion, items, more, notIndexed, ignored
+    }
+
+    /// - Parameter shortIDs: one for each item.
+    package init(
+        _ list: ItemList, shortIDs: [String], places: [(title: Passage?, text: Passage?)] = [], words: String? = nil
+    ) {
+        items = list.items.enumerated().map { index, item in
+            let place: (title: Passage?, text: Passage?) = places.indices.contains(index) ? places[index] : (nil, nil)
+            var listed = Item(
+                id: item.id, createdAt: item.createdAt, type: item.type, title: item.title, url: item.url,
+                tags: Tags.parse(item.tags) ?? [], pending: item.pending)
+            listed.foundIn = place.text?.field ?? place.title?.field
+            listed.passage = place.text?.text ?? place.title?.text
+            listed.shortID = shortIDs.indices.contains(index) ? shortIDs[index] : item.id
+            listed.titleParts = place.title?.parts ?? []
+            listed.passageParts = place.text?.parts ?? []
+            return listed
+        }
+        more = list.hasMore
+        notIndexed = list.unindexed
+        self.words = words
+    }
+
+    /// The same items, the last first.
+    package mutating func reverse() { items.reverse() }
+
+    /// What is to be said besides the items.
+    package var remarks: [Advice] {
+        var remarks: [Advice] = []
+        if !ignored.isEmpty {
+            remarks.append(
+                "There is nothing to look for in \(ignored.joined(separator: " ")): it has no letter and no digit.")
+        }
+        if items.isEmpty {
+            remarks.append(words == nil ? "There are no such items." : "No item was found.")
+        }
+        if notIndexed > 0 {
+            remarks.append(
+                "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or by their old words only: the daemon indexes them while it runs."
+            )
+        }
+        if more { remarks.append("There are more: `--limit` shows them.") }
+        return remarks
+    }
+}
+
+extension ItemListReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        let idWidth = items.map { TextLayout.width($0.shortID) }.max() ?? 0
+        let typeWidth = min(10, items.map { TextLayout.width($0.type ?? "") }.max() ?? 0)
+        return items.flatMap { lines(of: $0, idWidth: idWidth, typeWidth: typeWidth, style) }.map { $0 + "\n" }.joined()
+    }
+
+    private func lines(of item: Item, idWidth: Int, typeWidth: Int, _ style: TextStyle) -> [String] {
+        let id = TextLayout.padRight(style.safe(item.shortID), to: idWidth)
+        let date = String(item.createdAt.description.prefix(10))
+        let type = TextLayout.padRight(TextLayout.cut(style.safe(item.type ?? ""), to: typeWidth), to: typeWidth)
+        let front = "\(id)  \(date)  \(type)  "
+        let room = max(20, style.rowWidth == .max ? .max : style.rowWidth - TextLayout.width(front))
+        let line = front + title(of: item, room: room, style)
+        guard !item.passageParts.isEmpty else { return [line] }
+        let indent = String(repeating: " ", count: idWidth + 2)
+        let width = style.rowWidth == .max ? .max : style.rowWidth - idWidth - 2
+        return [line, indent + marked(item.passageParts, room: width, style)]
+    }
+
+    private func title(of item: Item, room: Int, _ style: TextStyle) -> String {
+        let name = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? item.url ?? "(no title)"
+        let parts = item.titleParts.isEmpty ? [Passage.Part(text: name, isFound: false)] : item.titleParts
+        let text = style.link(marked(parts, room: room, style), to: item.url)
+        let used = parts.reduce(0) { $0 + TextLayout.width(style.safe($1.text)) }
+        let remark =
+            switch item.pending {
+            case "creation": "(not on the server yet)"
+            case "edit": "(edit not sent yet)"
+            default: item.tags.isEmpty ? "" : "[" + style.safe(item.tags.joined(separator: ", ")) + "]"
+            }
+        guard !remark.isEmpty, room == .max || used + 2 + TextLayout.width(remark) <= room else { return text }
+        return text + "  " + remark
+    }
+
+    /// In one line, cut at the end of it.
+    private func marked(_ parts: [Passage.Part], room: Int, _ style: TextStyle) -> String {
+        var left = room
+        var line = ""
+        for part in parts where left > 0 {
+            let text = style.safe(part.text)
+            let cut = room == .max ? text : TextLayout.cut(text, to: left)
+            if room != .max { left -= cut == text ? TextLayout.width(text) : left }
+            line += part.isFound ? style.paint(cut, .bold) : cut
+        }
+        return line
+    }
+}
+
+/// The tags of all items: the JSON of `prsnlctl tags --json`.
+package struct TagsReport: Sendable, Equatable, Encodable {
+    package struct Tag: Sendable, Equatable, Encodable {
+        package var tag: String
+        package var items: Int
+    }
+
+    package var schemaVersion = 1
+    package var tags: [Tag]
+
+    package init(_ counts: [(tag: String, count: Int)]) { tags = counts.map { Tag(tag: $0.tag, items: $0.count) } }
+}
+
+extension TagsReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        guard !tags.isEmpty else { return "No item has a tag.\n" }
+        let width = tags.map { Figures.count($0.items).count }.max() ?? 0
+        return tags.map { "\(TextLayout.padLeft(Figures.count($0.items), to: width))  \(style.safe($0.tag))\n" }.joined()
+    }
+}

@@ -1,0 +1,144 @@
+/// Step 3: the index of words, and what it is of. It is built in the background, and never in the transaction of a page:
+/// indexing there would take a pull of 100,000 items ten seconds more.
+///
+/// - `search_index`: full text (https://sqlite.org/fts5.html). It has no copy of the texts (`content=''`). Old versions of a
+///   document cannot be taken out of such an index, so a changed item gets a new document, and the old one has no row in
+///   `search_document` any more. When these take up too much, the index is built again.
+/// - `search_document`: which item a document is of, and what else is needed to list items quickly.
+/// - `search_due`: items that have changed since they were indexed. Triggers keep it, so that it is true whoever writes, and
+///   whenever the process ends.
+/// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing.
+enum SearchTables {
+    static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers, found]
+
+    static let createIndex = """
+        CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,
+            content='', tokenize='unicode61 remove_diacritics 2');
+        """
+
+    /// A word in a title says more about an item than one in its text. SQLite merges parts of the index by itself while it
+    /// inserts, for as long as that takes: here it is done in steps (`Store.mergeIndex`).
+    static let configureIndex = """
+        INSERT INTO search_index (search_index, rank) VALUES
+            ('rank', 'bm25(10.0, 4.0, 1.0, 1.0, 8.0, 2.0)'),
+            ('automerge', 0), ('crisismerge', 1000), ('usermerge', 8);
+        """
+
+    private static let index = createIndex + "\n" + configureIndex
+
+    /// AUTOINCREMENT: the number of a document that is gone is never given again, because the index still has its words.
+    private static let document = """
+        CREATE TABLE search_document (
+            docid INTEGER PRIMARY KEY AUTOINCREMENT,
+            item_id TEXT NOT NULL UNIQUE,
+            type TEXT,
+            created_at TEXT NOT NULL,
+            tags TEXT,
+            size INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX search_document_by_time ON search_document (created_at);
+        CREATE INDEX search_document_by_type ON search_document (type, created_at);
+        """
+
+    private static let tag = """
+        CREATE TABLE search_tag (
+            tag TEXT NOT NULL,
+            created_at TEXT NOT NULL,
+            docid INTEGER NOT NULL,
+            PRIMARY KEY (tag, created_at, docid)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let due = """
+        CREATE TABLE search_due (
+            item_id TEXT PRIMARY KEY
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO search_due SELECT id FROM local_item;
+        """
+
+    /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone.
+    private static let state = """
+        CREATE TABLE search_state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            through INTEGER NOT NULL DEFAULT 0,
+            as_of TEXT,
+            size INTEGER NOT NULL DEFAULT 0,
+            stale_size INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        INSERT INTO search_state (id) VALUES (1);
+        """
+
+    /// A row that is removed may be the newest, and its number be given again.
+    private static let itemTriggers = """
+        CREATE TRIGGER search_item_changed AFTER UPDATE OF created_at, type, title, url, summary, content, tags, deleted_at
+            ON item
+        WHEN old.title IS NOT new.title OR old.tags IS NOT new.tags OR old.summary IS NOT new.summary
+            OR old.url IS NOT new.url OR old.content IS NOT new.content OR old.type IS NOT new.type
+            OR old.created_at IS NOT new.created_at OR (old.deleted_at IS NULL) != (new.deleted_at IS NULL)
+        BEGIN
+            INSERT OR IGNORE INTO search_due VALUES (new.id);
+        END;
+        CREATE TRIGGER search_item_removed AFTER DELETE ON item BEGIN
+            INSERT OR IGNORE INTO search_due VALUES (old.id);
+            UPDATE search_state SET through = coalesce((SELECT max(rowid) FROM item), 0)
+                WHERE through > coalesce((SELECT max(rowid) FROM item), 0);
+        END;
+        """
+
+    private static let textTriggers =
+        marking("item_body", "INSERT", "new.item_id") + marking("item_body", "UPDATE", "new.item_id")
+        + marking("item_body", "DELETE", "old.item_id")
+
+    private static let localTriggers =
+        marking("local_item", "INSERT", "new.id") + marking("local_item", "UPDATE", "old.id", "new.id")
+        + marking("local_item", "DELETE", "old.id") + marking("local_edit", "INSERT", "new.item_id")
+        + marking("local_edit", "UPDATE", "new.item_id") + marking("local_edit", "DELETE", "old.item_id")
+        + marking("held_item", "INSERT", "new.item_id") + marking("held_item", "DELETE", "old.item_id")
+
+    private static func marking(_ table: String, _ change: String, _ ids: String...) -> String {
+        """
+        CREATE TRIGGER search_\(table)_\(change.lowercased()) AFTER \(change) ON \(table) BEGIN
+            INSERT OR IGNORE INTO search_due VALUES \(ids.map { "(\($0))" }.joined(separator: ", "));
+        END;
+
+        """
+    }
+
+    /// What is found. A view cannot be searched by `MATCH` but through a column that is the index itself: `words`.
+    static let found = """
+        CREATE VIEW item_search AS
+            SELECT document.item_id AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
+                \(ShownRow.title) AS title, \(ShownRow.url) AS url, search_index.rank AS rank,
+                search_index.search_index AS words
+            FROM search_index JOIN search_document AS document ON document.docid = search_index.rowid
+                \(ShownRow.join("document.item_id"))
+            WHERE \(ShownRow.isShown);
+        """
+}
+
+/// The row that `timeline` shows for one item, as a join by its id. SQLite would go through the whole of `timeline` for each
+/// id, because that is a union.
+enum ShownRow {
+    static func join(_ id: String) -> String {
+        """
+        LEFT JOIN item ON item.id = \(id) AND item.deleted_at IS NULL
+            LEFT JOIN local_item AS made ON made.id = \(id) AND item.id IS NULL
+            LEFT JOIN local_edit AS edit ON edit.item_id = \(id)
+        """
+    }
+
+    static let isShown = """
+        (item.id IS NOT NULL OR made.id IS NOT NULL) AND coalesce(edit.is_deleted, 0) = 0
+            AND (item.id IS NULL OR NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id))
+        """
+
+    static let id = "coalesce(item.id, made.id)"
+    static let createdAt = "coalesce(item.created_at, made.created_at)"
+    static let type = "coalesce(item.type, made.type)"
+    static let title = "coalesce(edit.title, item.title, made.title)"
+    static let url = "coalesce(item.url, made.url)"
+    static let summary = "coalesce(edit.summary, item.summary)"
+    static let tags = "coalesce(edit.tags, item.tags, made.tags)"
+    static let pending =
+        "CASE WHEN item.id IS NULL THEN 'creation' WHEN edit.item_id IS NOT NULL THEN 'edit' END"
+}

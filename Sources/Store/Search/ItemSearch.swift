@@ -1,0 +1,224 @@
+package import PRSNLCore
+
+/// An item in a list.
+package struct ListedItem: Sendable, Equatable {
+    package var id: String
+    package var createdAt: Timestamp
+    package var type: String?
+    package var title: String?
+    package var url: String?
+    package var tags: String?
+    /// `creation` or `edit`, where something of it is not on the server yet.
+    package var pending: String?
+    /// Where the words were found.
+    package var passage: Passage?
+}
+
+/// Items that were asked for.
+package struct ItemList: Sendable, Equatable {
+    package var items: [ListedItem] = []
+    /// Whether there are more than were asked for.
+    package var hasMore = false
+    /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
+    package var unindexed = 0
+
+    package init() {}
+}
+
+extension StoreReader {
+    /// So many items are compared by how well they fit. A word that more have says little: of them, those come first that have
+    /// it in their titles or tags, then the newest. Comparing 100,000 would take a fifth of a second.
+    static let mostRanked = 10_000
+
+    /// Items that have all words and satisfy all conditions, the best first.
+    ///
+    /// - Throws: `no_search_index`; what reading throws.
+    package func search(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
+        try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
+            if let missing = try missingIndex() { return .failure(missing) }
+            var list = ItemList()
+            list.unindexed = try SearchState(connection).due
+            var finder = try ItemFinder(connection, query.filter, limit: limit)
+            if query.isWithoutOnly {
+                let unwanted = query.unwanted.isEmpty ? [] : try documents(query.unwantedMatch)
+                try finder.addNewest { !unwanted.contains($0) }
+            } else {
+                let all = try documents(query.match())
+                if all.count <= Self.mostRanked {
+                    try finder.addRanked(query.match())
+                } else {
+                    let best = query.match(in: "{title tags}")
+                    if try documents(best).count <= Self.mostRanked { try finder.addRanked(best) }
+                    try finder.addNewest { all.contains($0) }
+                }
+            }
+            list.items = finder.items
+            list.hasMore = finder.hasMore
+            return .success(list)
+        }.get()
+    }
+
+    private func documents(_ match: String) throws(SQLiteFailure) -> DocumentSet {
+        let rows = try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
+        var found = DocumentSet()
+        while try rows.step() { found.insert(rows.int(0)) }
+        return found
+    }
+
+    /// Items in the order of time, the newest first. The same whether there is an index, which only makes it faster.
+    package func list(_ filter: ItemFilter, limit: Int) throws(UserFacingError) -> ItemList {
+        try readTogether { () throws(SQLiteFailure) in
+            var list = ItemList()
+            if try hasCurrentIndex() {
+                var finder = try ItemFinder(connection, filter, limit: limit)
+                try finder.addNewest { _ in true }
+                list.items = finder.items
+                list.hasMore = finder.hasMore
+                return list
+            }
+            let condition = filter.condition(
+                tags: "tags", type: "type", platform: "platform", createdAt: "created_at")
+            let rows = try connection.prepare(
+                """
+                SELECT id, created_at, type, title, url, tags, pending FROM timeline WHERE 1\(condition.sql)
+                ORDER BY created_at DESC, id LIMIT ?
+                """
+            ).bind(condition.values).bind(limit + 1)
+            while try rows.step() {
+                if let item = ListedItem(rows) { list.items.append(item) }
+            }
+            list.hasMore = list.items.count > limit
+            if list.hasMore { list.items.removeLast() }
+            return list
+        }
+    }
+
+    /// The tags of all items, the most used first.
+    package func tagCounts() throws(UserFacingError) -> [(tag: String, count: Int)] {
+        try readTogether { () throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                "SELECT tag, count(*) FROM \(try hasCurrentIndex() ? "search_tag" : "item_tag") GROUP BY tag ORDER BY 2 DESC, 1")
+            var tags: [(tag: String, count: Int)] = []
+            while try rows.step() {
+                if let tag = rows.text(0) { tags.append((tag, rows.int(1))) }
+            }
+            return tags
+        }
+    }
+
+    /// How far the index of words is; `nil` where the file has none yet.
+    package func searchState() throws(UserFacingError) -> SearchState? {
+        try readTogether { () throws(SQLiteFailure) -> SearchState? in
+            guard try missingIndex() == nil else { return nil }
+            return try SearchState(connection)
+        }
+    }
+
+    private func hasCurrentIndex() throws(SQLiteFailure) -> Bool {
+        guard try missingIndex() == nil else { return false }
+        return try SearchState(connection).isCurrent
+    }
+
+    /// A stranger's file may have anything in its place.
+    private func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
+        let isOlder = try connection.integer("PRAGMA user_version") < Schema.versionWithSearch
+        let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
+        if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql) { return nil }
+        return UserFacingError(
+            .noSearchIndex, "The copy \(path) has no index of words yet.",
+            consequence: "Items can be listed, and not searched.",
+            recoverySuggestion: isOlder
+                ? "An older prsnld made the file. This one makes the index when it runs."
+                : "`prsnlctl doctor --rebuild-index` builds it.")
+    }
+}
+
+/// Document numbers, of which there may be hundreds of thousands.
+struct DocumentSet: ExpressibleByArrayLiteral {
+    private var bits: [UInt64] = []
+    private(set) var count = 0
+
+    init(arrayLiteral elements: Int...) { for element in elements { insert(element) } }
+
+    mutating func insert(_ document: Int) {
+        guard document >= 0, document >> 6 < 1 << 26 else { return }
+        while bits.count <= document >> 6 { bits.append(contentsOf: repeatElement(0, count: max(64, bits.count))) }
+        guard !contains(document) else { return }
+        bits[document >> 6] |= 1 << UInt64(document & 63)
+        count += 1
+    }
+
+    func contains(_ document: Int) -> Bool {
+        document >= 0 && document >> 6 < bits.count && bits[document >> 6] & 1 << UInt64(document & 63) != 0
+    }
+}
+
+/// Collects items from the index until there are as many as were asked for.
+private struct ItemFinder {
+    private let connection: Connection
+    private let filter: ItemFilter
+    private let condition: ItemFilter.Condition
+    private let limit: Int
+    private(set) var items: [ListedItem] = []
+    private(set) var hasMore = false
+    private var seen: Set<Int> = []
+
+    private static let columns = """
+        document.docid, \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
+        \(ShownRow.tags), \(ShownRow.pending)
+        """
+
+    init(_ connection: Connection, _ filter: ItemFilter, limit: Int) throws(SQLiteFailure) {
+        self.connection = connection
+        self.filter = filter
+        self.limit = limit
+        condition = filter.condition()
+    }
+
+    /// By how well they fit.
+    mutating func addRanked(_ match: String) throws(SQLiteFailure) {
+        let rows = try connection.prepare(
+            """
+            SELECT \(Self.columns)
+            FROM search_index CROSS JOIN search_document AS document ON document.docid = search_index.rowid
+                \(ShownRow.join("document.item_id"))
+            WHERE search_index MATCH ? AND \(ShownRow.isShown)\(condition.sql)
+            ORDER BY search_index.rank
+            """
+        ).bind(match).bind(condition.values)
+        while !hasMore, try rows.step() { add(rows) }
+    }
+
+    /// By time, those of which the number is wanted.
+    mutating func addNewest(_ isWanted: (Int) -> Bool) throws(SQLiteFailure) {
+        let numbers = try filter.documents(connection)
+        let details = try connection.prepare(
+            """
+            SELECT \(Self.columns) FROM search_document AS document \(ShownRow.join("document.item_id"))
+            WHERE document.docid = ? AND \(ShownRow.isShown)\(condition.sql)
+            """)
+        while !hasMore, try numbers.step() {
+            let number = numbers.int(0)
+            guard isWanted(number), !seen.contains(number) else { continue }
+            details.reset().bind(number).bind(condition.values)
+            if try details.step() { add(details) }
+        }
+    }
+
+    private mutating func add(_ row: Statement) {
+        guard let item = ListedItem(row, from: 1) else { return }
+        guard items.count < limit else { return hasMore = true }
+        items.append(item)
+        seen.insert(row.int(0))
+    }
+}
+
+extension ListedItem {
+    /// Of columns id, created_at, type, title, url, tags, pending.
+    init?(_ row: Statement, from first: Int32 = 0) {
+        guard let id = row.text(first), let createdAt = row.timestamp(first + 1) else { return nil }
+        self.init(
+            id: id, createdAt: createdAt, type: row.text(first + 2), title: row.text(first + 3), url: row.text(first + 4),
+            tags: row.text(first + 5), pending: row.text(first + 6))
+    }
+}

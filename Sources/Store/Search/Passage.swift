@@ -1,0 +1,111 @@
+package import PRSNLCore
+
+/// A piece of a text in which words were found.
+package struct Passage: Sendable, Equatable {
+    package struct Part: Sendable, Equatable {
+        package var text: String
+        package var isFound: Bool
+
+        package init(text: String, isFound: Bool) {
+            self.text = text
+            self.isFound = isFound
+        }
+    }
+
+    /// `title`, `summary`, `text`, `transcription`, `tags` or `url`.
+    package var field: String
+    package var parts: [Part]
+
+    package var text: String { parts.map(\.text).joined() }
+
+    /// - Parameter marked: as SQLite gives it, with marks around what was found.
+    fileprivate init?(field: String, marked: String) {
+        var parts: [Part] = []
+        let pieces = SearchText.plain(marked).split(separator: SearchText.beginMark, omittingEmptySubsequences: false)
+        for (index, piece) in pieces.enumerated() {
+            let halves = piece.split(separator: SearchText.endMark, maxSplits: 1, omittingEmptySubsequences: false)
+            if index > 0 { parts.append(Part(text: String(halves[0]), isFound: true)) }
+            let rest = index > 0 ? (halves.count > 1 ? halves[1] : "") : piece
+            if !rest.isEmpty { parts.append(Part(text: String(rest), isFound: false)) }
+        }
+        // Characters that are words of their own are marked one by one.
+        self.parts = parts.reduce(into: []) { merged, part in
+            if merged.last?.isFound == part.isFound {
+                merged[merged.count - 1].text += part.text
+            } else if !part.text.isEmpty {
+                merged.append(part)
+            }
+        }
+        self.field = field
+        guard self.parts.contains(where: \.isFound) else { return nil }
+    }
+}
+
+extension StoreReader {
+    /// Of each text, so much is looked at for the place. What is found further down is found, and its place not shown.
+    private static let lookedAt = 256 << 10
+    /// Words of a passage.
+    private static let passageLength = 16
+
+    /// Where the words stand in each item: in its title, and in one of its other texts.
+    ///
+    /// The index has no texts. So the few that are shown are indexed once more, in memory: the same tokenizer finds the place
+    /// that has found the item.
+    package func places(
+        of query: SearchQuery, in items: [ListedItem]
+    ) throws(UserFacingError) -> [(title: Passage?, text: Passage?)] {
+        guard !query.isWithoutOnly else { return items.map { _ in (nil, nil) } }
+        return try readTogether { () throws(SQLiteFailure) in
+            try connection.execute(
+                """
+                CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING fts5(title, summary, content, transcription, tags, url,
+                    tokenize='unicode61 remove_diacritics 2');
+                DELETE FROM temp.passage;
+                """)
+            let texts = try connection.prepare(SearchableRow.sql)
+            let insert = try connection.prepare(
+                """
+                INSERT INTO temp.passage (rowid, title, summary, content, transcription, tags, url)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """)
+            for (number, item) in items.enumerated() {
+                guard let row = try SearchableRow(texts, id: item.id) else { continue }
+                insert.bind(number)
+                for text in row.words { insert.bind(SearchText.indexed(text.map(Self.beginning))) }
+                try insert.run()
+            }
+            return try marked(query, count: items.count)
+        }
+    }
+
+    private static func beginning(_ text: String) -> String {
+        text.utf8.count <= lookedAt ? text : String(decoding: text.utf8.prefix(lookedAt), as: UTF8.self)
+    }
+
+    private func marked(
+        _ query: SearchQuery, count: Int
+    ) throws(SQLiteFailure) -> [(title: Passage?, text: Passage?)] {
+        var places: [(title: Passage?, text: Passage?)] = Array(repeating: (nil, nil), count: count)
+        let marks = "'\(SearchText.beginMark)', '\(SearchText.endMark)'"
+        // A text says more about the place than a tag or an address.
+        let fields: [(name: String, column: Int)] = [
+            ("text", 2), ("transcription", 3), ("summary", 1), ("tags", 4), ("url", 5),
+        ]
+        let snippets = fields.map { "snippet(passage, \($0.column), \(marks), '…', \(Self.passageLength))" }
+        let rows = try connection.prepare(
+            """
+            SELECT rowid, highlight(passage, 0, \(marks)), \(snippets.joined(separator: ", "))
+            FROM temp.passage AS passage WHERE passage MATCH ?
+            """
+        ).bind(query.match())
+        while try rows.step() {
+            guard places.indices.contains(rows.int(0)) else { continue }
+            let title = rows.text(1).flatMap { Passage(field: "title", marked: $0) }
+            let text = fields.enumerated().lazy.compactMap { index, field in
+                rows.text(Int32(index) + 2).flatMap { Passage(field: field.name, marked: $0) }
+            }.first
+            places[rows.int(0)] = (title, text)
+        }
+        return places
+    }
+}

@@ -1,0 +1,166 @@
+import CSQLite
+package import PRSNLCore
+
+/// What a step of the index has left to do.
+package enum IndexStep: Sendable, Equatable {
+    /// Everything that is committed can be found.
+    case done
+    /// There is more.
+    case more
+}
+
+/// How far the index of words is.
+package struct SearchState: Sendable, Equatable {
+    /// Items that were added or changed since they were indexed. Where rows of removed items left gaps, a little more.
+    package var due = 0
+    /// When there was nothing due last: what was committed by then is found.
+    package var asOf: Timestamp?
+    /// Bytes of text that the index is of.
+    package var size = 0
+    package var isCurrent: Bool { due == 0 }
+
+    package init() {}
+}
+
+// The index of words is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
+extension Store {
+    /// Time that documents of one step may take. Writing what they are made to takes about as long again.
+    private static let longestStep: Duration = .milliseconds(15)
+    /// Items that are read for one step at the most.
+    private static let mostDocuments = 256
+    /// Pages of 4 KiB that one step of a merge writes: some ten milliseconds.
+    private static let pagesOfMerge = 128
+    /// An index of which more than this is of old versions is built again.
+    private static let mostStale = 16 << 20
+
+    /// Does some of what is due.
+    ///
+    /// - Throws: `disk_full` where the room that is left is for items and writes; `database_damaged` where the index, or the
+    ///   file, is damaged.
+    package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
+        if try hasRetiredIndex() { return try removeRetiredIndex() }
+        let state = try searchState()
+        guard !state.isCurrent else { return try mergeIndex() ? .more : .done }
+        if try isMostlyStale() {
+            try rebuildIndex()
+            return .more
+        }
+        try requireTextRoom()
+        try write(ofIndex: true) { connection throws(SQLiteFailure) in
+            let end = uptime() + Self.longestStep
+            let writer = try DocumentWriter(connection)
+            var count = 0
+            while count < Self.mostDocuments, try writer.indexNext() {
+                count += 1
+                if uptime() >= end { break }
+            }
+            try writer.finish(now: now)
+        }
+        mayMergeIndex = true
+        // Small parts are merged as they come, so that a query has few of them to look into.
+        _ = try mergeIndex()
+        return .more
+    }
+
+    /// How far the index is.
+    package func searchState() throws(UserFacingError) -> SearchState {
+        try read { connection throws(SQLiteFailure) in try SearchState(connection) }
+    }
+
+    /// Merges parts of the index.
+    ///
+    /// - Returns: False where there is nothing to merge.
+    private func mergeIndex() throws(UserFacingError) -> Bool {
+        guard mayMergeIndex else { return false }
+        mayMergeIndex = try write(ofIndex: true) { connection throws(SQLiteFailure) in
+            let before = connection.totalChanges
+            try connection.cached("INSERT INTO search_index (search_index, rank) VALUES ('merge', ?)")
+                .bind(Self.pagesOfMerge).run()
+            // "If the difference is less than 2, then the 'merge' command was a no-op"
+            // (https://sqlite.org/fts5.html#the_merge_command).
+            return connection.totalChanges - before >= 2
+        }
+        return mayMergeIndex
+    }
+
+    // MARK: From the beginning
+
+    /// Whether it is the index alone that is damaged. Then it can be built again from the items, which are sound.
+    ///
+    /// SQLite names the damage of a virtual table's own tables by a code of its own only while it reads them, so the rest of
+    /// the file is looked at.
+    package func isIndexDamaged() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            for table in ["item", "item_body", "outbox"] {
+                guard try connection.text("PRAGMA quick_check(\(table))") == "ok" else { return false }
+            }
+            return true
+        }
+    }
+
+    /// Builds the index again, from the items. The old one is removed in steps, because it may be large.
+    package func rebuildIndex() throws(UserFacingError) {
+        let isRetiring = try hasRetiredIndex()
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("DROP VIEW IF EXISTS item_search")
+            if isRetiring {
+                try connection.execute("DROP TABLE IF EXISTS search_index")
+            } else {
+                try connection.execute("ALTER TABLE search_index RENAME TO \(Self.retired)")
+            }
+            try connection.execute(SearchTables.createIndex + SearchTables.configureIndex + SearchTables.found)
+            try connection.execute(
+                """
+                DELETE FROM search_document;
+                DELETE FROM search_tag;
+                DELETE FROM search_due;
+                INSERT INTO search_due SELECT id FROM local_item;
+                UPDATE search_state SET through = 0, as_of = NULL, size = 0, stale_size = 0;
+                """)
+        }
+    }
+
+    private static let retired = "search_index_retired"
+
+    private func hasRetiredIndex() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(Self.retired)
+            defer { row.reset() }
+            return try row.step()
+        }
+    }
+
+    private func removeRetiredIndex() throws(UserFacingError) -> IndexStep {
+        try write(ofIndex: true) { connection throws(SQLiteFailure) in
+            let data = "\(Self.retired)_data"
+            let removed = try connection.prepare(
+                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) ORDER BY id DESC LIMIT 1000)"
+            ).run()
+            if removed < 1_000 { try connection.execute("DROP TABLE \(Self.retired)") }
+        }
+        return .more
+    }
+
+    private func isMostlyStale() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT stale_size > \(Self.mostStale) AND stale_size * 2 > size FROM search_state")
+                == 1
+        }
+    }
+}
+
+extension SearchState {
+    init(_ connection: Connection) throws(SQLiteFailure) {
+        let row = try connection.cached(
+            """
+            SELECT (SELECT count(*) FROM search_due),
+                max(0, coalesce((SELECT max(rowid) FROM item), 0) - through), as_of, size - stale_size
+            FROM search_state
+            """)
+        defer { row.reset() }
+        guard try row.step() else { return }
+        due = row.int(0) + row.int(1)
+        asOf = row.timestamp(2)
+        size = row.int(3)
+    }
+}

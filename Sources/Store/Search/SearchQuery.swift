@@ -1,0 +1,157 @@
+package import PRSNLCore
+
+/// What a person looks for: words that all have to be there, and conditions. Whatever they type, it is never the syntax of
+/// SQLite's full text search by accident.
+///
+/// `"exact words"`, `-without`, `begin*`, `title:word`, `tag:later`, `type:video`, `after:2026-01-01`.
+package struct SearchQuery: Sendable, Equatable {
+    /// Where a word has to be.
+    package enum Field: String, Sendable, CaseIterable {
+        case title, summary, text, url
+
+        var columns: String { self == .text ? "{content transcription}" : rawValue }
+    }
+
+    struct Term: Sendable, Equatable {
+        var text: String
+        var field: Field?
+        var isPrefix = false
+
+        /// A string of SQLite's full text search, in which nothing has a meaning (https://sqlite.org/fts5.html, 3.1).
+        var match: String {
+            let quoted = "\"" + (SearchText.indexed(text) ?? "").split(separator: "\"").joined(separator: " ") + "\""
+            return (field.map { "\($0.columns) : " } ?? "") + quoted + (isPrefix ? " *" : "")
+        }
+    }
+
+    var wanted: [Term] = []
+    var unwanted: [Term] = []
+    package var filter = ItemFilter()
+    /// Parts without a letter, a digit or a symbol, in which there is nothing to look for.
+    package private(set) var ignored: [String] = []
+    /// Whether there is nothing to look for.
+    package var isEmpty: Bool { wanted.isEmpty && unwanted.isEmpty && filter.isEmpty }
+    /// Whether no word is given that an item has to have.
+    var isWithoutOnly: Bool { wanted.isEmpty }
+
+    /// - Parameter now: for `after:7d`.
+    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time.
+    package init(_ text: String, now: Timestamp) throws(UserFacingError) {
+        var parts = QueryParts(text)
+        while let part = parts.next() { try add(part, now: now) }
+    }
+
+    private mutating func add(_ part: QueryParts.Part, now: Timestamp) throws(UserFacingError) {
+        if let name = part.field {
+            switch name {
+            case "tag": part.isNegated ? filter.withoutTags.append(part.text) : filter.tags.append(part.text)
+            case "type": part.isNegated ? filter.withoutTypes.append(part.text) : filter.types.append(part.text)
+            case "platform" where !part.isNegated: filter.platforms.append(part.text)
+            case "after" where !part.isNegated: filter.since = try TimeWord.parse(part.text, now: now, option: "after:")
+            case "before" where !part.isNegated:
+                filter.before = try TimeWord.parse(part.text, now: now, option: "before:")
+            default: add(Term(text: part.text, field: Field(rawValue: name), isPrefix: part.isPrefix), part)
+            }
+            return
+        }
+        add(Term(text: part.text, isPrefix: part.isPrefix), part)
+    }
+
+    private mutating func add(_ term: Term, _ part: QueryParts.Part) {
+        guard SearchText.hasWord(term.text) else { return ignored.append(part.whole) }
+        if part.isNegated { unwanted.append(term) } else { wanted.append(term) }
+    }
+
+    /// - Parameter columns: where all that is wanted has to be.
+    func match(in columns: String? = nil) -> String {
+        let all = wanted.map(\.match).joined(separator: " AND ")
+        let found = columns.map { "\($0) : (\(all))" } ?? all
+        return unwanted.isEmpty ? found : "(\(found)) NOT (\(unwantedMatch))"
+    }
+
+    var unwantedMatch: String { unwanted.map(\.match).joined(separator: " OR ") }
+}
+
+/// A query in its parts.
+private struct QueryParts {
+    struct Part {
+        var whole: String
+        var text: String
+        var field: String?
+        var isNegated: Bool
+        var isPrefix: Bool
+    }
+
+    private static let fields: Set<String> =
+        Set(SearchQuery.Field.allCases.map(\.rawValue)).union(["tag", "type", "platform", "after", "before"])
+
+    private var rest: Substring
+
+    init(_ text: String) { rest = text[...] }
+
+    mutating func next() -> Part? {
+        rest = rest.drop { $0.isWhitespace }
+        guard !rest.isEmpty else { return nil }
+        let start = rest
+        let isNegated = rest.first == "-" && rest.dropFirst().first.map { !$0.isWhitespace && $0 != "-" } == true
+        if isNegated { rest.removeFirst() }
+        let field = takeField()
+        var isPrefix = false
+        let text: String
+        if rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") {
+            text = String(rest[rest.index(after: rest.startIndex)..<end])
+            rest = rest[rest.index(after: end)...]
+            if rest.first == "*" {
+                isPrefix = true
+                rest.removeFirst()
+            }
+        } else {
+            let word = rest.prefix { !$0.isWhitespace }
+            rest = rest[word.endIndex...]
+            isPrefix = word.count > 1 && word.last == "*"
+            text = String(isPrefix ? word.dropLast() : word)
+        }
+        return Part(
+            whole: String(start[..<rest.startIndex]), text: text, field: field, isNegated: isNegated, isPrefix: isPrefix)
+    }
+
+    /// `title:`, where something follows.
+    private mutating func takeField() -> String? {
+        guard let colon = rest.prefix(while: { !$0.isWhitespace && $0 != "\"" }).firstIndex(of: ":") else { return nil }
+        let name = rest[..<colon].lowercased()
+        let after = rest[rest.index(after: colon)...]
+        guard Self.fields.contains(name), let first = after.first, !first.isWhitespace else { return nil }
+        rest = after
+        return name
+    }
+}
+
+/// A point in time as people give it: `2026`, `2026-11`, `2026-11-22`, `2026-11-22T08:00:00Z`, or an age: `7d`.
+package enum TimeWord {
+    /// - Parameter option: what it was given for, to be named in the error.
+    /// - Throws: `usage`.
+    package static func parse(_ text: String, now: Timestamp, option: String) throws(UserFacingError) -> Timestamp {
+        if let age = age(text) { return now.advanced(by: .zero - age) }
+        let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
+        let whole =
+            switch (text.utf8.count, isDate) {
+            case (4, true): text + "-01-01T00:00:00Z"
+            case (7, true): text + "-01T00:00:00Z"
+            case (10, true): text + "T00:00:00Z"
+            default: text
+            }
+        if let time = Timestamp(whole) { return time }
+        throw UserFacingError(
+            .usage, "\(option) \(SafeText.harmless(String(text.prefix(40)))) is no time.",
+            recoverySuggestion:
+                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), or an age (12h, 7d, 3w).")
+    }
+
+    private static func age(_ text: String) -> Duration? {
+        let units: [Character: Int64] = ["h": 3_600, "d": 86_400, "w": 604_800]
+        guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
+            (0...1_000_000).contains(count), text.first != "+"
+        else { return nil }
+        return .seconds(count * unit)
+    }
+}

@@ -1,0 +1,98 @@
+import PRSNLCore
+import Store
+
+/// The loop that keeps the index of words up to date, after the writes and not with them.
+///
+/// It works in short steps, between which the store does whatever else waits. It sleeps until something was committed, so
+/// that an idle daemon is not woken.
+struct SearchIndexer: Sendable {
+    let store: Store
+    let board: EngineBoard
+    let heartbeat: Heartbeat
+    let time: TimeSource
+    let log: LogHandler
+
+    /// From a commit to the first step, so that what comes together is indexed together.
+    private static let collecting: Duration = .seconds(2)
+    /// While a pull is under way, which is then not slowed down: a short one is over by then, and of a long one the new items
+    /// can be found a few seconds after they came.
+    private static let collectingInPull: Duration = .seconds(4)
+    /// Between two steps while a pull is under way: four fifths of the store's time are the pull's.
+    private static let pauseInPull: Duration = .milliseconds(100)
+    /// After a failure: a full disk, for one.
+    private static let afterFailure: Duration = .seconds(600)
+    private static let longestWait: Duration = .seconds(86_400)
+
+    private var isPulling: Bool { board.state.activity == .pulling }
+
+    /// Until the task is cancelled.
+    func run() async {
+        var isFirst = true
+        while !Task.isCancelled {
+            if !isFirst {
+                heartbeat.rest(atMost: Self.longestWait)
+                await store.committed.wait(atMost: Self.longestWait, time: time)
+            }
+            isFirst = false
+            do {
+                try await collect()
+                heartbeat.wake()
+                try await work(whilePulling: Self.pauseInPull)
+            } catch is CancellationError {
+                break
+            } catch let error as UserFacingError {
+                await note(error)
+            } catch {
+                log(.error, .store, "the index of words: \(error)")
+            }
+        }
+        heartbeat.end()
+    }
+
+    /// All that is due, for a daemon that ends afterwards.
+    func finish() async throws {
+        try await work(whilePulling: .zero)
+    }
+
+    private func collect() async throws {
+        heartbeat.rest(atMost: Self.collectingInPull)
+        try await time.sleep(Self.collecting)
+        if isPulling { try await time.sleep(Self.collectingInPull - Self.collecting) }
+    }
+
+    private func work(whilePulling pause: Duration) async throws {
+        guard board.settings.searchIndex else { return }
+        var worked = false
+        do throws(UserFacingError) {
+            while try await store.indexSome(now: time.now(), uptime: time.uptime) == .more {
+                worked = true
+                heartbeat.wake()
+                if Task.isCancelled { break }
+                if pause > .zero, isPulling {
+                    do { try await time.sleep(pause) } catch { break }
+                }
+            }
+        } catch {
+            guard error.code == .databaseDamaged, try await store.isIndexDamaged() else { throw error }
+            log(.warning, .store, "the index of words is damaged, and is built again: \(error.message)")
+            try await store.rebuildIndex()
+            store.committed.signal()
+        }
+        if worked, !isPulling { await store.releaseMemory() }
+        try Task.checkCancellation()
+    }
+
+    /// The copy is as good without the index. What needs a person is told by everything else that writes.
+    private func note(_ error: UserFacingError) async {
+        log(.warning, .store, "the index of words is not kept up to date: \(error.message); next try in 10 min")
+        do {
+            try await store.recordError(
+                code: error.code, endpoint: "search index", message: error.message, at: time.now())
+        } catch {
+            log(.debug, .store, "an error was not recorded: \(error.message)")
+        }
+        heartbeat.rest(atMost: Self.afterFailure)
+        do { try await time.sleep(Self.afterFailure) } catch { return }
+        store.committed.signal()
+    }
+}
