@@ -223,6 +223,36 @@ struct CommandContext {
         }
     }
 
+    /// The one item that a search for a text finds, where the text was given as an id and is none; `nil` where there is none, or
+    /// more than one.
+    func itemFound(by text: String) -> ListedItem? {
+        do throws(UserFacingError) {
+            let query = try SearchQuery(text, now: TimeSource.system.now())
+            guard !query.isEmpty else { return nil }
+            let found = try StoreReader(path: paths.database).search(query, limit: 1)
+            return found.hasMore ? nil : found.items.first
+        } catch {
+            // Only an offer: what is wrong was said already.
+            return nil
+        }
+    }
+
+    /// Offers the item that was probably meant.
+    func withFoundItem(_ error: UserFacingError, _ arguments: ParsedArguments?) -> UserFacingError {
+        guard error.code == .itemUnknown, let arguments,
+            let name = arguments.value("--text") ?? (arguments.operands.count == 1 ? arguments.operands.first : nil),
+            let item = itemFound(by: name)
+        else { return error }
+        let words = CommandLine.arguments.dropFirst().map { $0 == name ? item.id : $0 }
+        return UserFacingError(
+            error.code, error.message, consequence: error.consequence, recoverySuggestion: Self.offer(item),
+            nextCommand: NextCommand(["prsnlctl"] + words))
+    }
+
+    static func offer(_ item: ListedItem) -> Advice {
+        "A search for it finds one item, \"\(TextLayout.cut(item.title ?? item.url ?? item.id, to: 60))\"."
+    }
+
     /// What the copy says of itself, where it can be read: only to be told along with what was done.
     func copyAtBest() -> CopySummary? {
         guard access(paths.database, F_OK) == 0 else { return nil }

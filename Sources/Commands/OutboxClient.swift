@@ -181,6 +181,7 @@ extension OutboxClient {
                 store: store, source: .file, now: TimeSource.system.now, sending: { .whenDaemonRuns })
             do throws(UserFacingError) {
                 let answer = try await request.perform(outbox)
+                if request.isChange { await index(store) }
                 await store.close()
                 return answer
             } catch {
@@ -189,6 +190,20 @@ extension OutboxClient {
             }
         }
     }
+
+    /// What was written can be found at once. A large backlog is left to the daemon.
+    private static func index(_ store: Store) async {
+        let time = TimeSource.system
+        do throws(UserFacingError) {
+            guard try await store.searchState().due <= mostIndexed else { return }
+            _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
+        } catch {
+            // The write is on the disk, and the next daemon indexes it.
+        }
+    }
+
+    /// Items that are indexed with a write.
+    private static let mostIndexed = 32
 
     private static func done<Request: OutboxRequest>(
         _ request: Request, _ answer: Request.Answer, _ path: String

@@ -23,8 +23,10 @@ package enum Prsnlctl {
         var isJSON = CommandLine.arguments.contains("--json")
         var unit = ServiceUnit()
         var context: CommandContext?
+        var arguments: ParsedArguments?
         do throws(UserFacingError) {
             let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
+            arguments = parsed
             isJSON = parsed.has("--json")
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
@@ -39,7 +41,7 @@ package enum Prsnlctl {
             }
             return try run(found, parsed)
         } catch {
-            let error = context?.withFirstStep(error) ?? error
+            let error = context?.withFoundItem(context?.withFirstStep(error) ?? error, arguments) ?? error
             return report(
                 error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
         }

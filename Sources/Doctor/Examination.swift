@@ -35,6 +35,7 @@ package enum Examination {
             Running(.file, "integrity", within: IntegrityCheck.limit + usual) {
                 IntegrityCheck(scene)?.findings ?? []
             },
+            Running(.copy, "search") { IndexCheck(scene)?.findings ?? [] },
             Running(.machine, "disk") { MachineCheck(scene).findings },
             Running(.service, "unit", within: .seconds(30)) { ServiceCheck(scene).findings },
         ]

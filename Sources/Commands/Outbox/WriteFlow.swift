@@ -17,7 +17,13 @@ enum WriteFlow {
             report.waited = true
             try deliver(&report, wait, &outbox)
         }
-        if context.isText { StandardStream.error.write(report.refusals(context.errorStyle, names: names)) }
+        if context.isText {
+            StandardStream.error.write(report.refusals(context.errorStyle, names: names))
+            for (write, name) in zip(report.writes, names) where write.error?.knownCode == .itemUnknown {
+                guard let item = context.itemFound(by: name) else { continue }
+                context.say("\(CommandContext.offer(item)) Its id is \(item.id).")
+            }
+        }
         try context.write(report)
         return report.exitCode
     }

@@ -15,6 +15,8 @@ package struct DaemonFacts: Sendable, Equatable {
     package var newAsOf: Timestamp?
     /// Whether the daemon copies texts, and what keeps it from that.
     package var copiesTexts = true
+    /// Whether the daemon keeps the index of words up to date.
+    package var indexesWords = true
     package var textsProblem: UserFacingError?
     package var pull: PullProgress?
     package var connectivity: StatusReport.Connectivity?

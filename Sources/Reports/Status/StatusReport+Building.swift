@@ -13,6 +13,9 @@ extension StatusReport {
             accountName: summary.accountName)
         copy = Copy(summary, newAsOf: facts?.newAsOf, now: now)
         copy.texts = summary.texts.map { Texts($0, facts, now) }
+        copy.search = summary.search.map {
+            Search(asOf: Copy.past($0.asOf, now), notIndexed: $0.due, enabled: facts?.indexesWords)
+        }
         file = File(
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
         outbox = Outbox(

@@ -13,6 +13,7 @@ extension StatusReport: Report {
             field("New items", [asOf(copy.newAsOf)], style),
             field("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions, style),
             field("Texts", textsText(style), style),
+            field("Search", searchText, style),
             field("Items", [itemsText], style),
             field("Missing", missing, style),
             field("Unsettled", unsettled(style), style),
@@ -135,6 +136,17 @@ extension StatusReport: Report {
             lines.append(count + style.safe(problem.message))
         }
         return lines
+    }
+
+    /// Only while something cannot be found.
+    private var searchText: [String] {
+        guard let search = copy.search, search.notIndexed > 0 else { return [] }
+        let count = Figures.count(search.notIndexed, "item")
+        switch search.enabled {
+        case true: return ["\(count) to be indexed; this takes a moment"]
+        case false: return ["\(count) cannot be found; search_index = no"]
+        case nil: return ["\(count) cannot be found until the daemon has indexed them"]
+        }
     }
 
     private var itemsText: String {

@@ -136,6 +136,17 @@ package struct StatusReport: ControlReply {
         package var gaps: [Gap]
         package var possiblyMoreAt: [Timestamp]
         @Nullable package var texts: Texts? = nil
+        @Nullable package var search: Search? = nil
+    }
+
+    /// The index of words.
+    package struct Search: Sendable, Equatable, Codable {
+        /// When everything could be found last.
+        @Nullable package var asOf: Timestamp? = nil
+        /// Items that are not in it yet, or have changed since.
+        package var notIndexed: Int
+        /// Whether the daemon keeps it up to date; `null` where only the file was asked.
+        @Nullable package var enabled: Bool? = nil
     }
 
     /// The texts of items.

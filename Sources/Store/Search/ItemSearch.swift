@@ -114,6 +114,34 @@ extension StoreReader {
         }
     }
 
+    /// Looks for some items by their own titles.
+    ///
+    /// - Throws: `no_search_index`; `database_damaged`.
+    package func checkIndex() throws(UserFacingError) -> (checked: Int, lost: Int, due: Int) {
+        try readTogether { () throws(SQLiteFailure) -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
+            if let missing = try missingIndex() { return .failure(missing) }
+            // Items that have changed are not found by what they are now.
+            let samples = try connection.prepare(
+                """
+                SELECT document.docid, \(ShownRow.title) FROM search_document AS document \(ShownRow.join("document.item_id"))
+                WHERE document.docid IN
+                        (SELECT docid FROM search_document WHERE docid % (SELECT max(1, count(*) / 200) FROM search_document) = 0
+                            LIMIT 200)
+                    AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.item_id = document.item_id) AND \(ShownRow.isShown)
+                """)
+            let look = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?")
+            var checked = 0
+            var lost = 0
+            while try samples.step() {
+                guard let title = samples.text(1), SearchText.hasWord(title) else { continue }
+                checked += 1
+                look.reset().bind(SearchQuery.Term(text: title, field: .title).match).bind(samples.int(0))
+                if try !look.step() { lost += 1 }
+            }
+            return .success((checked, lost, try SearchState(connection).due))
+        }.get()
+    }
+
     private func hasCurrentIndex() throws(SQLiteFailure) -> Bool {
         guard try missingIndex() == nil else { return false }
         return try SearchState(connection).isCurrent

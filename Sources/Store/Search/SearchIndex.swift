@@ -133,8 +133,9 @@ extension Store {
     private func removeRetiredIndex() throws(UserFacingError) -> IndexStep {
         try write(ofIndex: true) { connection throws(SQLiteFailure) in
             let data = "\(Self.retired)_data"
+            // Not the first records, without which SQLite does not know it as an index that it could drop.
             let removed = try connection.prepare(
-                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) ORDER BY id DESC LIMIT 1000)"
+                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) WHERE id > 10 ORDER BY id DESC LIMIT 1000)"
             ).run()
             if removed < 1_000 { try connection.execute("DROP TABLE \(Self.retired)") }
         }

@@ -31,6 +31,8 @@ package struct CopySummary: Sendable, Equatable {
     package var deletionsHeld = 0
     /// `nil` for a file of a version that had no texts.
     package var texts: Texts?
+    /// `nil` for a file that has no index of words.
+    package var search: SearchState?
     /// Writes that wait to be sent: `queued`, `sending` and `unknown`.
     package var waiting = 0
     /// Of these, the ones that may be there already.
@@ -148,6 +150,7 @@ extension CopySummary {
         suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         isComplete = coverage.isComplete && possiblyMoreAt.isEmpty && rejected == 0
         texts = try Texts(connection, self)
+        if schemaVersion >= Schema.versionWithSearch { search = try SearchState(connection) }
         failing = try Self.failing(connection)
         lastError = try Self.lastError(connection)
         walSize = Int64(FileIdentity.size(path: path + "-wal"))

@@ -60,6 +60,7 @@ package final class SyncEngine: Sendable {
         var state = board.state
         state.connectivity = network.current
         state.copiesTexts = board.settings.texts
+        state.indexesWords = board.settings.searchIndex
         state.problem = replayer.problem ?? state.problem
         state.serverWait = replayer.serverWait
         state.refusedUntil = replayer.refusedUntil

@@ -24,6 +24,9 @@ extension RequestHandler {
         on(ClearErrorsRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             try await request.perform(outbox)
         }
+        on(RebuildIndexRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
+            try await request.perform(outbox)
+        }
         on(QueueRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             var report = QueueReport(
                 try StoreReader(path: database).outbox(request.filter, limit: request.limit), filter: request.filter,

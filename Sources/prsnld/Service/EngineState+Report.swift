@@ -11,6 +11,7 @@ extension DaemonFacts {
         problem = state.problem
         newAsOf = state.newAsOf
         copiesTexts = state.copiesTexts
+        indexesWords = state.indexesWords
         textsProblem = state.textsProblem
         pull = state.progress.map(PullProgress.init)
         connectivity = StatusReport.Connectivity(state.connectivity)
