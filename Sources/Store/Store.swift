@@ -51,6 +51,8 @@ package actor Store {
     package nonisolated let committed = Wakeup()
     /// Whether parts of the index may be merged.
     var mayMergeIndex = true
+    /// Parts of the index that were added since.
+    var unmergedSteps = 0
     let largestSize: Int
 
     /// What a server sends is bounded. What people write always finds a place.

@@ -16,7 +16,7 @@ struct BashCompletion {
                 "    local current=${COMP_WORDS[COMP_CWORD]} command='' operands=0 option='' word i",
             ]
             + walk + values + words
-            + ["}", "complete -F \(function) \(table.program)"]
+            + ["}"] + (table.hasItems ? items : []) + ["complete -F \(function) \(table.program)"]
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -89,7 +89,32 @@ struct BashCompletion {
                 "        ;;",
             ]
         }
+        for option in table.everyOption where CompletionValue(option) == .items {
+            lines += ["    \(option.name))", "        \(function)_items \"$current\"", "        return", "        ;;"]
+        }
         return lines + ["    *) return ;;", "    esac"]
+    }
+
+    /// Ids stand with their titles in a list. Only an id is ever put into the line.
+    private var items: [String] {
+        [
+            "\(function)_items() {",
+            "    local -a meant=() found=()",
+            "    local i",
+            "    for ((i = 1; i < COMP_CWORD; i++)); do",
+            "        case ${COMP_WORDS[i]} in",
+            "        \(table.meaningOptions.joined(separator: " | ")))",
+            "            meant+=(\"${COMP_WORDS[i]}\")",
+            "            if [[ ${COMP_WORDS[i + 1]} == '=' ]]; then ((i += 1)); fi",
+            "            meant+=(\"${COMP_WORDS[i + 1]}\")",
+            "            ;;",
+            "        esac",
+            "    done",
+            "    mapfile -t found < <(\(table.program) \"${meant[@]}\" list --complete \"$1\" 2>/dev/null)",
+            "    if ((${#found[@]} == 1)) || [[ ${COMP_TYPE-} == 37 ]]; then found=(\"${found[@]%%$'\\t'*}\"); fi",
+            "    COMPREPLY=(\"${found[@]//$'\\t'/  }\")",
+            "}",
+        ]
     }
 
     private var words: [String] {
@@ -102,7 +127,14 @@ struct BashCompletion {
                 let second = family.commands.map(\.secondWord).joined(separator: " ")
                 lines.append("        if ((operands == 0)); then words='\(second)'; fi")
             }
-            lines += ["        \(optionWords(command))", "        ;;"]
+            lines += ["        \(optionWords(command))"]
+            if command.takesItems {
+                lines += [
+                    "        if [[ $current != -* ]]; then", "            \(function)_items \"$current\"", "            return",
+                    "        fi",
+                ]
+            }
+            lines += ["        ;;"]
         }
         return lines + [
             "    *) return ;;", "    esac", "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")",

@@ -6,6 +6,8 @@ import Store
 enum CompletionValue: Equatable {
     case files
     case words([String])
+    /// Ids of items, with their titles: prsnlctl is asked for them.
+    case items
     /// Only a person knows.
     case free
 
@@ -13,6 +15,7 @@ enum CompletionValue: Equatable {
         switch option.form {
         case .none: self = .free
         case .required("FILE"), .required("PATH"): self = .files
+        case .required("ID"): self = .items
         case .required("STATE"): self = .words(OutboxEntry.State.allCases.map(\.rawValue))
         case .required("TYPE"): self = .words(WriteLimits.contentTypes)
         case .required, .optional: self = .free
@@ -71,6 +74,17 @@ extension CommandTable {
     }
 }
 
+extension CommandTable {
+    /// Those that say which daemon, and so whose items, are meant.
+    var meaningOptions: [String] {
+        options.filter(\.takesNextWord).map(\.name)
+    }
+
+    /// Whether anything that can be given is an item.
+    var hasItems: Bool { commands.contains(where: \.takesItems) }
+}
+
 extension CommandDescription {
+    var takesItems: Bool { operands.usage.filter(\.isLetter) == "ID" }
     var secondWord: String { String(name.drop { $0 != " " }.dropFirst()) }
 }

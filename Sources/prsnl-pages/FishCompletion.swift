@@ -10,6 +10,7 @@ struct FishCompletion {
     var script: String {
         var lines = ["# fish completion for \(table.program); written by prsnl-pages from its table of commands."]
         if !table.commands.isEmpty { lines += walk }
+        if table.hasItems { lines += items }
         lines.append("complete -c \(table.program) -f")
         for option in table.options { lines.append(entry(option, condition: nil)) }
         for first in table.firstWords {
@@ -20,6 +21,10 @@ struct FishCompletion {
             for command in commands {
                 lines.append(word(command.secondWord, CommandTable.short(command.summary), after: first))
             }
+        }
+        for command in table.commands where command.takesItems {
+            lines.append(
+                "complete -c \(table.program) -n \(quoted(isCommand(command.name))) -a '(\(function)_items)'")
         }
         for command in table.commands {
             for option in command.options where !table.options.contains(where: { $0.name == option.name }) {
@@ -61,6 +66,31 @@ struct FishCompletion {
         ]
     }
 
+    /// Ids with their titles, of the daemon that is meant.
+    private var items: [String] {
+        [
+            "function \(function)_items",
+            "    set -l meant",
+            "    set -l is_value 0",
+            "    for word in (commandline -opc)",
+            "        if test $is_value = 1",
+            "            set -a meant $word",
+            "            set is_value 0",
+            "            continue",
+            "        end",
+            "        switch $word",
+            "            case \(table.meaningOptions.joined(separator: " "))",
+            "                set -a meant $word",
+            "                set is_value 1",
+            "            case \(table.meaningOptions.map { "'\($0)=*'" }.joined(separator: " "))",
+            "                set -a meant $word",
+            "        end",
+            "    end",
+            "    \(table.program) $meant list --complete (commandline -ct | string replace -r '^--[a-z-]+=' '') 2>/dev/null",
+            "end",
+        ]
+    }
+
     private func isCommand(_ command: String) -> String { "test \"$(\(function))\" = \(quoted(command))" }
 
     private func word(_ word: String, _ summary: String, after command: String) -> String {
@@ -76,6 +106,7 @@ struct FishCompletion {
         switch CompletionValue(option) {
         case .free: break
         case .files: parts.append("-F")
+        case .items: parts.append("-a '(\(function)_items)'")
         case .words(let words): parts.append("-a \(quoted(words.joined(separator: " ")))")
         }
         parts.append("-d \(quoted(option.shortSummary))")

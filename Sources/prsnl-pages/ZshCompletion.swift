@@ -19,19 +19,37 @@ struct ZshCompletion {
         } else {
             lines += commands
         }
-        return (lines + ["}", "", "\(function) \"$@\""]).map { $0 + "\n" }.joined()
+        lines.append("}")
+        if table.hasItems { lines += items }
+        return (lines + ["", "\(function) \"$@\""]).map { $0 + "\n" }.joined()
+    }
+
+    private var items: [String] {
+        [
+            "",
+            "\(function)_items() {",
+            "    local -a items",
+            "    items=(${(f)\"$(\(table.program) $meant list --complete \"$PREFIX\" 2>/dev/null)\"})",
+            "    items=(\"${(@)items//:/\\\\:}\")",
+            "    items=(\"${(@)items/$'\\t'/:}\")",
+            "    _describe -t items item items",
+            "}",
+        ]
     }
 
     private var commands: [String] {
         var lines = [
-            "    local curcontext=$curcontext state state_descr line",
+            "    local curcontext=$curcontext state state_descr line option",
             "    typeset -A opt_args",
-            "    local -a commands",
+            "    local -a commands meant",
         ]
         lines += arguments(
             of: nil, indent: "    ", flags: "-C -S", last: ["'(-): :->command'", "'(-)*:: :->arguments'"])
         lines += [
-            "    if [[ $state == command ]]; then"
+            "    for option in \(table.meaningOptions.joined(separator: " ")); do",
+            "        if [[ -n ${opt_args[$option]} ]]; then meant+=($option ${opt_args[$option]}); fi",
+            "    done",
+            "    if [[ $state == command ]]; then",
         ]
         lines += described(
             table.firstWords.map { ($0, table.command(named: $0)?.summary ?? "") }, indent: "        ")
@@ -85,10 +103,11 @@ struct ZshCompletion {
 
     private func operands(_ command: CommandDescription) -> [String] {
         let name = command.operands.usage.filter(\.isLetter)
+        let action = command.takesItems ? "\(function)_items" : " "
         switch command.operands.maximum {
         case 0: return []
-        case 1: return [quoted("\(command.operands.minimum == 0 ? "::" : ":")\(name): ")]
-        default: return [quoted("*:\(name): ")]
+        case 1: return [quoted("\(command.operands.minimum == 0 ? "::" : ":")\(name):\(action)")]
+        default: return [quoted("*:\(name):\(action)")]
         }
     }
 
@@ -110,6 +129,7 @@ struct ZshCompletion {
         switch CompletionValue(option) {
         case .free: " "
         case .files: "_files"
+        case .items: "\(function)_items"
         case .words(let words): "(\(words.joined(separator: " ")))"
         }
     }

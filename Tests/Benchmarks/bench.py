@@ -13,12 +13,13 @@ import measure
 import networks
 import rows
 import service
+import search
 import texts
 import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL, **texts.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL, **texts.ALL, **search.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 
@@ -52,8 +53,8 @@ def run():
     print("\n".join(head))
     begin = time.monotonic()
     results, failures = [], 0
-    # Rows about texts say so.
-    tour.Setting.defaults = {"texts": "no"}
+    # Rows about texts and about the index say so.
+    tour.Setting.defaults = {"texts": "no", "search_index": "no"}
     with rows.Bench() as bench:
         for name, row in ALL.items():
             if wanted and name not in wanted:

@@ -6,18 +6,22 @@ enum Completion: String, CaseIterable, Sendable {
 
     /// What the shell offers for each line with the cursor at its end, sorted; `prsnlctl queue ` ends in a new word. One
     /// shell answers all of them, which are about one program.
-    func offered(_ lines: [String], pages: WrittenPages) async throws -> [[String]] {
+    ///
+    /// - Parameter path: of a folder whose programs the shell finds first.
+    func offered(_ lines: [String], pages: WrittenPages, path: String? = nil) async throws -> [[String]] {
         let program = lines[0].prefix { $0 != " " }
         let output: String
+        let search = ["PATH=\(path.map { $0 + ":" } ?? "")/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         switch self {
         case .bash:
             let script = ["--norc", "-c", Self.bashScript, "bash", pages.file("bash/\(program)")]
-            output = try await Tool.run("bash", script + lines).output
+            output = try await Tool.run("env", search + ["bash"] + script + lines).output
         case .zsh:
-            output = try await Tool.run("zsh", ["-f", "-c", Self.zshScript, "zsh", pages.file("zsh")] + lines).output
+            let script = ["-f", "-c", Self.zshScript, "zsh", pages.file("zsh")]
+            output = try await Tool.run("env", search + ["zsh"] + script + lines).output
         case .fish:
             let script = ["--no-config", "-c", Self.fishScript, pages.file("fish/\(program).fish")]
-            output = try await Tool.run("fish", script + lines).output
+            output = try await Tool.run("env", search + ["fish"] + script + lines).output
         }
         let answers = output.components(endingIn: "end:\n")
         guard answers.count == lines.count else {
@@ -26,8 +30,8 @@ enum Completion: String, CaseIterable, Sendable {
         return zip(lines, answers).map { line, answer in Self.words(answer, for: line) }
     }
 
-    func offered(_ line: String, pages: WrittenPages) async throws -> [String] {
-        try await offered([line], pages: pages)[0]
+    func offered(_ line: String, pages: WrittenPages, path: String? = nil) async throws -> [String] {
+        try await offered([line], pages: pages, path: path)[0]
     }
 
     /// fish explains each behind a tab, and writes `--state=parked` where the others write `parked`.

@@ -63,6 +63,29 @@ import Testing
         #expect(try await shell.offered("prsnlctl note --title ", pages: pages) == [])
     }
 
+    /// prsnlctl is asked for them, about the daemon that the line names.
+    @Test(arguments: Completion.allCases)
+    func idsAreOfferedWithTheirTitles(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        let folder = TemporaryDirectory("ids")
+        try TestFile.write(
+            """
+            #!/bin/sh
+            printf '%s\\n' "$*" >>'\(folder.file("asked"))'
+            printf '59ec6da4-1\\tBread: a title\\n59ec6da4-2\\tIt'"'"'s $(odd)\\n'
+
+            """, to: folder.file("prsnlctl"), mode: 0o700)
+        for line in ["show ", "edit ", "delete 59ec6da4-1 ", "open 59", "sync --text "] {
+            let offered = try await shell.offered("prsnlctl --database /x/y \(line)", pages: pages, path: folder.path)
+            let ids = offered.filter { !$0.hasPrefix("-") }.map { String($0.prefix { $0 != " " }) }
+            #expect(ids == ["59ec6da4-1", "59ec6da4-2"], "\(line): \(offered)")
+        }
+        let asked = try TestFile.text(folder.file("asked")).split(separator: "\n")
+        #expect(asked.allSatisfy { $0.hasPrefix("--database /x/y list --complete") }, "\(asked)")
+        // Numbers of the queue are no items.
+        #expect(try await shell.offered("prsnlctl queue show ", pages: pages, path: folder.path).filter { !$0.hasPrefix("-") } == [])
+    }
+
     @Test(arguments: Completion.allCases)
     func filesAreOfferedWhereAPathIsWanted(shell: Completion) async throws {
         let pages = try await WrittenPages()

@@ -59,6 +59,8 @@ final class PullFixture: Sendable {
         settings.pageSize = pageSize
         settings.anonymous = anonymous
         settings.texts = texts
+        // It follows the commits at its own pace, and what these tests count is not about it.
+        settings.searchIndex = false
         let engine = SyncEngine(
             store: store, client: client, serverURL: server.url, source: source, settings: settings,
             time: time.source, seed: 7, log: log)

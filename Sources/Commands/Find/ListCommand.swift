@@ -14,7 +14,7 @@ enum ListCommand {
             CommandOption("--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
             CommandOption("--before", "TIME", "Created earlier than that."),
             .limit, .ids, .reverse,
-            CommandOption("--complete", "ID", "For shells: items whose ids begin so, each with its title."),
+            CommandOption("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
         ]
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)

@@ -12,7 +12,7 @@ enum SearchCommand {
         let words = arguments.operands.joined(separator: " ")
         let query = try SearchQuery(words, now: TimeSource.system.now())
         let reader = try StoreReader(path: context.paths.database)
-        let list = query.isEmpty ? ItemList() : try reader.search(query, limit: try ListOptions.limit(arguments))
+        let list = try reader.search(query, limit: try ListOptions.limit(arguments))
         let isShown = !arguments.has("--ids")
         var report = ItemListReport(
             list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],

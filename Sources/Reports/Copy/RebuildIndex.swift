@@ -6,7 +6,7 @@ import Store
 /// Builds the index of words again: the daemon does it in the background, and prsnlctl at once where none runs.
 package struct RebuildIndexRequest: OutboxRequest, BareRequest {
     package typealias Answer = RebuildIndexReport
-    package static let command = "rebuild-index"
+    package static let command = "rebuild_index"
     package var isChange: Bool { true }
 
     package init() {}
@@ -27,7 +27,7 @@ package struct RebuildIndexRequest: OutboxRequest, BareRequest {
 
 /// What is left to index.
 package struct RebuildIndexReport: ControlReply {
-    package static let type = "rebuild-index"
+    package static let type = "rebuild_index"
 
     package var schemaVersion = 1
     package var notIndexed: Int

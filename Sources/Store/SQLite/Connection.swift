@@ -20,6 +20,7 @@ final class Connection {
     private var prepared: [String: Statement] = [:]
     /// `nil` until it was set.
     private var isDurable: Bool?
+    private var cacheSize: Int?
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
         self.path = path
@@ -127,6 +128,13 @@ final class Connection {
         guard isDurable != durably else { return }
         try execute("PRAGMA synchronous = \(durably ? "FULL" : "NORMAL")")
         isDurable = durably
+    }
+
+    /// Bytes of pages that are kept in memory; `nil` for what SQLite has by default, 2 MiB.
+    func setCacheSize(_ bytes: Int?) {
+        guard cacheSize != bytes else { return }
+        cacheSize = bytes
+        sqlite3_exec(handle, "PRAGMA cache_size = -\((bytes ?? 2_048_000) / 1_024)", nil, nil, nil)
     }
 
     func double(_ sql: String) throws(SQLiteFailure) -> Double {

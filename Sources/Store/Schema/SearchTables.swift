@@ -21,7 +21,7 @@ enum SearchTables {
     static let configureIndex = """
         INSERT INTO search_index (search_index, rank) VALUES
             ('rank', 'bm25(10.0, 4.0, 1.0, 1.0, 8.0, 2.0)'),
-            ('automerge', 0), ('crisismerge', 1000), ('usermerge', 8);
+            ('automerge', 0), ('crisismerge', 1000), ('usermerge', 16);
         """
 
     private static let index = createIndex + "\n" + configureIndex

@@ -3,8 +3,6 @@ import PRSNLCore
 /// Puts items into the index of words, within one transaction: first those that have changed, then new ones.
 final class DocumentWriter {
     private let connection: Connection
-    private let nextDue: Statement
-    private let nextNew: Statement
     private let document: Statement
     private let row: Statement
     private var through: Int64
@@ -13,31 +11,50 @@ final class DocumentWriter {
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         self.connection = connection
-        nextDue = try connection.cached("SELECT item_id FROM search_due LIMIT 1")
-        nextNew = try connection.cached("SELECT rowid, id FROM item WHERE rowid > ? ORDER BY rowid LIMIT 1")
         document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE item_id = ?")
         row = try connection.cached(SearchableRow.sql)
         through = try connection.integer("SELECT through FROM search_state")
     }
 
-    /// - Returns: False where nothing is due any more.
-    func indexNext() throws(SQLiteFailure) -> Bool {
-        if let id = try first(nextDue.reset(), column: 0) {
+    /// Indexes some of what is due.
+    ///
+    /// - Parameters:
+    ///   - limit: So many at the most.
+    ///   - isEnough: Asked after each.
+    func index(atMost limit: Int, isEnough: () -> Bool) throws(SQLiteFailure) {
+        let changed = try ids(
+            connection.cached("SELECT item_id, 0 FROM search_due ORDER BY item_id LIMIT ?").bind(limit))
+        var done = 0
+        for (id, _) in changed {
             try index(id)
-            try connection.cached("DELETE FROM search_due WHERE item_id = ?").bind(id).run()
-            return true
+            done += 1
+            if isEnough() { break }
         }
-        defer { nextNew.reset() }
-        guard try nextNew.reset().bind(Int(through)).step() else { return false }
-        through = nextNew.int64(0)
-        // It may have changed since it came, and be in the index already.
-        if let id = nextNew.text(1), try first(document.reset().bind(id), column: 0) == nil { try index(id) }
-        return true
+        if done > 0 {
+            try connection.cached("DELETE FROM search_due WHERE item_id <= ?").bind(changed[done - 1].id).run()
+        }
+        guard done == changed.count, done < limit, !(done > 0 && isEnough()) else { return }
+        let new = try ids(
+            connection.cached("SELECT id, rowid FROM item WHERE rowid > ? ORDER BY rowid LIMIT ?").bind(Int(through))
+                .bind(limit - done))
+        for (id, rowid) in new {
+            // It may have changed since it came, and be in the index already.
+            if try !isIndexed(id) { try index(id) }
+            through = rowid
+            if isEnough() { break }
+        }
     }
 
-    private func first(_ rows: Statement, column: Int32) throws(SQLiteFailure) -> String? {
+    private func ids(_ rows: Statement) throws(SQLiteFailure) -> [(id: String, rowid: Int64)] {
         defer { rows.reset() }
-        return try rows.step() ? rows.text(column) : nil
+        var found: [(id: String, rowid: Int64)] = []
+        while try rows.step() { found.append((rows.text(0) ?? "", rows.int64(1))) }
+        return found
+    }
+
+    private func isIndexed(_ id: String) throws(SQLiteFailure) -> Bool {
+        defer { document.reset() }
+        return try document.reset().bind(id).step()
     }
 
     private func index(_ id: String) throws(SQLiteFailure) {

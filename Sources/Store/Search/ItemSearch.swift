@@ -38,6 +38,7 @@ extension StoreReader {
             if let missing = try missingIndex() { return .failure(missing) }
             var list = ItemList()
             list.unindexed = try SearchState(connection).due
+            guard !query.isEmpty else { return .success(list) }
             var finder = try ItemFinder(connection, query.filter, limit: limit)
             if query.isWithoutOnly {
                 let unwanted = query.unwanted.isEmpty ? [] : try documents(query.unwantedMatch)

@@ -25,11 +25,13 @@ package struct SearchState: Sendable, Equatable {
 // The index of words is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
 extension Store {
     /// Time that documents of one step may take. Writing what they are made to takes about as long again.
-    private static let longestStep: Duration = .milliseconds(15)
+    private static let longestStep: Duration = .milliseconds(20)
     /// Items that are read for one step at the most.
     private static let mostDocuments = 256
     /// Pages of 4 KiB that one step of a merge writes: some ten milliseconds.
-    private static let pagesOfMerge = 128
+    private static let pagesOfMerge = 256
+    /// Parts that a query has to look into, at the most: SQLite allows 2,000.
+    private static let mostUnmerged = 32
     /// An index of which more than this is of old versions is built again.
     private static let mostStale = 16 << 20
 
@@ -40,27 +42,34 @@ extension Store {
     package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
         if try hasRetiredIndex() { return try removeRetiredIndex() }
         let state = try searchState()
-        guard !state.isCurrent else { return try mergeIndex() ? .more : .done }
+        // Each step leaves a part of its own. To merge many at once rewrites each word once, and not again and again.
+        if state.isCurrent || unmergedSteps >= Self.mostUnmerged {
+            if try mergeIndex() { return .more }
+            unmergedSteps = 0
+            if state.isCurrent {
+                setCache(isLarge: false)
+                return .done
+            }
+        }
         if try isMostlyStale() {
             try rebuildIndex()
             return .more
         }
         try requireTextRoom()
+        setCache(isLarge: state.due > Self.mostDocuments)
         try write(ofIndex: true) { connection throws(SQLiteFailure) in
             let end = uptime() + Self.longestStep
             let writer = try DocumentWriter(connection)
-            var count = 0
-            while count < Self.mostDocuments, try writer.indexNext() {
-                count += 1
-                if uptime() >= end { break }
-            }
+            try writer.index(atMost: Self.mostDocuments) { uptime() >= end }
             try writer.finish(now: now)
         }
         mayMergeIndex = true
-        // Small parts are merged as they come, so that a query has few of them to look into.
-        _ = try mergeIndex()
+        unmergedSteps += 1
         return .more
     }
+
+    /// To index many items reads them from all over the file.
+    private func setCache(isLarge: Bool) { connection?.setCacheSize(isLarge ? 16 << 20 : nil) }
 
     /// How far the index is.
     package func searchState() throws(UserFacingError) -> SearchState {

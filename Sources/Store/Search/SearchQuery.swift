@@ -19,7 +19,9 @@ package struct SearchQuery: Sendable, Equatable {
 
         /// A string of SQLite's full text search, in which nothing has a meaning (https://sqlite.org/fts5.html, 3.1).
         var match: String {
-            let quoted = "\"" + (SearchText.indexed(text) ?? "").split(separator: "\"").joined(separator: " ") + "\""
+            // It ends at the first NUL, like a text of C.
+            let words = (SearchText.indexed(text) ?? "").split { $0 == "\"" || $0 == "\0" }
+            let quoted = "\"" + words.joined(separator: " ") + "\""
             return (field.map { "\($0.columns) : " } ?? "") + quoted + (isPrefix ? " *" : "")
         }
     }

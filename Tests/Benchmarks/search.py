@@ -1,0 +1,226 @@
+"""The rows about finding and reading: the index of words, the commands that use it, and the export."""
+
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import threading
+import time
+from itertools import accumulate
+
+import tour
+from measure import Run, mebibytes, median
+from rows import ITEMS, ROUNDS, Row, is_idle, once
+from texts import is_complete, server_of, setting_of
+from tour import Failed, wait_until
+from writes import ControlSocket
+
+TEXT = 4_000
+QUERIES = 1_000
+# Compared with a scan of all texts, word by word.
+COMPARED = 100
+VOCABULARY = 60_000
+# Seconds that the daemon waits after a commit, so that what comes together is indexed together.
+COLLECTING = 2
+
+
+class Words:
+    """A language: some words are in every text, and most in few (Zipf's law)."""
+
+    def __init__(self, seed=1):
+        self.random = random.Random(seed)
+        known = set()
+        while len(known) < VOCABULARY:
+            length = max(1, round(self.random.gauss(2 + len(known) ** 0.12, 0.8)))
+            known.add("".join(self.random.choice("bcdfghklmnprst") + self.random.choice("aeiou") for _ in range(length)))
+        self.words = list(known)
+        self.random.shuffle(self.words)
+        self.weights = list(accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
+        self.pool = self.some(2_000_000)
+
+    def some(self, count):
+        return self.random.choices(self.words, cum_weights=self.weights, k=count)
+
+    def text(self):
+        start = self.random.randrange(len(self.pool) - TEXT)
+        return " ".join(self.pool[start : start + TEXT // 3])[:TEXT].rpartition(" ")[0]
+
+    def query(self, text):
+        """One to four words of one text."""
+        words = text.split()
+        return [self.random.choice(words) for _ in range(self.random.randint(1, 4))]
+
+
+def copy_with_texts(bench, words):
+    """A complete copy without an index, whose items have texts of a language, and no server."""
+    server = server_of(bench, ITEMS, "1-1")
+    setting = setting_of(bench, server, texts="no", search_index="no")
+    once(setting, ITEMS)
+    server.end()
+    connection = sqlite3.connect(setting.database)
+    with connection:
+        ids = [id for (id,) in connection.execute("SELECT id FROM item")]
+        connection.executemany(
+            "INSERT INTO item_body (item_id, version, fetched_at, content) VALUES (?, NULL, '2026-01-01T00:00:00.000000Z', ?)",
+            ((id, words.text()) for id in ids))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    with open(setting.path) as file:
+        lines = file.read()
+    with open(setting.path, "w") as file:
+        file.write(lines.replace("search_index = no", "search_index = yes"))
+    return setting
+
+
+def due(setting):
+    return setting.query(
+        "SELECT (SELECT count(*) FROM search_due) + (SELECT max(rowid) FROM item) - through FROM search_state")[0][0]
+
+
+class Writer:
+    """Queues a note again and again while something else goes on, and keeps how long each took until it was on the disk."""
+
+    def __init__(self, setting):
+        self.times, self.is_over = [], threading.Event()
+        self.thread = threading.Thread(target=self.write, args=(setting.socket,))
+        self.thread.start()
+
+    def write(self, path):
+        with ControlSocket(path) as daemon:
+            while not self.is_over.wait(0.05):
+                note = {"action": "create", "note": f"kept {len(self.times)}"}
+                line = json.dumps({"command": "write", "writes": [note]}, separators=(",", ":")).encode() + b"\n"
+                begin = time.perf_counter()
+                answer = daemon.ask(line)
+                if answer.get("type") != "write" or answer["write"]["writes"][0]["outcome"] != "accepted":
+                    raise Failed(f"a note was not accepted: {json.dumps(answer)[:500]}")
+                self.times.append((time.perf_counter() - begin) * 1e3)
+
+    def end(self):
+        self.is_over.set()
+        self.thread.join()
+        return sorted(self.times)
+
+
+def build(setting):
+    """The index of everything, by the daemon, while notes are queued. The server is gone: only the index has work to do."""
+    text = setting.query("SELECT sum(length(CAST(content AS BLOB))) FROM item_body")[0][0]
+    with setting.daemon():
+        wait_until(lambda: os.path.exists(setting.socket), "the control socket", 60)
+        writer = Writer(setting)
+        begin = time.perf_counter()
+        wait_until(lambda: due(setting) == 0, "the index", 600, 0.02)
+        # The daemon collects for two seconds before it begins.
+        took = time.perf_counter() - begin - COLLECTING
+        times = writer.end()
+    speed, slowest = text / took / 1e6, times[-1]
+    with sqlite3.connect(setting.database) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = setting.query("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'search_%'")[0][0]
+    return [
+        Row(f"index of {ITEMS:,} texts of 4 KB, built", f"{speed:.1f} MB of text a second", "≥ 15", f"{took:.1f} s",
+            speed >= 15),
+        Row("a note is on the disk, while the index is built", f"slowest of {len(times)}: {slowest:.1f} ms", "≤ 50 ms",
+            f"median {median(times):.1f} ms", slowest <= 50),
+        Row("size of the index", f"{size / text:.2f} × the text", "≤ 0.8 ×", f"{mebibytes(size)} for {mebibytes(text)}",
+            size <= 0.8 * text),
+    ]
+
+
+def queries(setting, words):
+    """Whole commands; then some of them are compared with a scan of all items."""
+    texts = setting.query("SELECT content FROM item_body ORDER BY random() LIMIT ?", QUERIES)
+    asked = [words.query(text) for (text,) in texts]
+    times = sorted(
+        Run([tour.CONTROL, "--config", setting.path, "search", "--", *query]).wall * 1e3 for query in asked)
+    compared = asked[:COMPARED]
+    scanned = scan(setting, compared)
+    wrong = 0
+    for query, expected in zip(compared, scanned):
+        code, found, complaint = setting.control("search", "--ids", "--limit", "1000000", "--", *query)
+        wrong += set(found.split()) != expected
+    p99 = times[int(len(times) * 0.99)]
+    return [Row(
+        f"`prsnlctl search`, {len(times):,} queries of 1 to 4 words", f"p99 {p99:.1f} ms; {wrong} of {COMPARED} unlike a scan",
+        "p99 ≤ 60 ms; 0", f"p50 {median(times):.1f} ms, slowest {times[-1]:.1f} ms", p99 <= 60 and wrong == 0)]
+
+
+def scan(setting, asked):
+    """Ids of the items that have all words, by looking at every one."""
+    found = [set() for _ in asked]
+    wanted = [set(query) for query in asked]
+    connection = sqlite3.connect(f"file:{tour.quoted(setting.database)}?mode=ro", uri=True)
+    rows = connection.execute(
+        "SELECT timeline.id, title, summary, item_text.content, transcription, tags, url FROM timeline"
+        " LEFT JOIN item_text ON item_id = id")
+    for id, *texts in rows:
+        known = set(re.findall(r"[a-z0-9]+", " ".join(text for text in texts if text).lower()))
+        for ids, query in zip(found, wanted):
+            if query <= known:
+                ids.add(id)
+    connection.close()
+    return found
+
+
+def commands(setting):
+    """Whole commands on the file."""
+    id = setting.query("SELECT id FROM timeline LIMIT 1 OFFSET 1000")[0][0]
+    kinds = {
+        "list": ["list"], "list --tag": ["list", "--tag", "linux", "--type", "article", "--since", "2020-01-01"],
+        "show": ["show", id], "tags": ["tags"],
+    }
+    times = {
+        name: median([Run([tour.CONTROL, "--config", setting.path, *words]).wall * 1e3 for _ in range(21)])
+        for name, words in kinds.items()}
+    return [Row(
+        f"`list`, `list --tag … --type …`, `show`, `tags` on {ITEMS:,} items",
+        ", ".join(f"{value:.1f}" for value in times.values()) + " ms", "≤ 30 ms each", "medians of 21",
+        max(times.values()) <= 30)]
+
+
+def search(bench):
+    words = Words()
+    setting = copy_with_texts(bench, words)
+    return build(setting) + queries(setting, words) + commands(setting)
+
+
+def fresh(bench):
+    """From the moment at which a reader sees a new item until a search finds it."""
+    server = server_of(bench, ITEMS // 10, "1K-4K")
+    setting = setting_of(bench, server, texts="no", search_index="yes")
+    once(setting, ITEMS // 10)
+    times = []
+    with setting.daemon():
+        wait_until(lambda: is_idle(setting), "an idle daemon", 60)
+        for number in range(ROUNDS + 2):
+            word = f"fresh{number}word"
+            server.post("/__dev/add", count="1")
+            server.post("/__dev/edit", index="0", title=f"A {word} title")
+            setting.control("sync", "--wait")
+            begin = time.perf_counter()
+            wait_until(lambda: setting.query("SELECT 1 FROM item_search WHERE words MATCH ?", word), "the new item", 30, 0.01)
+            times.append(time.perf_counter() - begin)
+    return [Row("a new item is found after its commit", f"slowest of {len(times)}: {max(times):.1f} s", "≤ 5 s", "",
+                max(times) <= 5)]
+
+
+def pull(bench):
+    """The daemon's first pull until the timeline is complete, with and without the index, in turn."""
+    server = server_of(bench, ITEMS, "4K-4K")
+    times = {"yes": [], "no": []}
+    for round in range(ROUNDS):
+        for index in ("yes", "no") if round % 2 else ("no", "yes"):
+            setting = setting_of(bench, server, texts="no", search_index=index)
+            begin = time.perf_counter()
+            with setting.daemon():
+                wait_until(lambda: is_complete(setting), "a complete timeline", 600, 0.005)
+                times[index].append(time.perf_counter() - begin)
+            shutil.rmtree(os.path.dirname(setting.path))
+    ratio = median([a / b for a, b in zip(times["yes"], times["no"])])
+    return [Row(f"full pull of {ITEMS:,} until complete, index on / off", f"{ratio:.2f}", "≤ 1.03",
+                f"{median(times['yes']):.2f} s and {median(times['no']):.2f} s", ratio <= 1.03)]
+
+
+ALL = {"search": search, "search-fresh": fresh, "search-pull": pull}

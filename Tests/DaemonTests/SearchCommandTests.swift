@@ -1,0 +1,184 @@
+import DevServer
+import Glibc
+import PRSNLCore
+import Reports
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// `prsnlctl search`, `list`, `tags` and `open`: the real binaries on a real file.
+@Suite struct SearchCommandTests {
+    private static func item(
+        _ number: Int, _ title: String, type: String = "article", tags: [String] = [], url: String? = nil
+    ) -> DevItem {
+        var item = DevItem.generate(count: 10)[number]
+        item.title = title
+        item.type = type
+        item.tags = tags
+        item.url = url
+        item.summary = nil
+        item.content = nil
+        item.status = "completed"
+        return item
+    }
+
+    private static let items = [
+        item(0, "Sourdough for beginners", tags: ["baking", "later"], url: "https://bakery.example.org/sourdough"),
+        item(1, "A starter for rye", type: "video", tags: ["baking"], url: "https://video.example.org/rye"),
+        item(2, "Evil \u{1B}[31m title\nline two", type: "note"),
+    ]
+
+    /// A daemon that has stopped, after it has pulled and indexed everything.
+    private func stopped(_ lines: String = "") async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(items: Self.items)
+        try fixture.configure(lines)
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        return fixture
+    }
+
+    @Test func itemsAreFoundWhileTheDaemonIsStopped() async throws {
+        let fixture = try await stopped()
+        let found = try await fixture.control("search", "SOURDOUGH", "beginners")
+        #expect(found.exit == .status(0), "\(found)")
+        #expect(found.stdout.hasPrefix("\(Self.items[0].id.prefix(8))  "))
+        #expect(found.stdout.contains("Sourdough for beginners  [baking, later]\n"))
+        #expect(found.stderr.isEmpty)
+        let ids = try await fixture.control("search", "--ids", "for")
+        #expect(Set(ids.stdout.split(separator: "\n").map(String.init)) == Set(Self.items[0...1].map(\.id)))
+        let one = try await fixture.control("search", "--ids", "--limit", "1", "for")
+        #expect(one.stdout.split(separator: "\n").count == 1)
+        #expect(one.stderr.contains("There are more"))
+        let evil = try await fixture.control("search", "evil")
+        #expect(!evil.stdout.contains("\u{1B}") && evil.stdout.contains("\\u{1B}"))
+        #expect(evil.stdout.split(separator: "\n").count <= 2)
+        let json = try await fixture.control("search", "--json", "rye")
+        #expect(json.stdout.contains("\"title\" : \"A starter for rye\""))
+        #expect(json.stdout.contains("\"more\" : false"))
+    }
+
+    @Test func whatIsNotFoundIsSaidAndNoError() async throws {
+        let fixture = try await stopped()
+        for words in [["nowhere"], ["*"], ["\""], ["☕"], ["AND"]] {
+            let child = try fixture.startControl(["search"] + words)
+            let exit = try await child.waitForExit()
+            let none = (exit: exit, stdout: child.stdout, stderr: child.stderr)
+            #expect(none.exit == .status(0) && none.stdout.isEmpty, "\(none)")
+            #expect(none.stderr.contains("No item was found."), "\(none)")
+        }
+        #expect(try await fixture.control("search").exit == .status(2))
+        #expect(try await fixture.control("search", "after:yesterday").exit == .status(2))
+        #expect(try await fixture.control("search", "--limit", "0", "x").exit == .status(2))
+        #expect(try await fixture.control("search", "--ids", "--json", "x").exit == .status(2))
+    }
+
+    @Test func itemsAreListed() async throws {
+        let fixture = try await stopped()
+        #expect(try await fixture.control("list").stdout.split(separator: "\n").count == 3)
+        let tagged = try await fixture.control("list", "--tag", "baking", "--tag", "later", "--ids")
+        #expect(tagged.stdout == Self.items[0].id + "\n")
+        let typed = try await fixture.control("list", "--type", "video", "--type", "note", "--ids")
+        #expect(Set(typed.stdout.split(separator: "\n").map(String.init)) == Set(Self.items[1...2].map(\.id)))
+        let all = try await fixture.control("list", "--ids").stdout.split(separator: "\n")
+        let reversed = try await fixture.control("list", "--ids", "--reverse").stdout.split(separator: "\n")
+        #expect(all == reversed.reversed())
+        let none = try await fixture.control("list", "--since", "2030")
+        #expect(none.exit == .status(0) && none.stdout.isEmpty && none.stderr.contains("There are no such items."))
+        #expect(try await fixture.control("list", "--since", "soon").exit == .status(2))
+        let tags = try await fixture.control("tags")
+        #expect(tags.stdout == "2  baking\n1  later\n")
+        let complete = try await fixture.control("list", "--complete", String(Self.items[0].id.prefix(6)))
+        #expect(complete.stdout == "\(Self.items[0].id)\tSourdough for beginners\n")
+    }
+
+    @Test func anItemIsOpenedInTheBrowser() async throws {
+        let fixture = try await stopped()
+        let browser = fixture.folder.file("browser")
+        try TestFile.write("#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.log\"\n", to: browser)
+        #expect(chmod(browser, 0o755) == 0)
+        let opened = try await fixture.control(
+            "open", String(Self.items[0].id.prefix(8)), environment: ["BROWSER": browser])
+        #expect(opened.exit == .status(0), "\(opened)")
+        #expect(try TestFile.text(browser + ".log") == "https://bakery.example.org/sourdough\n")
+        let nowhere = try await fixture.control("open", Self.items[0].id)
+        #expect(nowhere.stdout == "https://bakery.example.org/sourdough\n")
+        #expect(nowhere.stderr.contains("no desktop"))
+        let missing = try await fixture.control("open", Self.items[0].id, environment: ["BROWSER": "/nowhere/at-all"])
+        #expect(missing.exit == .status(1) && missing.stderr.contains("could not be started"))
+    }
+
+    /// What a server sends as an address is not what a program is told to open.
+    @Test(arguments: ["file:///etc/passwd", "javascript:alert(1)", "https://a b", "-flag", "https://x.org/\u{1B}]"])
+    func onlyPagesOfTheWebAreOpened(url: String) async throws {
+        let fixture = try DaemonFixture(items: [Self.item(0, "Bad", url: url)])
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        let opened = try await fixture.control("open", Self.item(0, "").id, environment: ["BROWSER": "/bin/echo"])
+        #expect(!opened.stdout.contains(url), "\(opened)")
+    }
+
+    @Test func wordsInThePlaceOfAnIdAreAnswered() async throws {
+        let fixture = try await stopped()
+        let shown = try await fixture.control("show", "sourdough")
+        #expect(shown.exit == .status(1))
+        #expect(shown.stderr.contains("A search for it finds one item, \"Sourdough for beginners\"."), "\(shown.stderr)")
+        #expect(shown.stderr.contains("show \(Self.items[0].id)"))
+        // Two items: nothing is offered.
+        #expect(try await !fixture.control("show", "starter sourdough").stderr.contains("finds one item"))
+        let deleted = try await fixture.control("delete", "--yes", "rye starter")
+        #expect(deleted.exit == .status(1) && deleted.stderr.contains("Its id is \(Self.items[1].id)"), "\(deleted)")
+    }
+
+    @Test func writesAreFoundAtOnceWithoutADaemon() async throws {
+        let fixture = try await stopped()
+        #expect(try await fixture.control("note", "A zebra crossing").exit == .status(0))
+        #expect(try await fixture.control("edit", Self.items[0].id, "--title", "Giraffe bread").exit == .status(0))
+        #expect(try await fixture.control("delete", "--yes", Self.items[1].id).exit == .status(0))
+        #expect(try await fixture.control("search", "zebra").stdout.contains("(not on the server yet)"))
+        #expect(try await fixture.control("search", "giraffe").stdout.contains("(edit not sent yet)"))
+        #expect(try await fixture.control("search", "beginners").stdout.isEmpty)
+        #expect(try await fixture.control("search", "rye").stdout.isEmpty)
+    }
+
+    @Test func theDaemonIndexesWhatItCommits() async throws {
+        let fixture = try DaemonFixture(items: Self.items)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        _ = try await eventually("the words of an item") {
+            try await fixture.control("search", "sourdough").stdout.isEmpty ? nil : true
+        }
+        #expect(try await fixture.control("note", "A zebra crossing").exit == .status(0))
+        _ = try await eventually("the words of a note") {
+            try await fixture.control("search", "zebra").stdout.isEmpty ? nil : true
+        }
+        let rebuilt = try await fixture.control("doctor", "--rebuild-index")
+        #expect(rebuilt.stderr.contains("the index is built again") || rebuilt.stderr.contains("was built again"), "\(rebuilt)")
+        _ = try await eventually("the words of an item, again") {
+            try await fixture.control("search", "sourdough").stdout.isEmpty ? nil : true
+        }
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func anIndexThatIsNotWantedIsNotBuilt() async throws {
+        let fixture = try await stopped("search_index = no")
+        let found = try await fixture.control("search", "sourdough")
+        #expect(found.exit == .status(0) && found.stdout.isEmpty)
+        #expect(found.stderr.contains("Up to 3 items cannot be found yet"))
+        #expect(try await fixture.control("status").stdout.contains("3 items cannot be found until"))
+        // The list needs none.
+        #expect(try await fixture.control("list", "--tag", "later", "--ids").stdout == Self.items[0].id + "\n")
+        #expect(try await fixture.control("tags").stdout == "2  baking\n1  later\n")
+        let rebuilt = try await fixture.control("doctor", "--rebuild-index")
+        #expect(rebuilt.stderr.contains("the index was built again"))
+        #expect(try await fixture.control("search", "sourdough").stdout.contains("Sourdough"))
+    }
+
+    @Test func aFileOfAnOlderReleaseIsExplained() async throws {
+        let fixture = try await stopped()
+        let removed = try await ChildProcess.run(
+            "/usr/bin/sqlite3", [fixture.database, "DROP VIEW item_search; DROP TABLE search_index; PRAGMA user_version = 2"])
+        #expect(removed.exit == .status(0), "\(removed)")
+        let found = try await fixture.control("search", "sourdough")
+        #expect(found.exit == .status(1) && found.stderr.contains("no index of words"), "\(found)")
+        #expect(try await fixture.control("list", "--ids").stdout.split(separator: "\n").count == 3)
+    }
+}

@@ -1,0 +1,285 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// What is found, and when.
+@Suite struct SearchTests {
+    let fixture = StoreFixture()
+    typealias Fixture = StoreFixture
+
+    @Test func everyTextOfAnItemIsSearched() async throws {
+        let store = try fixture.open()
+        var item = Fixture.article("a", title: "Sourdough starter", tags: ["reading list"])
+        item.summary = "Flour and water"
+        item.url = "https://bakery.example.org/levain"
+        try await store.add([item, Fixture.article("b", title: "Other")])
+        try await store.addText("a", "Feed it daily", transcription: "Spoken words")
+        try await store.indexAll()
+        for words in ["sourdough", "STARTER", "flour", "feed daily", "spoken", "list", "levain", "sourdough water daily"] {
+            #expect(try fixture.found(words) == ["a"], "\(words)")
+        }
+        #expect(try fixture.found("sourdough nothing") == [])
+        #expect(try fixture.found("title:sourdough") == ["a"])
+        #expect(try fixture.found("title:flour") == [])
+        #expect(try fixture.found("text:spoken text:daily summary:flour url:bakery") == ["a"])
+        #expect(try fixture.found("sour*") == ["a"])
+        #expect(try fixture.found("sour") == [])
+        #expect(try fixture.found("\"flour and water\"") == ["a"])
+        #expect(try fixture.found("\"water and flour\"") == [])
+        #expect(try fixture.found("-sourdough") == ["b"])
+        #expect(try fixture.found("other -flour") == ["b"])
+        #expect(try fixture.found("type:Article tag:\"reading list\"") == ["a"])
+        #expect(try fixture.found("-tag:\"reading list\"") == ["b"])
+        #expect(try fixture.found("-type:article") == [])
+        await store.close()
+    }
+
+    @Test func aWordInATitleCountsMore() async throws {
+        let store = try fixture.open()
+        var second = Fixture.article("b", title: "Something else", at: 2)
+        second.summary = "of swift, swift and swift"
+        try await store.add([Fixture.article("a", title: "Swift"), second, Fixture.article("c", title: "Filler")])
+        try await store.indexAll()
+        #expect(try fixture.found("swift") == ["a", "b"])
+        await store.close()
+    }
+
+    /// Each line is what a person may type. Nothing of it is an error, and nothing is taken for an operator.
+    @Test(arguments: [
+        ("C++", ["cpp"]), ("c", ["c", "cpp", "csharp"]), ("C#", ["csharp"]), ("#tag", ["tag"]), ("AND", ["and"]),
+        ("OR", ["or"]), ("NOT", ["and", "or"]), ("NEAR(a b)", ["near"]), ("\"", []), ("*", []), ("-", []), ("--", []),
+        ("^", []), ("( )", []), ("{title}:", ["near"]), ("title:", ["near"]), ("a\"b", ["near"]), ("\"a b", ["near"]),
+        ("''", []), (";", []), ("☕", ["coffee"]), ("👩‍🚀", ["astronaut"]), ("naive", ["naif"]), ("NAÏVE", ["naif"]),
+        ("don't", ["dont"]), ("don’t", ["dont"]), ("50%", ["percent"]), ("a:b", ["near"]), ("x\u{0}y", []),
+        ("\u{1F}", []), ("col:umn", []), ("foo_bar", ["snake"]), ("\\", []), ("%", []),
+    ])
+    func whatPeopleTypeIsNeverSyntax(words: String, expected: [String]) async throws {
+        let store = try fixture.open()
+        try await store.add([
+            Fixture.article("cpp", title: "Modern C++, in depth"), Fixture.article("csharp", title: "C#"),
+            Fixture.article("c", title: "The C language"), Fixture.article("tag", title: "About #tag"),
+            Fixture.article("and", title: "this and that, not those"), Fixture.article("or", title: "to be or not to be"),
+            Fixture.article("near", title: "near: a b title"), Fixture.article("coffee", title: "Coffee ☕ time"),
+            Fixture.article("astronaut", title: "Astronaut 👩‍🚀!"), Fixture.article("naif", title: "Naïve"),
+            Fixture.article("dont", title: "Don't panic"), Fixture.article("percent", title: "50% off"),
+            Fixture.article("snake", title: "foo_bar"),
+        ])
+        try await store.indexAll()
+        #expect(Set(try fixture.found(words)) == Set(expected), "\(words)")
+        await store.close()
+    }
+
+    @Test(arguments: [
+        ("东京", ["zh"]), ("东京大", ["zh"]), ("京都", ["ja"]), ("京东", []), ("とうき", ["ja"]), ("うき", ["ja"]), ("東京", ["ja"]),
+        ("กรุงเทพ", ["th"]), ("เทพ", ["th"]), ("서울", ["ko"]), ("울", ["ko"]), ("Swift东京", ["zh"]), ("ラーメン", ["ja"]),
+        ("\"東京 都\"", ["ja"]),
+    ])
+    func scriptsWithoutSpacesAreFoundByAnyPart(words: String, expected: [String]) async throws {
+        let store = try fixture.open()
+        try await store.add([
+            Fixture.article("zh", title: "Swift东京大会的笔记"), Fixture.article("ja", title: "東京都のとうきょうラーメン"),
+            Fixture.article("th", title: "กรุงเทพมหานคร"), Fixture.article("ko", title: "서울에서 부산까지"),
+        ])
+        try await store.indexAll()
+        #expect(try fixture.found(words) == expected, "\(words)")
+        await store.close()
+    }
+
+    @Test func changesOfEveryKindAreFollowed() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "First"), Fixture.article("b", title: "Second", at: 2)])
+        try await store.indexAll()
+        try await store.add([Fixture.article("a", title: "Changed")])
+        try await store.indexAll()
+        #expect(try fixture.found("first") == [])
+        #expect(try fixture.found("changed") == ["a"])
+        // Hidden at once, before any step of the index.
+        try fixture.execute("UPDATE item SET deleted_at = '2026-01-01T00:00:00.000000Z' WHERE id = 'a'")
+        #expect(try fixture.found("changed") == [])
+        try await store.indexAll()
+        try fixture.execute("UPDATE item SET deleted_at = NULL WHERE id = 'a'")
+        try await store.indexAll()
+        #expect(try fixture.found("changed") == ["a"])
+        try fixture.execute("INSERT INTO held_item VALUES ('a', 1)")
+        #expect(try fixture.found("changed") == [])
+        try fixture.execute("DELETE FROM held_item")
+        try await store.indexAll()
+        #expect(try fixture.found("changed") == ["a"])
+        await store.close()
+    }
+
+    @Test func writesThatWaitAreFound() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "First"), Fixture.article("b", title: "Second", at: 2)])
+        try await store.indexAll()
+        let now = Fixture.now
+        _ = try await store.accept([.create(NewItem(note: "Remember the zebra"))], now: now)
+        _ = try await store.accept([.edit(item: "a", ItemEdit(title: "Giraffe"))], now: now)
+        _ = try await store.accept([.delete(item: "b")], now: now)
+        // The deletion counts before the index has heard of it.
+        #expect(try fixture.found("second") == [])
+        try await store.indexAll()
+        #expect(try fixture.found("zebra").count == 1)
+        #expect(try fixture.found("giraffe") == ["a"])
+        #expect(try fixture.found("first") == [])
+        _ = try await store.drop([2], withDependents: true, dryRun: false, now: now)
+        try await store.indexAll()
+        #expect(try fixture.found("first") == ["a"])
+        await store.close()
+    }
+
+    /// SQLite gives the number of the newest row again when that row was removed.
+    @Test func aNumberThatIsGivenAgainIsNoOldItem() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "Alpha"), Fixture.article("b", title: "Beta", at: 2)])
+        try await store.indexAll()
+        try fixture.execute("DELETE FROM item WHERE id = 'b'")
+        try await store.add([Fixture.article("c", title: "Gamma", at: 3)])
+        try await store.indexAll()
+        #expect(try fixture.found("beta") == [])
+        #expect(try fixture.found("gamma") == ["c"])
+        await store.close()
+    }
+
+    @Test func anInterruptedBuildGoesOn() async throws {
+        var store = try fixture.open()
+        let items = (0..<40).map { Fixture.article("item-\($0)", title: "Common number\($0)", at: $0) }
+        try await store.add(items)
+        for _ in 0..<15 { try await store.indexOne() }
+        #expect(try fixture.found("common").count == 15)
+        let partly = try StoreReader(path: fixture.path).search(SearchQuery("common", now: Fixture.now), limit: 100)
+        #expect(partly.unindexed == 25)
+        // As a kill would leave it: every step is a transaction.
+        await store.close()
+        store = try fixture.open()
+        try await store.indexAll()
+        #expect(Set(try fixture.found("common")) == Set(items.map(\.id)))
+        #expect(try fixture.query("SELECT count(*) FROM search_document") == "40")
+        await store.close()
+    }
+
+    @Test func theIndexIsBuiltAgainAndTheOldOneRemoved() async throws {
+        var store = try fixture.open()
+        let items = (0..<300).map { Fixture.article("item-\($0)", title: "Common number\($0)", at: $0) }
+        try await store.add(items)
+        try await store.indexAll()
+        try await store.rebuildIndex()
+        #expect(try fixture.found("common") == [])
+        await store.close()
+        store = try fixture.open()
+        try await store.indexAll()
+        #expect(try fixture.found("common").count == 300)
+        #expect(try fixture.query("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%retired%'") == "0")
+        #expect(try fixture.query("PRAGMA integrity_check") == "ok")
+        // Twice in a row, before the first old one is gone.
+        try await store.rebuildIndex()
+        try await store.rebuildIndex()
+        try await store.indexAll()
+        #expect(try fixture.found("number7") == ["item-7"])
+        await store.close()
+    }
+
+    @Test func anIndexOfMostlyOldWordsIsBuiltAgainByItself() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "Alpha")])
+        let text = String(repeating: "lorem ipsum dolor sit amet ", count: 100_000)
+        for version in 0..<16 {
+            try await store.addText("a", text + "version\(version)")
+            try await store.indexAll()
+        }
+        let stale = try #require(try fixture.query("SELECT stale_size FROM search_state").flatMap { Int($0) })
+        #expect(stale < 24 << 20, "\(stale)")
+        #expect(try fixture.found("version15") == ["a"])
+        #expect(try fixture.found("version3") == [])
+        await store.close()
+    }
+
+    @Test func aDamagedIndexIsNoticed() async throws {
+        let store = try fixture.open()
+        try await store.add((0..<50).map { Fixture.article("item-\($0)", title: "Common number\($0)", at: $0) })
+        try await store.indexAll()
+        #expect(try StoreReader(path: fixture.path).checkIndex() == (50, 0, 0))
+        try fixture.execute("DELETE FROM search_index_data WHERE id > 10; DELETE FROM search_index_idx")
+        do throws(UserFacingError) {
+            let found = try StoreReader(path: fixture.path).checkIndex()
+            #expect(found.lost > 0)
+        } catch {
+            #expect(error.code == .databaseDamaged)
+        }
+        #expect(try await store.isIndexDamaged())
+        try await store.rebuildIndex()
+        try await store.indexAll()
+        #expect(try StoreReader(path: fixture.path).checkIndex() == (50, 0, 0))
+        await store.close()
+    }
+
+    /// A word that very many items have: the newest first, and those with it in their titles before them.
+    @Test func aWordOfMostItemsIsNotRankedByItself() async throws {
+        let store = try fixture.open()
+        let items = (0..<10_050).map { number in
+            var item = Fixture.article("item-\(number)", title: number == 77 ? "Common" : nil, at: number)
+            item.summary = "common"
+            return item
+        }
+        try await store.add(items)
+        try await store.indexAll()
+        #expect(try fixture.found("common", limit: 3) == ["item-77", "item-10049", "item-10048"])
+        #expect(Set(try fixture.found("common")).count == 10_050)
+        #expect(try fixture.found("common after:1970-01-01T02:47:28Z").count == 2)
+        await store.close()
+    }
+
+    @Test func passagesShowWhatWasFound() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "Coffee ☕ in 東京"), Fixture.article("b", title: "C++ notes", at: 2)])
+        try await store.addText("a", String(repeating: "filler ", count: 500) + "the grinder " + String(repeating: "end ", count: 50))
+        try await store.indexAll()
+        func places(_ words: String) throws -> (title: Passage?, text: Passage?)? {
+            let reader = try StoreReader(path: fixture.path)
+            let query = try SearchQuery(words, now: Fixture.now)
+            return try reader.places(of: query, in: try reader.search(query, limit: 5).items).first
+        }
+        let grinder = try #require(try places("grinder")?.text)
+        #expect(grinder.field == "text")
+        #expect(grinder.parts.filter(\.isFound).map(\.text) == ["grinder"])
+        #expect(grinder.text.utf8.count < 300)
+        #expect(try places("☕")?.title?.parts.map(\.text) == ["Coffee ", "☕", " in 東京"])
+        #expect(try places("東京")?.title?.parts.map(\.text) == ["Coffee ☕ in ", "東京"])
+        #expect(try places("C++")?.title?.parts.first?.text == "C++")
+        #expect(try places("coffee grinder")?.title?.parts.first?.text == "Coffee")
+        await store.close()
+    }
+
+    @Test(arguments: ["yesterday", "2026-13-01", "7x", "", "-7d", "2026-1-1"])
+    func whatIsNoTimeIsSaid(text: String) {
+        #expect(throws: UserFacingError.self) { try TimeWord.parse(text, now: Fixture.now, option: "--since") }
+    }
+
+    @Test func timesAreUnderstood() throws {
+        let now = try #require(Timestamp("2026-11-22T10:00:00Z"))
+        for (text, expected) in [
+            ("2026", "2026-01-01T00:00:00Z"), ("2026-11", "2026-11-01T00:00:00Z"), ("2026-11-20", "2026-11-20T00:00:00Z"),
+            ("12h", "2026-11-21T22:00:00Z"), ("7d", "2026-11-15T10:00:00Z"), ("1w", "2026-11-15T10:00:00Z"),
+            ("2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00Z"),
+        ] {
+            #expect(try TimeWord.parse(text, now: now, option: "after:") == Timestamp(expected), "\(text)")
+        }
+    }
+
+    /// The file is for everybody: another program, with nothing but SQLite.
+    @Test func plainSQLiteSearchesTheFile() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "Sourdough 東京"), Fixture.article("b", title: "Bread", at: 2)])
+        try await store.addText("b", "no sourdough here")
+        try await store.indexAll()
+        await store.close()
+        for (words, expected) in [("sourdough", "a\nb\n"), ("title : sourdough", "a\n"), ("\"東 京\"", "a\n"), ("bre*", "b\n")] {
+            let answer = try await ChildProcess.run(
+                "/usr/bin/sqlite3",
+                ["-readonly", fixture.path, "SELECT id FROM item_search WHERE words MATCH '\(words)' ORDER BY rank"])
+            #expect(answer.stdout == expected, "\(words): \(answer.stderr)")
+        }
+    }
+}
