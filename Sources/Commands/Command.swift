@@ -40,7 +40,8 @@ struct Command: Sendable {
 extension Command {
     /// All of them, in the order of `--help`.
     static let all: [Command] = [
-        StatusCommand.command, ShowCommand.command, SyncCommand.command, HistoryCommand.command,
+        StatusCommand.command, ShowCommand.command, ExportCommand.command, SyncCommand.command,
+        HistoryCommand.command,
         PingCommand.command, NetCommand.command,
         CaptureCommand.command, NoteCommand.command, EditCommand.command, DeleteCommand.command,
         QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
