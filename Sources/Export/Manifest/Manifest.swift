@@ -84,7 +84,10 @@ final class Manifest {
 
     private func readManifest() throws(UserFacingError) {
         guard let bytes = try folder.read(Self.fileName)?.bytes else { return isLost = true }
-        var lines = LineIterator(bytes)
+        try bytes.withUnsafeBufferPointer { bytes throws(UserFacingError) in try readManifest(LineIterator(bytes)) }
+    }
+
+    private func readManifest(_ lines: consuming LineIterator) throws(UserFacingError) {
         guard let first = lines.next() else { return isLost = true }
         guard first.elementsEqual(ManifestText.version.utf8) else {
             guard first.starts(with: "prsnld-export\t".utf8) else { return isLost = true }
@@ -97,7 +100,8 @@ final class Manifest {
         var isWhole = false
         while let line = lines.next() {
             if line.starts(with: "end\t".utf8) {
-                isWhole = ManifestText.number(line.dropFirst(4)).map { $0 == entries.count } ?? false
+                let count = ManifestText.number(UnsafeBufferPointer(rebasing: line[4...]))
+                isWhole = count.map { $0 == entries.count } ?? false
             } else if case .file(let entry)? = ManifestText.line(line) {
                 add(entry)
             } else {
@@ -110,13 +114,16 @@ final class Manifest {
     private func readJournal() throws(UserFacingError) {
         guard let bytes = try folder.read(Self.journalName)?.bytes else { return }
         hasOldJournal = true
-        var lines = LineIterator(bytes)
+        bytes.withUnsafeBufferPointer { readJournal(LineIterator($0)) }
+    }
+
+    private func readJournal(_ lines: consuming LineIterator) {
         guard let first = lines.next(), first.elementsEqual(ManifestText.version.utf8),
             let origin = lines.next().flatMap({ ManifestText.Origin(line: $0) }), let boot = lines.next()
         else { return }
         self.origin = origin
         // After a power cut, lines may be on the disk whose files are not.
-        let isSameBoot = boot.split(separator: 0x09).last.map { $0.elementsEqual(Self.boot.utf8) } ?? false
+        let isSameBoot = boot.elementsEqual("boot\t\(Self.boot)".utf8)
         var last: ManifestEntry?
         while let line = lines.next() {
             last = nil
@@ -138,15 +145,14 @@ final class Manifest {
 
     /// Lines that have an end: a torn one was never written.
     private struct LineIterator {
-        private let bytes: [UInt8]
-        private var start = 0
+        private var rest: UnsafeBufferPointer<UInt8>
 
-        init(_ bytes: [UInt8]) { self.bytes = bytes }
+        init(_ bytes: UnsafeBufferPointer<UInt8>) { rest = bytes }
 
-        mutating func next() -> ArraySlice<UInt8>? {
-            guard let end = bytes[start...].firstIndex(of: 0x0A) else { return nil }
-            defer { start = end + 1 }
-            return bytes[start..<end]
+        mutating func next() -> UnsafeBufferPointer<UInt8>? {
+            guard let end = rest.offset(of: 0x0A) else { return nil }
+            defer { rest = UnsafeBufferPointer(rebasing: rest[(end + 1)...]) }
+            return UnsafeBufferPointer(rebasing: rest[..<end])
         }
     }
 
@@ -199,6 +205,7 @@ final class Manifest {
         try file.write(bytes)
         try file.synchronize()
         try folder.rename(Self.temporaryName, to: folder, Self.fileName)
+        CrashPoint.afterExportManifest.reach()
         try folder.remove(Self.journalName)
         journal = nil
         hasOldJournal = false

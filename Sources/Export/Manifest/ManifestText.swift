@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 
 /// The lines of manifest and journal: fields between tabs, in which a tab, a line feed and a backslash are escaped.
@@ -21,7 +22,7 @@ enum ManifestText {
             self.accountID = accountID
         }
 
-        init?(line: ArraySlice<UInt8>) {
+        init?(line: UnsafeBufferPointer<UInt8>) {
             let fields = ManifestText.fields(line)
             guard fields.count == 3, fields[0].elementsEqual("origin".utf8) else { return nil }
             serverURL = optional(fields[1])
@@ -67,10 +68,10 @@ enum ManifestText {
     // MARK: Reading
 
     /// `nil` for a line that no export has written.
-    static func line(_ line: ArraySlice<UInt8>) -> Line? {
+    static func line(_ line: UnsafeBufferPointer<UInt8>) -> Line? {
         let fields = fields(line)
         guard let kind = fields.first, kind.count == 1 else { return nil }
-        switch (kind[kind.startIndex], fields.count) {
+        switch (kind[0], fields.count) {
         case (UInt8(ascii: "+"), 6):
             let name = text(fields[2])
             guard isName(name), let parts = parts(fields[4]), let inode = number(fields[5]) else { return nil }
@@ -89,28 +90,39 @@ enum ManifestText {
             && !name.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
     }
 
-    private static func parts(_ field: ArraySlice<UInt8>) -> [ManifestEntry.Part]? {
+    private static func parts(_ field: UnsafeBufferPointer<UInt8>) -> [ManifestEntry.Part]? {
         var parts: [ManifestEntry.Part] = []
-        for part in field.split(separator: UInt8(ascii: ",")) {
-            guard let hash = Fingerprint(hexadecimal: part.prefix(Fingerprint.textLength)),
-                part.dropFirst(Fingerprint.textLength).first == UInt8(ascii: ":"),
-                let length = number(part.dropFirst(Fingerprint.textLength + 1))
+        var rest = field
+        while !rest.isEmpty {
+            let end = rest.offset(of: UInt8(ascii: ",")) ?? rest.count
+            let digits = Fingerprint.textLength
+            guard end > digits + 1, rest[digits] == UInt8(ascii: ":"),
+                let hash = Fingerprint(hexadecimal: UnsafeBufferPointer(rebasing: rest[..<digits])),
+                let length = number(UnsafeBufferPointer(rebasing: rest[(digits + 1)..<end]))
             else { return nil }
             parts.append(.init(hash: hash, length: Int(clamping: length)))
+            rest = UnsafeBufferPointer(rebasing: rest[min(end + 1, rest.count)...])
         }
         return parts
     }
 
-    private static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        line.split(separator: 0x09, omittingEmptySubsequences: false)
+    private static func fields(_ line: UnsafeBufferPointer<UInt8>) -> [UnsafeBufferPointer<UInt8>] {
+        var fields: [UnsafeBufferPointer<UInt8>] = []
+        fields.reserveCapacity(6)
+        var rest = line
+        while let end = rest.offset(of: 0x09) {
+            fields.append(UnsafeBufferPointer(rebasing: rest[..<end]))
+            rest = UnsafeBufferPointer(rebasing: rest[(end + 1)...])
+        }
+        return fields + [rest]
     }
 
-    private static func optional(_ field: ArraySlice<UInt8>) -> String? {
+    private static func optional(_ field: UnsafeBufferPointer<UInt8>) -> String? {
         field.elementsEqual("\\-".utf8) ? nil : text(field)
     }
 
-    private static func text(_ field: ArraySlice<UInt8>) -> String {
-        guard field.contains(UInt8(ascii: "\\")) else { return String(decoding: field, as: UTF8.self) }
+    private static func text(_ field: UnsafeBufferPointer<UInt8>) -> String {
+        guard field.offset(of: UInt8(ascii: "\\")) != nil else { return String(decoding: field, as: UTF8.self) }
         var bytes: [UInt8] = []
         var isEscape = false
         for byte in field {
@@ -126,7 +138,7 @@ enum ManifestText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
+    static func number(_ field: UnsafeBufferPointer<UInt8>) -> UInt64? {
         guard !field.isEmpty, field.count <= 20 else { return nil }
         var value: UInt64 = 0
         for byte in field {
@@ -137,5 +149,13 @@ enum ManifestText {
             value = sum
         }
         return value
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Where a byte first stands.
+    func offset(of byte: UInt8) -> Int? {
+        guard let base = baseAddress, let found = memchr(base, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(base).distance(to: found)
     }
 }

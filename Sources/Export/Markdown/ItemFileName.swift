@@ -25,8 +25,8 @@ package struct ItemFileName {
         switch number {
         case 0: stem + Self.suffix
         case 1: "\(stem) \(beginningOfID)\(Self.suffix)"
-        case 2: "\(stem) \(Fingerprint(id.utf8).hexadecimal.prefix(16))\(Self.suffix)"
-        default: "\(stem) \(Fingerprint(id.utf8).hexadecimal.prefix(16)) \(number)\(Self.suffix)"
+        case 2: "\(stem) \(Fingerprint(id).hexadecimal.prefix(16))\(Self.suffix)"
+        default: "\(stem) \(Fingerprint(id).hexadecimal.prefix(16)) \(number)\(Self.suffix)"
         }
     }
 
@@ -36,7 +36,7 @@ package struct ItemFileName {
             (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "-")
         }
         return safe.count < 4
-            ? String(Fingerprint(id.utf8).hexadecimal.prefix(8)) : String(decoding: safe, as: UTF8.self)
+            ? String(Fingerprint(id).hexadecimal.prefix(8)) : String(decoding: safe, as: UTF8.self)
     }
 
     /// Characters that a file system, a shell or a link of Obsidian's takes for something else.

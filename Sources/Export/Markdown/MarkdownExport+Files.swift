@@ -9,7 +9,7 @@ extension MarkdownExport {
 
     func write(_ item: ExportItem) throws(UserFacingError) {
         let document = ItemDocument(item.shown).bytes
-        let part = ManifestEntry.Part(hash: Fingerprint(document), length: document.count)
+        let part = ManifestEntry.Part(hash: Fingerprint(document[...]), length: document.count)
         let entry = manifest.entry(item.shown.item.id)
         if let entry, isThere(entry) {
             try update(entry, item, document, part)
@@ -33,15 +33,18 @@ extension MarkdownExport {
             let name = former ?? choice.candidate(number)
             if former == nil {
                 number += 1
-                guard names.take(name) else { continue }
+                guard take(name) else { continue }
             }
             former = nil
             let entry = ManifestEntry(
                 id: shown.id, name: name, fingerprint: item.fingerprint, parts: [part], inode: UInt64(status.st_ino))
             entry.isSeen = true
+            CrashPoint.beforeExportJournal.reach()
             try manifest.record(entry, origin)
+            CrashPoint.beforeExportRename.reach()
             if try manifest.folder.renameNew(Manifest.temporaryName, to: folder, name) {
                 files[ByteText(name)] = OpenFolder.Entry(isFile: true, inode: entry.inode)
+                CrashPoint.afterExportRename.reach()
                 tally.written += 1
                 return
             }
@@ -94,13 +97,16 @@ extension MarkdownExport {
         entry.parts = [part] + (isSame ? [] : entry.parts.filter { $0 != part })
         entry.fingerprint = item.fingerprint
         entry.inode = UInt64(written.st_ino)
+        CrashPoint.beforeExportJournal.reach()
         try manifest.record(entry, origin)
         entry.parts = [part]
+        CrashPoint.beforeExportRename.reach()
         if isSame {
             tally.unchanged += 1
             return true
         }
         try manifest.folder.rename(Manifest.temporaryName, to: folder, entry.name)
+        CrashPoint.afterExportRename.reach()
         tally.written += 1
         if !file.isAsWritten { tally.replaced += 1 }
         return true
@@ -123,6 +129,7 @@ extension MarkdownExport {
                 }
                 tally.moved += 1
             }
+            CrashPoint.afterExportRemoval.reach()
             return try manifest.forget(entry, origin)
         }
         tally.busy += 1

@@ -15,8 +15,8 @@ package final class MarkdownExport {
     let origin: ManifestText.Origin
     private let copy: ExportOrigin
     var files: [ByteText: OpenFolder.Entry]
-    /// Made when the first new name is needed.
-    lazy var names = NameRegister(files.keys.lazy.map(\.text), manifest.entries.values.lazy.map(\.name))
+    /// Made when the first new name is needed. No `lazy var`, which would be copied for each name that is taken.
+    private var names: NameRegister?
     var tally = ExportTally()
     private var changed: [(createdAt: Timestamp, id: String)] = []
 
@@ -71,6 +71,14 @@ package final class MarkdownExport {
         }
         guard tally.items > 0 || remembered == 0 else { throw ExportOwnership.isEmpty(folder.path) }
         for (entry, id) in given { try manifest.rename(entry, to: id, origin) }
+    }
+
+    /// - Returns: whether the name was free until now.
+    func take(_ name: String) -> Bool {
+        if names == nil {
+            names = NameRegister(files.keys.lazy.map(\.text), manifest.entries.values.lazy.map(\.name))
+        }
+        return names?.take(name) ?? false
     }
 
     func isThere(_ entry: ManifestEntry) -> Bool { files[ByteText(entry.name)]?.isFile ?? false }

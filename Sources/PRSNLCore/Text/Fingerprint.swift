@@ -7,23 +7,32 @@ package struct Fingerprint: Hashable, Sendable {
 
     package init() {}
 
-    package init(_ bytes: some Sequence<UInt8>) { add(bytes) }
+    package init(_ bytes: UnsafeBufferPointer<UInt8>) { add(bytes) }
 
-    package mutating func add(_ bytes: some Sequence<UInt8>) {
+    package init(_ bytes: ArraySlice<UInt8>) { bytes.withUnsafeBufferPointer { add($0) } }
+
+    package init(_ text: String) {
+        var text = text
+        text.withUTF8 { add($0) }
+    }
+
+    package mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) {
         var hash = value
         for byte in bytes { hash = (hash ^ UInt128(byte)) &* Self.prime }
         value = hash
     }
 
+    private mutating func add(_ byte: UInt8) { value = (value ^ UInt128(byte)) &* Self.prime }
+
     /// A value among others: its length goes ahead, so that what ends one cannot begin the next. `nil` is not the empty one.
     package mutating func add(field: UnsafeBufferPointer<UInt8>?) {
-        guard let field else { return add(CollectionOfOne(0)) }
+        guard let field else { return add(0) }
         var length = UInt64(field.count)
         repeat {
-            add(CollectionOfOne(UInt8(truncatingIfNeeded: length) | 0x80))
+            add(UInt8(truncatingIfNeeded: length) | 0x80)
             length >>= 7
         } while length > 0
-        add(CollectionOfOne(1))
+        add(1)
         add(field)
     }
 
@@ -37,7 +46,7 @@ package struct Fingerprint: Hashable, Sendable {
         return String(repeating: "0", count: Self.textLength - digits.count) + digits
     }
 
-    package init?(hexadecimal digits: some Collection<UInt8>) {
+    package init?(hexadecimal digits: UnsafeBufferPointer<UInt8>) {
         guard digits.count == Self.textLength else { return nil }
         var high: UInt64 = 0
         var low: UInt64 = 0

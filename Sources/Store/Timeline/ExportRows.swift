@@ -33,7 +33,7 @@ extension StoreReader {
     private static let scanPatience: Duration = .seconds(600)
 
     /// Another form of the files: all are written again.
-    private static let form: UInt8 = 1
+    private static let form = "1"
 
     package func exportOrigin() throws(UserFacingError) -> ExportOrigin {
         try readTogether { () throws(SQLiteFailure) in
@@ -148,7 +148,7 @@ extension StoreReader {
     private static let hashedColumns: Int32 = 16
 
     private static func fingerprint(_ row: Statement) -> Fingerprint {
-        var fingerprint = Fingerprint(CollectionOfOne(form))
+        var fingerprint = Fingerprint(form)
         for column in 0..<hashedColumns { fingerprint.add(field: row.bytes(column)) }
         return fingerprint
     }
