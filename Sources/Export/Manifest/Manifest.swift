@@ -7,12 +7,14 @@ import PRSNLCore
 /// - `manifest` is whole, and replaced as a whole.
 /// - `journal` is what a run has done since. A line is written before its file, so that after a kill only the last line may
 ///   be about a file that was not written.
-/// - `writing` is a file that is not in its place yet. It stands here rather than beside the others, where people and
+/// - `writing` and `manifest.new` are removed where a killed run has left them. `writing` is a file that is not in its place yet. It stands here rather than beside the others, where people and
 ///   programs that watch the folder would see it.
 /// - `lock` keeps a second export away.
 final class Manifest {
     static let folderName = ".prsnld-export"
     static let temporaryName = "writing"
+    /// Not `writing`: the manifest may be written while a file waits for its line in the journal.
+    private static let newName = "manifest.new"
     private static let fileName = "manifest"
     private static let journalName = "journal"
 
@@ -30,7 +32,7 @@ final class Manifest {
     init(of target: OpenFolder) throws(UserFacingError) {
         folder = try target.folder(Self.folderName)
         lock = try Self.lock(folder)
-        try folder.remove(Self.temporaryName)
+        for name in [Self.temporaryName, Self.newName] { try folder.remove(name) }
         try readManifest()
         try readJournal()
     }
@@ -192,8 +194,8 @@ final class Manifest {
     private func save(_ origin: ManifestText.Origin) throws(UserFacingError) {
         // The manifest believes that the files are there.
         if prsnl_syncfs(folder.descriptor) != 0 { throw folder.failure("written", ".") }
-        try folder.remove(Self.temporaryName)
-        let file = try folder.create(Self.temporaryName)
+        try folder.remove(Self.newName)
+        let file = try folder.create(Self.newName)
         var bytes = Array("\(ManifestText.version)\n\(origin.line)\n".utf8)
         for entry in entries.values.sorted(by: { ByteText($0.name) < ByteText($1.name) }) {
             ManifestText.append(entry, to: &bytes)
@@ -204,7 +206,7 @@ final class Manifest {
         bytes.append(contentsOf: "end\t\(entries.count)\n".utf8)
         try file.write(bytes)
         try file.synchronize()
-        try folder.rename(Self.temporaryName, to: folder, Self.fileName)
+        try folder.rename(Self.newName, to: folder, Self.fileName)
         CrashPoint.afterExportManifest.reach()
         try folder.remove(Self.journalName)
         journal = nil
