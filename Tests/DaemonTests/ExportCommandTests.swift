@@ -1,4 +1,3 @@
-import Export
 import Glibc
 import PRSNLCore
 import Reports

@@ -112,30 +112,13 @@ extension StoreReader {
 
     /// The columns that files are made from: a change of another one touches no file. Those of `item_body` stand before its
     /// texts on the disk, so that reading them reads no text.
-    ///
-    /// It says what the view `timeline` says. The view itself is slower: its order costs a sorter, and a join with it reads
-    /// every column of it. A test holds the two together.
     private func exportQuery(texts: String, isOfOne: Bool) throws(SQLiteFailure) -> String {
         let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
-        let body = hasTexts ? "item_body" : Self.noTexts
         return """
-            SELECT item.id, item.created_at, item.updated_at, item.type, coalesce(edit.title, item.title), item.url,
-                coalesce(edit.summary, item.summary), item.content, coalesce(edit.tags, item.tags), item.platform,
-                item.status, CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END,
-                body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
-            FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
-                LEFT JOIN \(body) AS body ON body.item_id = item.id
-            WHERE item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
-                AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
-                \(isOfOne ? "AND item.id = ?1" : "")
-            UNION ALL
-            SELECT made.id, made.created_at, NULL, made.type, coalesce(edit.title, made.title), made.url, edit.summary,
-                made.content, coalesce(edit.tags, made.tags), NULL, NULL, 'creation',
-                body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
-            FROM local_item AS made LEFT JOIN local_edit AS edit ON edit.item_id = made.id
-                LEFT JOIN \(body) AS body ON body.item_id = made.id
-            WHERE coalesce(edit.is_deleted, 0) = 0 AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)
-                \(isOfOne ? "AND made.id = ?1" : "")
+            SELECT timeline.id, created_at, updated_at, type, title, url, summary, timeline.content, tags, platform, status,
+                pending, body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
+            FROM timeline LEFT JOIN \(hasTexts ? "item_body" : Self.noTexts) AS body ON body.item_id = timeline.id
+            \(isOfOne ? "WHERE timeline.id = ?1" : "")
             """
     }
 
