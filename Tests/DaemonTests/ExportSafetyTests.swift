@@ -226,7 +226,7 @@ import Testing
                 try: return json.loads(text)
                 except (TypeError, ValueError): return text
             # The view item_text stops at metadata that is no JSON.
-            broken = [r[0] for r in db.execute("SELECT item_id FROM item_body WHERE NOT json_valid(metadata)")]
+            broken = [r[0] for r in db.execute("SELECT item_id FROM item_body WHERE metadata IS NOT NULL AND NOT json_valid(metadata)")]
             texts = {id: dict(r) for id in rows if id not in broken
                      for r in db.execute("SELECT * FROM item_text WHERE item_id = ?", [id])}
             lines = [json.loads(line) for line in open(sys.argv[2], encoding="utf-8", newline="\\n")]
