@@ -172,10 +172,11 @@ import Testing
     @Test func aSecondExportAtTheSameTimeIsRefused() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()
+        // Without a fork: what is ended with the test is then the holder itself.
         let held = try ChildProcess(
             "/usr/bin/flock",
             [
-                scene.file(".prsnld-export/lock"), "/bin/sh", "-c",
+                "--no-fork", scene.file(".prsnld-export/lock"), "/bin/sh", "-c",
                 "echo held; exec cat '\(scene.fixture.folder.path)/end'",
             ])
         guard mkfifo(scene.fixture.folder.file("end"), 0o600) == 0 else { throw WaitedInVain("mkfifo") }
