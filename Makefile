@@ -33,7 +33,7 @@ DEB_PACKAGES := dpkg-dev binutils git
 # iproute2, nftables: networks of the tests' own.
 # From man-db on: what reads manual pages, completions and the Debian package. From systemd-container on: a machine with
 # a systemd of its own.
-TEST_PACKAGES := python3 sqlite3 openssl iproute2 nftables \
+TEST_PACKAGES := python3 python3-yaml sqlite3 openssl iproute2 nftables \
     man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES) \
     systemd-container dbus libpam-systemd
 # systemd: systemd-analyze, which needs no running systemd.

@@ -46,6 +46,7 @@ let package = Package(
                 "Console", "CLinux",
             ],
             swiftSettings: strict),
+        .target(name: "Export", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
         .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
@@ -59,7 +60,7 @@ let package = Package(
             name: "Commands",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
-                "Console", "Doctor", "CLinux",
+                "Console", "Doctor", "Export", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -125,7 +126,7 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "Export", "TestSupport",
                 "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),

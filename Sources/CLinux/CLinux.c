@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 // Weak, because it is no part of the language: with a runtime without it, the program links, and finds it missing.
 extern void *swift_task_enqueueGlobal_hook __attribute__((weak));
@@ -24,6 +26,8 @@ int prsnl_open(const char *path, int flags, mode_t mode) { return open(path, fla
 
 int prsnl_openat(int folder, const char *path, int flags) { return openat(folder, path, flags); }
 
+int prsnl_createat(int folder, const char *path, int flags, mode_t mode) { return openat(folder, path, flags, mode); }
+
 int prsnl_fcntl_int(int fd, int operation, int value) { return fcntl(fd, operation, value); }
 
 int prsnl_fcntl_lock(int fd, int operation, struct flock *lock) { return fcntl(fd, operation, lock); }
@@ -37,6 +41,16 @@ void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
 int prsnl_rename_new(const char *from, const char *to) {
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 }
+
+int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const char *to) {
+    return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+}
+
+int prsnl_syncfs(int fd) { return syncfs(fd); }
+
+mode_t prsnl_entry_type(const struct dirent *entry) { return DTTOIF(entry->d_type); }
+
+int prsnl_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
 
 int prsnl_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 

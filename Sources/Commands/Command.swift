@@ -41,7 +41,7 @@ extension Command {
     /// All of them, in the order of `--help`.
     static let all: [Command] = [
         SearchCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command, OpenCommand.command,
-        StatusCommand.command, SyncCommand.command, HistoryCommand.command,
+        ExportCommand.command, StatusCommand.command, SyncCommand.command, HistoryCommand.command,
         PingCommand.command, NetCommand.command,
         CaptureCommand.command, NoteCommand.command, EditCommand.command, DeleteCommand.command,
         QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,

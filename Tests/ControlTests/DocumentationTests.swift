@@ -42,6 +42,7 @@ import Testing
             ),
             ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
             ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
+            ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
             ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
             ("### capture, note, edit, delete", try JSONOutput.pretty(Samples.writes), ["schema_version"]),
             ("### capture --stdin", try JSONOutput.pretty(Samples.captured), ["schema_version"]),

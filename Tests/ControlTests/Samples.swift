@@ -133,6 +133,12 @@ enum Samples {
         return report(summary, facts)
     }
 
+    static var export: ExportReport {
+        ExportReport(
+            format: .markdown, folder: "/home/ada/vault", items: 12_431, written: 3, unchanged: 12_428, removed: 1,
+            moved: 1, replaced: 1, kept: 2, busy: 1)
+    }
+
     static var shownItem: ItemReport {
         var item = TimelineItem(id: "59ec0d4e-0000-4000-8000-000000000001", createdAt: time("2026-11-20T23:00:00Z"))
         item.title = "Sourdough for beginners"

@@ -3,6 +3,7 @@
 #define PRSNL_CLINUX_H
 // Swift reads this without _GNU_SOURCE: these headers must mean the same as in its own Glibc module, which is imported beside
 // this one. What needs _GNU_SOURCE is in CLinux.c.
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
@@ -29,6 +30,7 @@ int prsnl_set_thread_name(const char *name);
 int prsnl_set_not_dumpable(void);
 int prsnl_open(const char *path, int flags, mode_t mode);
 int prsnl_openat(int folder, const char *path, int flags);
+int prsnl_createat(int folder, const char *path, int flags, mode_t mode);
 int prsnl_fcntl_int(int fd, int operation, int value);
 int prsnl_fcntl_lock(int fd, int operation, struct flock *lock);
 int prsnl_ioctl_pointer(int fd, unsigned long operation, void *value);
@@ -41,6 +43,14 @@ extern const int prsnl_o_path;
 void prsnl_wipe(void *memory, size_t size);
 // A rename that never replaces: renameat2(2) with RENAME_NOREPLACE.
 int prsnl_rename_new(const char *from, const char *to);
+// The same in open folders.
+int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const char *to);
+// Everything of a file system onto its disk: syncfs(2).
+int prsnl_syncfs(int fd);
+// The type of a directory's entry, where the file system says it (readdir(3)): S_IFMT's bits, 0 where it is not known.
+mode_t prsnl_entry_type(const struct dirent *entry);
+// flock(2): an exclusive lock, without waiting. Swift takes the name for the structure.
+int prsnl_lock_file(int fd);
 // accept4(2), with SOCK_CLOEXEC and SOCK_NONBLOCK.
 int prsnl_accept(int listener);
 // Who has connected to a Unix socket: struct ucred (unix(7)).

@@ -99,6 +99,10 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case outcomeUndecidable = "outcome_undecidable"
     case writeTooOld = "write_too_old"
 
+    // The export.
+    case exportFolder = "export_folder"
+    case exportMismatch = "export_mismatch"
+
     // The machine.
     case limitReached = "limit_reached"
 

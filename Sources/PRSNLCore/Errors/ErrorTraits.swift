@@ -268,6 +268,11 @@ package struct ErrorTraits: Sendable {
         .writeTooOld: ErrorTraits(
             [.needsPerson], "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."),
 
+        // The export.
+        .exportFolder: ErrorTraits([.needsPerson], "Check the folder, or name another one."),
+        .exportMismatch: ErrorTraits(
+            [.needsPerson], "Name another folder, or the copy that this folder's files were made from."),
+
         // The machine.
         .limitReached: ErrorTraits(
             [.needsPerson],

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A text that is equal to another one of the same bytes, and to no other: the id of an item, a tag.
 ///
 /// Swift's `==` takes "café" with a composed and with a combined accent for one text (canonical equivalence, Unicode UAX #15).
@@ -8,7 +10,14 @@ package struct ByteText: Hashable, Comparable, Sendable {
     package init(_ text: String) { self.text = text }
 
     package static func == (left: ByteText, right: ByteText) -> Bool {
-        left.text.utf8.count == right.text.utf8.count && left.text.utf8.elementsEqual(right.text.utf8)
+        // Native strings lie in one piece, and are compared as such.
+        left.text.utf8.withContiguousStorageIfAvailable { left in
+            right.text.utf8.withContiguousStorageIfAvailable { right -> Bool in
+                guard left.count == right.count else { return false }
+                guard let start = left.baseAddress, let other = right.baseAddress else { return true }
+                return memcmp(start, other, left.count) == 0
+            }
+        }.flatMap(\.self) ?? left.text.utf8.elementsEqual(right.text.utf8)
     }
 
     package static func < (left: ByteText, right: ByteText) -> Bool {

@@ -56,12 +56,17 @@ final class Connection {
     ///
     /// - Parameter limit: For all that is read from now on, up to `removeDeadline`.
     func bound(to limit: Duration) throws(SQLiteFailure) {
-        end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
+        extendDeadline(to: limit)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         try execute("PRAGMA temp_store = MEMORY")
         sqlite3_progress_handler(
             handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
+    }
+
+    /// A limit for what is read from now on, of a connection that is bound.
+    func extendDeadline(to limit: Duration) {
+        end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
     }
 
     /// For reading a whole file of any size. The caller has its own limit, or none.

@@ -1,0 +1,126 @@
+import Glibc
+import PRSNLCore
+package import Store
+
+/// What an export writes into an item's file: everything up to the marker line, without that line's end. What follows is the
+/// person's.
+package struct ItemDocument {
+    package static let marker = "<!-- prsnld: what you write below this line is kept -->"
+
+    package let bytes: [UInt8]
+
+    package init(_ shown: ShownItem) {
+        var bytes = Self.frontMatter(shown).bytes
+        let content = shown.text.content.flatMap { $0.isEmpty ? nil : $0 }
+        let transcription = shown.text.transcription.flatMap { $0.isEmpty || $0 == content ? nil : $0 }
+        if content == nil, transcription == nil, let summary = shown.item.summary, !summary.isEmpty {
+            Self.append(summary, to: &bytes, prefix: "> ")
+        }
+        if let content { Self.append(content, to: &bytes) }
+        if let transcription {
+            bytes.append(contentsOf: "\n## Transcription\n".utf8)
+            Self.append(transcription, to: &bytes)
+        }
+        bytes.append(0x0A)
+        bytes.append(contentsOf: Self.marker.utf8)
+        self.bytes = bytes
+    }
+
+    private static func frontMatter(_ shown: ShownItem) -> FrontMatter {
+        let item = shown.item
+        var matter = FrontMatter()
+        matter.add("title", item.title)
+        matter.add("date", item.createdAt.description)
+        matter.add("lastmod", item.updatedAt?.description)
+        matter.add("id", item.id)
+        // `type` chooses a template in Hugo, and `url` a page's address.
+        matter.add("item_type", item.type)
+        matter.add("source", item.url)
+        matter.add("platform", item.platform)
+        matter.add("author", shown.author)
+        // Hugo takes `published` for a date, and stops at one that it cannot read.
+        if let published = shown.publishedAt {
+            if beginsWithDate(published) {
+                matter.add("published", published)
+            } else {
+                matter.add("published_text", published)
+            }
+        }
+        matter.add("tags", list: tags(item.tags))
+        matter.add("status", item.status == "completed" ? nil : item.status)
+        matter.add("pending", shown.pending)
+        return matter
+    }
+
+    /// Obsidian's tags have no spaces.
+    private static func tags(_ json: String?) -> [String] {
+        var known: Set<ByteText> = []
+        return (Tags.parse(json) ?? []).map { tag in
+            tag.split(whereSeparator: \.isWhitespace).joined(separator: "-")
+        }.filter { !$0.isEmpty && known.insert(ByteText($0)).inserted }
+    }
+
+    /// `2026-11-02`, alone or with a time behind it.
+    private static func beginsWithDate(_ text: String) -> Bool {
+        let bytes = Array(text.utf8.prefix(11))
+        guard bytes.count >= 10 else { return false }
+        let isDate = bytes.prefix(10).enumerated().allSatisfy { index, byte in
+            index == 4 || index == 7 ? byte == UInt8(ascii: "-") : (0x30...0x39).contains(byte)
+        }
+        return isDate && (bytes.count == 10 || text.utf8.count > 11 && bytes[10] == UInt8(ascii: "T"))
+    }
+
+    /// A paragraph, with an empty line ahead. A line that looks like the marker gets a backslash, by which Markdown shows it
+    /// as it is: so the first marker line of a file is always ours.
+    private static func append(_ text: String, to bytes: inout [UInt8], prefix: String = "") {
+        bytes.append(0x0A)
+        var text = text
+        text.withUTF8 { text in
+            guard !prefix.isEmpty || mayHoldMarker(text) else { return bytes.append(contentsOf: text) }
+            for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+                if index > 0 { bytes.append(0x0A) }
+                bytes.append(contentsOf: prefix.utf8)
+                if isMarker(line) { bytes.append(UInt8(ascii: "\\")) }
+                bytes.append(contentsOf: line)
+            }
+        }
+        if bytes.last != 0x0A { bytes.append(0x0A) }
+    }
+
+    // MARK: The marker
+
+    private static func mayHoldMarker(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        var start = 0
+        while start < text.count, let base = text.baseAddress,
+            let found = memchr(base + start, Int32(UInt8(ascii: "<")), text.count - start)
+        {
+            let at = UnsafeRawPointer(base).distance(to: found)
+            if text[at...].starts(with: marker.utf8) { return true }
+            start = at + 1
+        }
+        return false
+    }
+
+    private static func isMarker(_ line: some BidirectionalCollection<UInt8>) -> Bool {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        var line = line[...]
+        while let first = line.first, isBlank(first) { line = line.dropFirst() }
+        while let last = line.last, isBlank(last) { line = line.dropLast() }
+        return line.elementsEqual(marker.utf8)
+    }
+
+    /// Where what a person wrote below the marker begins: behind the first marker line's text. `nil` where there is none.
+    static func endOfMarker(in bytes: [UInt8]) -> Int? {
+        var start = 0
+        while start <= bytes.count {
+            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
+            if isMarker(bytes[start..<end]) {
+                var last = end
+                while last > start, bytes[last - 1] != UInt8(ascii: ">") { last -= 1 }
+                return last
+            }
+            start = end + 1
+        }
+        return nil
+    }
+}
