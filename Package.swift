@@ -76,15 +76,21 @@ let package = Package(
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
         .executableTarget(
             name: "prsnl-simulate-day",
-            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            dependencies: [
+                "SyncEngine", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer", "TestSupport",
+            ],
             path: "Tests/Benchmarks/SimulateDay", swiftSettings: strict),
         .executableTarget(
             name: "prsnl-simulate-queue",
-            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            dependencies: [
+                "SyncEngine", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer", "TestSupport",
+            ],
             path: "Tests/Benchmarks/SimulateQueue", swiftSettings: strict),
         .executableTarget(
             name: "prsnl-simulate-return",
-            dependencies: ["SyncEngine", "Store", "PRSNLClient", "PRSNLCore", "DevServer", "TestSupport"],
+            dependencies: [
+                "SyncEngine", "Store", "PRSNLClient", "Configuration", "PRSNLCore", "DevServer", "TestSupport",
+            ],
             path: "Tests/Benchmarks/SimulateReturn", swiftSettings: strict),
         .executableTarget(
             name: "prsnl-watch-network", dependencies: ["NetMonitor", "PRSNLCore"],

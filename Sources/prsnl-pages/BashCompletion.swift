@@ -130,7 +130,8 @@ struct BashCompletion {
             lines += ["        \(optionWords(command))"]
             if command.takesItems {
                 lines += [
-                    "        if [[ $current != -* ]]; then", "            \(function)_items \"$current\"", "            return",
+                    "        if [[ $current != -* ]]; then", "            \(function)_items \"$current\"",
+                    "            return",
                     "        fi",
                 ]
             }

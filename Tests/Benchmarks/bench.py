@@ -53,8 +53,8 @@ def run():
     print("\n".join(head))
     begin = time.monotonic()
     results, failures = [], 0
-    # Rows about texts and about the index say so.
-    tour.Setting.defaults = {"texts": "no", "search_index": "no"}
+    # Rows about texts say so.
+    tour.Setting.defaults = {"texts": "no"}
     with rows.Bench() as bench:
         for name, row in ALL.items():
             if wanted and name not in wanted:

@@ -223,4 +223,34 @@ def pull(bench):
                 f"{median(times['yes']):.2f} s and {median(times['no']):.2f} s", ratio <= 1.03)]
 
 
-ALL = {"search": search, "search-fresh": fresh, "search-pull": pull}
+def export(bench):
+    """Whole commands into an empty folder, and then once more."""
+    items = max(200, ITEMS // 10)
+    server = server_of(bench, items, "4K-4K")
+    setting = setting_of(bench, server)
+    once(setting, items)
+    first, second, touched = [], [], 0
+    for _ in range(ROUNDS):
+        folder = os.path.join(bench.fresh(), "vault")
+        command = [tour.CONTROL, "--config", setting.path, "export", folder]
+        first.append(Run(command).wall)
+        before = files(folder)
+        second.append(Run(command).wall)
+        touched += len(set(before.items()) ^ set(files(folder).items()))
+    return [Row(
+        f"export of {items:,} items, first and second run",
+        f"{median(first):.1f} s, {median(second):.2f} s; {touched} files touched by the second", "≤ 10 s, ≤ 0.2 s; 0",
+        f"slowest {max(first):.1f} s, {max(second):.2f} s",
+        median(first) <= 10 and median(second) <= 0.2 and touched == 0)]
+
+
+def files(folder):
+    found = {}
+    for path, folders, names in os.walk(folder):
+        for name in folders + names:
+            status = os.stat(os.path.join(path, name))
+            found[os.path.join(path, name)] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return found
+
+
+ALL = {"search": search, "search-fresh": fresh, "search-pull": pull, "export": export}

@@ -68,6 +68,7 @@ import Testing
             max_answer_size = 1MiB
             max_database_size = 2GiB
             texts = no
+            search_index = no
             text_max_size = 4M
             """)
         let configuration = loaded.configuration
@@ -83,6 +84,7 @@ import Testing
         #expect(configuration.sync.resendUnknown)
         #expect(configuration.sync.probe == .icmp)
         #expect(!configuration.sync.texts)
+        #expect(!configuration.sync.searchIndex)
         #expect(configuration.sync.textMaxSize == 4 << 20)
         #expect(configuration.groupMayWrite)
         #expect(configuration.logLevel == .debug)

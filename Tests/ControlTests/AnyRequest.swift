@@ -20,6 +20,7 @@ extension RequestTable {
         StatusRequest.self, SyncNowRequest.self, HistoryRequest.self, WritesRequest.self, TallyRequest.self,
         QueueRequest.self, EntryRequest.self, RetryRequest.self, DropRequest.self, DeliveryRequest.self,
         PingRequest.self, NetRequest.self, NetWatchRequest.self, ErrorsRequest.self, ClearErrorsRequest.self,
+        RebuildIndexRequest.self,
         LoginCheckRequest.self, LoginRequest.self, LogoutRequest.self, WhoamiRequest.self, AccountRequest.self,
     ]
 }

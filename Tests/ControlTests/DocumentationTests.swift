@@ -41,6 +41,11 @@ import Testing
                 ["schema_version", "daemon", "server", "copy", "file"]
             ),
             ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
+            ("### search and list", try JSONOutput.pretty(Samples.listed), ["schema_version"]),
+            (
+                "### tags", try JSONOutput.pretty(TagsReport([("later", 2)])),
+                ["schema_version", "tags[].tag", "tags[].items"]
+            ),
             ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
             ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
             ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),

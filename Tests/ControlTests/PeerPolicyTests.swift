@@ -43,6 +43,7 @@ import Testing
         (QueueRequest(.all, limit: 1), false),
         (EntryRequest(1), false), (DeliveryRequest([1], atMost: nil), false), (PingRequest(), false),
         (NetWatchRequest(), false), (NetRequest(), false), (ErrorsRequest(), false), (ClearErrorsRequest(), true),
+        (RebuildIndexRequest(), true),
         (SyncNowRequest(full: false, wait: false, acceptDeletions: false), true),
         (SyncNowRequest(full: true, wait: true, acceptDeletions: true), true),
         (TallyRequest([WriteRequest(.delete(item: "a"))]), true),

@@ -24,7 +24,8 @@ import Testing
         QueueRequest(.state(.parked), limit: 7), EntryRequest(12), RetryRequest(nil, parked: true, dryRun: false),
         RetryRequest([1, 2], parked: false, dryRun: true), DropRequest([3], withDependents: true, dryRun: true),
         DeliveryRequest([4, 5], atMost: .milliseconds(1_500)), DeliveryRequest([4], atMost: nil), PingRequest(),
-        NetWatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), LoginCheckRequest(),
+        NetWatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
+        LoginCheckRequest(),
         Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),
         AccountRequest(acceptNew: true, dryRun: true),
     ]

@@ -123,6 +123,7 @@ enum Samples {
         ]
         var summary = withGaps
         summary.texts = withTexts.texts
+        summary.search = search
         summary.waiting = 3
         summary.unknown = 1
         summary.parked = 2
@@ -137,6 +138,27 @@ enum Samples {
         ExportReport(
             format: .markdown, folder: "/home/ada/vault", items: 12_431, written: 3, unchanged: 12_428, removed: 1,
             moved: 1, replaced: 1, kept: 2, busy: 1)
+    }
+
+    static var search: SearchState {
+        var state = SearchState()
+        state.due = 5
+        state.asOf = time("2026-11-21T04:05:00Z")
+        return state
+    }
+
+    static var listed: ItemListReport {
+        var list = ItemList()
+        list.items = [
+            ListedItem(
+                id: "59ec0d4e-0000-4000-8000-000000000001", createdAt: time("2026-11-20T23:00:00Z"), type: "article",
+                title: "Sourdough for beginners", url: "https://example.org/bread", tags: #"["bread"]"#)
+        ]
+        list.hasMore = true
+        list.unindexed = 3
+        var report = ItemListReport(list, shortIDs: ["59ec0d4e"], words: "sourdough")
+        report.ignored = ["*"]
+        return report
     }
 
     static var shownItem: ItemReport {

@@ -111,7 +111,9 @@ import Testing
         let inner = scene.fixture.folder.file("inner")
         #expect(rename(scene.file(".prsnld-export"), inner) == 0 && symlink(inner, scene.file(".prsnld-export")) == 0)
         let refused = try await scene.export()
-        #expect(refused.exit == .status(1) && refused.stderr.contains("symbolic link"), "\(refused)")
+        // Lines break at the width of a terminal, and the folder's name is long or short.
+        let words = refused.stderr.split { $0.isWhitespace }.joined(separator: " ")
+        #expect(refused.exit == .status(1) && words.contains("symbolic link"), "\(refused)")
     }
 
     // MARK: Hostile items

@@ -120,7 +120,8 @@ import Testing
         let fixture = try await stopped()
         let shown = try await fixture.control("show", "sourdough")
         #expect(shown.exit == .status(1))
-        #expect(shown.stderr.contains("A search for it finds one item, \"Sourdough for beginners\"."), "\(shown.stderr)")
+        #expect(
+            shown.stderr.contains("A search for it finds one item, \"Sourdough for beginners\"."), "\(shown.stderr)")
         #expect(shown.stderr.contains("show \(Self.items[0].id)"))
         // Two items: nothing is offered.
         #expect(try await !fixture.control("show", "starter sourdough").stderr.contains("finds one item"))
@@ -151,7 +152,9 @@ import Testing
             try await fixture.control("search", "zebra").stdout.isEmpty ? nil : true
         }
         let rebuilt = try await fixture.control("doctor", "--rebuild-index")
-        #expect(rebuilt.stderr.contains("the index is built again") || rebuilt.stderr.contains("was built again"), "\(rebuilt)")
+        #expect(
+            rebuilt.stderr.contains("the index is built again") || rebuilt.stderr.contains("was built again"),
+            "\(rebuilt)")
         _ = try await eventually("the words of an item, again") {
             try await fixture.control("search", "sourdough").stdout.isEmpty ? nil : true
         }
@@ -175,7 +178,8 @@ import Testing
     @Test func aFileOfAnOlderReleaseIsExplained() async throws {
         let fixture = try await stopped()
         let removed = try await ChildProcess.run(
-            "/usr/bin/sqlite3", [fixture.database, "DROP VIEW item_search; DROP TABLE search_index; PRAGMA user_version = 2"])
+            "/usr/bin/sqlite3",
+            [fixture.database, "DROP VIEW item_search; DROP TABLE search_index; PRAGMA user_version = 2"])
         #expect(removed.exit == .status(0), "\(removed)")
         let found = try await fixture.control("search", "sourdough")
         #expect(found.exit == .status(1) && found.stderr.contains("no index of words"), "\(found)")

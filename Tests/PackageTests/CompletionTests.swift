@@ -83,7 +83,10 @@ import Testing
         let asked = try TestFile.text(folder.file("asked")).split(separator: "\n")
         #expect(asked.allSatisfy { $0.hasPrefix("--database /x/y list --complete") }, "\(asked)")
         // Numbers of the queue are no items.
-        #expect(try await shell.offered("prsnlctl queue show ", pages: pages, path: folder.path).filter { !$0.hasPrefix("-") } == [])
+        #expect(
+            try await shell.offered("prsnlctl queue show ", pages: pages, path: folder.path).filter {
+                !$0.hasPrefix("-")
+            } == [])
     }
 
     @Test(arguments: Completion.allCases)

@@ -33,7 +33,10 @@ import Testing
         await store.close()
         let names = try #require(
             try fixture.query(
-                "SELECT group_concat(name) FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'"
+                """
+                SELECT group_concat(name) FROM sqlite_schema
+                WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'search_index_%'
+                """
             ))
         var actual: [String: Set<String>] = [:]
         for name in names.split(separator: ",").map(String.init) {

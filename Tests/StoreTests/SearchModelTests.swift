@@ -36,18 +36,22 @@ import Testing
         switch Int.random(in: 0..<9, using: &random) {
         case 0...2:
             var item = StoreFixture.article(
-                id, title: text, at: Int.random(in: 1..<1_000, using: &random), tags: [Self.words.randomElement(using: &random) ?? ""])
+                id, title: text, at: Int.random(in: 1..<1_000, using: &random),
+                tags: [Self.words.randomElement(using: &random) ?? ""])
             item.updatedAt = StoreFixture.at(round)
             item.type = ["article", "note"].randomElement(using: &random)
             try await store.add([item])
         case 3: try await store.addText(id, text)
         case 4: try fixture.execute("UPDATE item SET deleted_at = '2026-01-01T00:00:00.000000Z' WHERE id = '\(id)'")
-        case 5: try fixture.execute("DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
+        case 5:
+            try fixture.execute("DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
         case 6: _ = try? await store.accept([.edit(item: id, ItemEdit(title: text))], now: now)
         case 7: _ = try? await store.accept([.delete(item: id)], now: now)
         default:
             _ = try await store.accept([.create(NewItem(note: text))], now: now)
-            if Bool.random(using: &random), let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL") {
+            if Bool.random(using: &random),
+                let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL")
+            {
                 _ = try await store.drop([Int64(entry) ?? 0], withDependents: true, dryRun: false, now: now)
             }
         }
@@ -72,7 +76,8 @@ import Testing
             texts.append((rows.text(0) ?? "", Set(words), rows.text(2) ?? ""))
         }
         for _ in 0..<8 {
-            let wanted = Set((0..<Int.random(in: 1...2, using: &random)).map { _ in Self.words.randomElement(using: &random) ?? "" })
+            let wanted = Set(
+                (0..<Int.random(in: 1...2, using: &random)).map { _ in Self.words.randomElement(using: &random) ?? "" })
             let unwanted = Bool.random(using: &random) ? Self.words.randomElement(using: &random) : nil
             let type = Int.random(in: 0..<3, using: &random) == 0 ? "article" : nil
             let query =
@@ -91,7 +96,8 @@ import Testing
         var filter = ItemFilter()
         filter.tags = [tag]
         let tagged = try connection.prepare(
-            "SELECT id FROM timeline WHERE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)").bind(tag)
+            "SELECT id FROM timeline WHERE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
+        ).bind(tag)
         var expected: Set<String> = []
         while try tagged.step() { expected.insert(tagged.text(0) ?? "") }
         #expect(Set(try reader.list(filter, limit: 1_000).items.map(\.id)) == expected)

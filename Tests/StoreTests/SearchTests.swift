@@ -17,7 +17,9 @@ import Testing
         try await store.add([item, Fixture.article("b", title: "Other")])
         try await store.addText("a", "Feed it daily", transcription: "Spoken words")
         try await store.indexAll()
-        for words in ["sourdough", "STARTER", "flour", "feed daily", "spoken", "list", "levain", "sourdough water daily"] {
+        for words in [
+            "sourdough", "STARTER", "flour", "feed daily", "spoken", "list", "levain", "sourdough water daily",
+        ] {
             #expect(try fixture.found(words) == ["a"], "\(words)")
         }
         #expect(try fixture.found("sourdough nothing") == [])
@@ -60,7 +62,8 @@ import Testing
         try await store.add([
             Fixture.article("cpp", title: "Modern C++, in depth"), Fixture.article("csharp", title: "C#"),
             Fixture.article("c", title: "The C language"), Fixture.article("tag", title: "About #tag"),
-            Fixture.article("and", title: "this and that, not those"), Fixture.article("or", title: "to be or not to be"),
+            Fixture.article("and", title: "this and that, not those"),
+            Fixture.article("or", title: "to be or not to be"),
             Fixture.article("near", title: "near: a b title"), Fixture.article("coffee", title: "Coffee ☕ time"),
             Fixture.article("astronaut", title: "Astronaut 👩‍🚀!"), Fixture.article("naif", title: "Naïve"),
             Fixture.article("dont", title: "Don't panic"), Fixture.article("percent", title: "50% off"),
@@ -233,8 +236,11 @@ import Testing
 
     @Test func passagesShowWhatWasFound() async throws {
         let store = try fixture.open()
-        try await store.add([Fixture.article("a", title: "Coffee ☕ in 東京"), Fixture.article("b", title: "C++ notes", at: 2)])
-        try await store.addText("a", String(repeating: "filler ", count: 500) + "the grinder " + String(repeating: "end ", count: 50))
+        try await store.add([
+            Fixture.article("a", title: "Coffee ☕ in 東京"), Fixture.article("b", title: "C++ notes", at: 2),
+        ])
+        try await store.addText(
+            "a", String(repeating: "filler ", count: 500) + "the grinder " + String(repeating: "end ", count: 50))
         try await store.indexAll()
         func places(_ words: String) throws -> (title: Passage?, text: Passage?)? {
             let reader = try StoreReader(path: fixture.path)
@@ -260,7 +266,8 @@ import Testing
     @Test func timesAreUnderstood() throws {
         let now = try #require(Timestamp("2026-11-22T10:00:00Z"))
         for (text, expected) in [
-            ("2026", "2026-01-01T00:00:00Z"), ("2026-11", "2026-11-01T00:00:00Z"), ("2026-11-20", "2026-11-20T00:00:00Z"),
+            ("2026", "2026-01-01T00:00:00Z"), ("2026-11", "2026-11-01T00:00:00Z"),
+            ("2026-11-20", "2026-11-20T00:00:00Z"),
             ("12h", "2026-11-21T22:00:00Z"), ("7d", "2026-11-15T10:00:00Z"), ("1w", "2026-11-15T10:00:00Z"),
             ("2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00Z"),
         ] {
@@ -275,7 +282,9 @@ import Testing
         try await store.addText("b", "no sourdough here")
         try await store.indexAll()
         await store.close()
-        for (words, expected) in [("sourdough", "a\nb\n"), ("title : sourdough", "a\n"), ("\"東 京\"", "a\n"), ("bre*", "b\n")] {
+        for (words, expected) in [
+            ("sourdough", "a\nb\n"), ("title : sourdough", "a\n"), ("\"東 京\"", "a\n"), ("bre*", "b\n"),
+        ] {
             let answer = try await ChildProcess.run(
                 "/usr/bin/sqlite3",
                 ["-readonly", fixture.path, "SELECT id FROM item_search WHERE words MATCH '\(words)' ORDER BY rank"])

@@ -7,6 +7,7 @@ that after its INSERT. A server that takes longer cannot be told from one that n
 import collections
 import json
 
+from index import IndexJudge
 from reader import Copy, Entry, marker_of, microseconds
 from texts import TextJudge
 
@@ -22,6 +23,7 @@ class Judge:
         self.parked = collections.Counter()
         self.delivered = self.lost_answers = self.entries_seen = 0
         self.texts = TextJudge(world, history, self.find)
+        self.index = IndexJudge(self.find, str(world.setting.database))
 
     def find(self, kind, about, text):
         """Each finding once, however often it is seen."""
@@ -38,6 +40,7 @@ class Judge:
             attempts = copy.rows("SELECT * FROM outbox_attempt")
             self.tombstones = copy.rows("SELECT id, deleted_at FROM item WHERE deleted_at IS NOT NULL")
             self.check_file(copy)
+            self.index.check(copy)
         self.history.read()
         self.by_key = {entry.key: entry for entry in self.entries.values()}
         self.by_local = collections.defaultdict(list)
@@ -314,6 +317,7 @@ class Judge:
             made = {row["id"] for row in copy.rows("SELECT id FROM local_item")}
             held = state["deletions_held"]
             texts = self.texts.look(copy)
+            self.index.check(copy)
         self.history.read()
         self.texts.claims(state, items, texts)
         new_as_of, edits_as_of = microseconds(state["new_as_of"]), microseconds(state["edits_as_of"])

@@ -20,7 +20,7 @@ from world import SETTLE_SECONDS, World, tour
 from writes import Ledger, OtherClient, Writer
 
 KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
-         "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "accident"]
+         "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "index", "accident"]
 
 
 class Gate:
@@ -237,6 +237,7 @@ class Storm:
             "entries": judge.entries_seen, "delivered": judge.delivered, "parked": dict(judge.parked),
             "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
             "texts_compared": judge.texts.compared, "text_claims": judge.texts.claims_checked,
+            "words_looked_for": judge.index.looked,
             "faults": dict(self.history.faults),
             "findings": {kind: sum(key[0] == kind for key in judge.findings) for kind in KINDS},
         }

@@ -260,6 +260,17 @@ import Testing
             let connection = try Connection(path: fixture.path, mode: .readWrite)
             try connection.execute(
                 """
+                DROP VIEW item_search; DROP TABLE search_index; DROP TABLE search_document; DROP TABLE search_tag;
+                DROP TABLE search_due; DROP TABLE search_state; DROP TRIGGER search_item_changed;
+                DROP TRIGGER search_item_removed;
+                """)
+            for table in ["local_item", "local_edit", "held_item"] {
+                for change in ["insert", "update", "delete"] {
+                    try connection.execute("DROP TRIGGER IF EXISTS search_\(table)_\(change)")
+                }
+            }
+            try connection.execute(
+                """
                 DROP VIEW sync_state; DROP VIEW item_text; DROP TABLE item_body; DROP TABLE text_problem;
                 DROP INDEX item_text_due; ALTER TABLE item DROP COLUMN text_for;
                 CREATE VIEW sync_state AS SELECT 1 AS complete; PRAGMA user_version = 1;

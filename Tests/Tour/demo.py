@@ -158,6 +158,44 @@ def write_offline(steps, server, setting):
     return dict(items)
 
 
+def files_of(folder):
+    """Every file below a folder: its name, what it is, and when it was changed."""
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            status = os.stat(os.path.join(path, name))
+            found[os.path.join(path, name)] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def find_and_export(steps, setting, directory):
+    """The server is still gone."""
+    steps.start("Find items by their words, and take them along as files")
+    wait_until(lambda: setting.status()["copy"]["search"]["not_indexed"] == 0, "the index", 60)
+    [(id, content)] = setting.query("SELECT item_id, content FROM item_text WHERE content LIKE '%gardens kernels%' LIMIT 1")
+    start = content.lower().index("gardens kernels")
+    words = " ".join(content[start:].replace(".", " ").split()[:6])
+    code, text = control(setting, "search", f'"{words}"', "--limit", "3")
+    found = setting.control("search", f'"{words}"', "--ids", "--limit", "1000")[1].split()
+    steps.check(code == 0 and id in found, "search finds a text by six of its words")
+    code, text = control(setting, "search", "coffee", "milk")
+    steps.check(code == 0 and "(not on the server yet)" in text, "and a note that still waits to be sent")
+    code, text, _ = setting.control("search", "C++", '"', "AND", "*")
+    steps.check(code == 0, "whatever is typed is only searched for")
+    code, text = control(setting, "list", "--tag", "later", "--limit", "3")
+    steps.check(code == 0 and "For the train" in text, "list --tag lists what was tagged a moment ago")
+    read(setting, "SELECT title FROM item_search WHERE words MATCH 'gardens AND kernels' ORDER BY rank LIMIT 2")
+    folder = os.path.join(directory, "vault")
+    code, text = control(setting, "export", folder)
+    live = setting.query("SELECT count(*) FROM timeline")[0][0]
+    notes = [name for name in os.listdir(folder) if name.endswith(".md")]
+    steps.check(code == 0 and len(notes) == live, f"export writes {live:,} Markdown files")
+    before = files_of(folder)
+    code, text = control(setting, "export", folder)
+    steps.check(code == 0 and files_of(folder) == before, "a second export touches no file")
+    read(setting, "SELECT count(*) AS due FROM search_due")
+
+
 def short(id):
     return id[:8]
 
@@ -343,6 +381,7 @@ def run():
             compare(steps, server, setting, f"{ITEMS:,} items: every id and every field is the same")
             read_texts(steps, server, setting)
             touched = write_offline(steps, server, setting)
+            find_and_export(steps, setting, directory)
             # Its items are made up, and so the same again.
             again = children.enter_context(tour.DevServer(directory, *OPTIONS, "--port", server.port))
             deliver(steps, again, setting, touched)

@@ -11,7 +11,8 @@ enum ListCommand {
             .text("--tag", "TAG", "With this tag; may be given again: with all of them.", isRepeatable: true),
             CommandOption(
                 "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
-            CommandOption("--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
+            CommandOption(
+                "--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
             CommandOption("--before", "TIME", "Created earlier than that."),
             .limit, .ids, .reverse,
             CommandOption("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),

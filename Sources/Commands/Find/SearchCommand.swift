@@ -31,7 +31,8 @@ enum ListOptions {
     static func limit(_ arguments: ParsedArguments) throws(UserFacingError) -> Int {
         guard let text = arguments.value("--limit") else { return usual }
         guard let limit = Int(text), (1...most).contains(limit) else {
-            throw arguments.failure("--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to \(most)")
+            throw arguments.failure(
+                "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to \(most)")
         }
         return limit
     }

@@ -59,9 +59,11 @@ package struct TextStyle: Sendable, Equatable {
         if let forced = environment["FORCE_HYPERLINK"] { return !["", "0"].contains(forced) }
         if environment["TERM", default: ""] == "dumb" { return false }
         if let version = environment["VTE_VERSION"].flatMap({ Int($0) }) { return version >= 5_000 }
-        if ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"].contains(where: {
-            environment[$0]?.isEmpty == false
-        }) {
+        if ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"].contains(
+            where: {
+                environment[$0]?.isEmpty == false
+            })
+        {
             return true
         }
         return ["iTerm.app", "WezTerm", "vscode", "ghostty"].contains(environment["TERM_PROGRAM", default: ""])

@@ -20,10 +20,13 @@ struct IndexCheck: Check, Equatable {
         case .missing(let error):
             return [.notChecked(.copy, "search", error.message, error.recoverySuggestion)]
         case .broken(let error):
-            guard error.code == .databaseDamaged else {
-                return [.notChecked(.copy, "search", "the index of words cannot be read: \(error.message)")]
-            }
-            return [.failed(.copy, "search", "the index of words is damaged", "The items are not. Build it again:", next: rebuild)]
+            // Why a file cannot be read at all, others say.
+            guard error.code == .databaseDamaged else { return [] }
+            return [
+                .failed(
+                    .copy, "search", "the index of words is damaged", "The items are not. Build it again:",
+                    next: rebuild)
+            ]
         case .looked(_, let lost, _) where lost > 0:
             return [
                 .failed(

@@ -33,7 +33,8 @@ package final class Wakeup: Sendable {
         }
     }
 
-    private func waitForSignal() async {
+    /// Waits until it is signalled, or cancelled, without a timer. One task at a time.
+    package func waitForSignal() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in

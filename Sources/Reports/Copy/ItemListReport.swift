@@ -152,6 +152,7 @@ extension TagsReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !tags.isEmpty else { return "No item has a tag.\n" }
         let width = tags.map { Figures.count($0.items).count }.max() ?? 0
-        return tags.map { "\(TextLayout.padLeft(Figures.count($0.items), to: width))  \(style.safe($0.tag))\n" }.joined()
+        return tags.map { "\(TextLayout.padLeft(Figures.count($0.items), to: width))  \(style.safe($0.tag))\n" }
+            .joined()
     }
 }

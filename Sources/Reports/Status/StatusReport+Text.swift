@@ -138,9 +138,11 @@ extension StatusReport: Report {
         return lines
     }
 
-    /// Only while something cannot be found.
+    /// Only where something cannot be found for longer than a moment.
     private var searchText: [String] {
-        guard let search = copy.search, search.notIndexed > 0 else { return [] }
+        guard let search = copy.search, search.notIndexed > (search.enabled == true ? Self.indexedAtOnce : 0) else {
+            return []
+        }
         let count = Figures.count(search.notIndexed, "item")
         switch search.enabled {
         case true: return ["\(count) to be indexed; this takes a moment"]
@@ -148,6 +150,9 @@ extension StatusReport: Report {
         case nil: return ["\(count) cannot be found until the daemon has indexed them"]
         }
     }
+
+    /// So many items are indexed in less than a second.
+    private static let indexedAtOnce = 1_000
 
     private var itemsText: String {
         "\(Figures.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Figures.count(copy.deleted)) deleted" : "")

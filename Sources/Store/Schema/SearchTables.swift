@@ -76,10 +76,10 @@ enum SearchTables {
             OR old.url IS NOT new.url OR old.content IS NOT new.content OR old.type IS NOT new.type
             OR old.created_at IS NOT new.created_at OR (old.deleted_at IS NULL) != (new.deleted_at IS NULL)
         BEGIN
-            INSERT OR IGNORE INTO search_due VALUES (new.id);
+            \(mark("new.id"))
         END;
         CREATE TRIGGER search_item_removed AFTER DELETE ON item BEGIN
-            INSERT OR IGNORE INTO search_due VALUES (old.id);
+            \(mark("old.id"))
             UPDATE search_state SET through = coalesce((SELECT max(rowid) FROM item), 0)
                 WHERE through > coalesce((SELECT max(rowid) FROM item), 0);
         END;
@@ -95,10 +95,16 @@ enum SearchTables {
         + marking("local_edit", "UPDATE", "new.item_id") + marking("local_edit", "DELETE", "old.item_id")
         + marking("held_item", "INSERT", "new.item_id") + marking("held_item", "DELETE", "old.item_id")
 
+    /// Not by INSERT OR IGNORE: in a trigger, what the statement outside says about conflicts holds instead
+    /// (https://sqlite.org/lang_createtrigger.html), and a write of a person would fail.
+    private static func mark(_ id: String) -> String {
+        "INSERT INTO search_due SELECT \(id) WHERE NOT EXISTS (SELECT 1 FROM search_due WHERE item_id = \(id));"
+    }
+
     private static func marking(_ table: String, _ change: String, _ ids: String...) -> String {
         """
         CREATE TRIGGER search_\(table)_\(change.lowercased()) AFTER \(change) ON \(table) BEGIN
-            INSERT OR IGNORE INTO search_due VALUES \(ids.map { "(\($0))" }.joined(separator: ", "));
+            \(ids.map(mark).joined(separator: " "))
         END;
 
         """

@@ -10,8 +10,19 @@ package struct ListedItem: Sendable, Equatable {
     package var tags: String?
     /// `creation` or `edit`, where something of it is not on the server yet.
     package var pending: String?
-    /// Where the words were found.
-    package var passage: Passage?
+
+    package init(
+        id: String, createdAt: Timestamp, type: String? = nil, title: String? = nil, url: String? = nil,
+        tags: String? = nil, pending: String? = nil
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.type = type
+        self.title = title
+        self.url = url
+        self.tags = tags
+        self.pending = pending
+    }
 }
 
 /// Items that were asked for.
@@ -98,7 +109,8 @@ extension StoreReader {
     package func tagCounts() throws(UserFacingError) -> [(tag: String, count: Int)] {
         try readTogether { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
-                "SELECT tag, count(*) FROM \(try hasCurrentIndex() ? "search_tag" : "item_tag") GROUP BY tag ORDER BY 2 DESC, 1")
+                "SELECT tag, count(*) FROM \(try hasCurrentIndex() ? "search_tag" : "item_tag") GROUP BY tag ORDER BY 2 DESC, 1"
+            )
             var tags: [(tag: String, count: Int)] = []
             while try rows.step() {
                 if let tag = rows.text(0) { tags.append((tag, rows.int(1))) }
@@ -247,7 +259,8 @@ extension ListedItem {
     init?(_ row: Statement, from first: Int32 = 0) {
         guard let id = row.text(first), let createdAt = row.timestamp(first + 1) else { return nil }
         self.init(
-            id: id, createdAt: createdAt, type: row.text(first + 2), title: row.text(first + 3), url: row.text(first + 4),
+            id: id, createdAt: createdAt, type: row.text(first + 2), title: row.text(first + 3),
+            url: row.text(first + 4),
             tags: row.text(first + 5), pending: row.text(first + 6))
     }
 }

@@ -18,6 +18,11 @@ package struct Passage: Sendable, Equatable {
 
     package var text: String { parts.map(\.text).joined() }
 
+    package init(field: String, parts: [Part]) {
+        self.field = field
+        self.parts = parts
+    }
+
     /// - Parameter marked: as SQLite gives it, with marks around what was found.
     fileprivate init?(field: String, marked: String) {
         var parts: [Part] = []

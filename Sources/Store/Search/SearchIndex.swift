@@ -69,7 +69,7 @@ extension Store {
     }
 
     /// To index many items reads them from all over the file.
-    private func setCache(isLarge: Bool) { connection?.setCacheSize(isLarge ? 16 << 20 : nil) }
+    private func setCache(isLarge: Bool) { connection?.setCacheSize(isLarge ? 5 << 20 : nil) }
 
     /// How far the index is.
     package func searchState() throws(UserFacingError) -> SearchState {
@@ -160,16 +160,24 @@ extension Store {
 }
 
 extension SearchState {
+    private static let fewDue = 1_000
+
     init(_ connection: Connection) throws(SQLiteFailure) {
         let row = try connection.cached(
             """
             SELECT (SELECT count(*) FROM search_due),
-                max(0, coalesce((SELECT max(rowid) FROM item), 0) - through), as_of, size - stale_size
+                max(0, coalesce((SELECT max(rowid) FROM item), 0) - through), as_of, size - stale_size, through
             FROM search_state
             """)
         defer { row.reset() }
         guard try row.step() else { return }
         due = row.int(0) + row.int(1)
+        // New items may have changed since. Few are told apart; of many, the sum is near enough.
+        if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {
+            due -= Int(
+                try connection.integer(
+                    "SELECT count(*) FROM search_due JOIN item ON item.id = item_id WHERE item.rowid > \(row.int(4))"))
+        }
         asOf = row.timestamp(2)
         size = row.int(3)
     }

@@ -114,7 +114,8 @@ private struct QueryParts {
             text = String(isPrefix ? word.dropLast() : word)
         }
         return Part(
-            whole: String(start[..<rest.startIndex]), text: text, field: field, isNegated: isNegated, isPrefix: isPrefix)
+            whole: String(start[..<rest.startIndex]), text: text, field: field, isNegated: isNegated, isPrefix: isPrefix
+        )
     }
 
     /// `title:`, where something follows.
@@ -146,7 +147,8 @@ package enum TimeWord {
         throw UserFacingError(
             .usage, "\(option) \(SafeText.harmless(String(text.prefix(40)))) is no time.",
             recoverySuggestion:
-                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), or an age (12h, 7d, 3w).")
+                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), or an age (12h, 7d, 3w)."
+        )
     }
 
     private static func age(_ text: String) -> Duration? {

@@ -76,7 +76,8 @@ enum SearchText {
         let isSign = { (byte: UInt8) in byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") }
         var next = at
         while next < bytes.count, next - at < 3, isSign(bytes[next]) { next += 1 }
-        guard next > at, next == bytes.count || bytes[next] < 0x80 && !isWord(bytes[next]) && !isSign(bytes[next]) else {
+        guard next > at, next == bytes.count || bytes[next] < 0x80 && !isWord(bytes[next]) && !isSign(bytes[next])
+        else {
             return
         }
         result.append(contentsOf: bytes[at..<next])

@@ -96,12 +96,8 @@ package final class SyncEngine: Sendable {
         // The kernel may be wrong about the way, and there is no later time to ask again.
         if network.current.state == .offline { _ = await ping() }
         var pulls = makePullLoop()
-        var result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
-        do { try await indexer.finish() } catch let error as UserFacingError {
-            result.problem = result.problem ?? error
-        } catch {
-            // Cancelled: the next start goes on.
-        }
+        let result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
+        await indexer.finish()
         await network.saveTransitions()
         return result
     }
@@ -168,6 +164,7 @@ package final class SyncEngine: Sendable {
     package func apply(_ settings: SyncSettings) {
         board.settings = settings
         inbox.post(.settings)
+        store.committed.signal()
         writesAccepted(byHand: true)
     }
 

@@ -21,7 +21,6 @@ struct SearchIndexer: Sendable {
     private static let pauseInPull: Duration = .milliseconds(100)
     /// After a failure: a full disk, for one.
     private static let afterFailure: Duration = .seconds(600)
-    private static let longestWait: Duration = .seconds(86_400)
 
     private var isPulling: Bool { board.state.activity == .pulling }
 
@@ -30,10 +29,11 @@ struct SearchIndexer: Sendable {
         var isFirst = true
         while !Task.isCancelled {
             if !isFirst {
-                heartbeat.rest(atMost: Self.longestWait)
-                await store.committed.wait(atMost: Self.longestWait, time: time)
+                heartbeat.rest(atMost: nil)
+                await store.committed.waitForSignal()
             }
             isFirst = false
+            guard board.settings.searchIndex else { continue }
             do {
                 try await collect()
                 heartbeat.wake()
@@ -49,9 +49,15 @@ struct SearchIndexer: Sendable {
         heartbeat.end()
     }
 
-    /// All that is due, for a daemon that ends afterwards.
-    func finish() async throws {
-        try await work(whilePulling: .zero)
+    /// All that is due, for a daemon that ends afterwards. The copy is as good without it.
+    func finish() async {
+        do {
+            try await work(whilePulling: .zero)
+        } catch let error as UserFacingError {
+            log(.warning, .store, "the index of words is not up to date: \(error.message)")
+        } catch {
+            // Cancelled: the next start goes on.
+        }
     }
 
     private func collect() async throws {

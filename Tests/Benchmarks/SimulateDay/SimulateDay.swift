@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLClient
 import PRSNLCore
@@ -22,7 +23,7 @@ enum SimulateDay {
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
         let engine = SyncEngine(
-            store: store, client: client, serverURL: server.url, time: time.source)
+            store: store, client: client, serverURL: server.url, settings: .withoutIndex, time: time.source)
         let first = await engine.runOnce()
         let pulled = server.requestCount
         // Two days, because the sweep falls into the second one; the figure is the second day's.
@@ -43,5 +44,14 @@ enum SimulateDay {
         print(
             "{\"requests\":\(days[1]),\"without_sweep\":\(days[0]),\"items\":\(items),\"complete\":\(first.isComplete),"
                 + "\"first_pull\":\(pulled),\(perEndpoint.joined(separator: ","))}")
+    }
+}
+
+extension SyncSettings {
+    /// The index follows the commits at its own pace, asks the server for nothing, and would be one more who waits.
+    fileprivate static var withoutIndex: SyncSettings {
+        var settings = SyncSettings()
+        settings.searchIndex = false
+        return settings
     }
 }

@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLClient
 import PRSNLCore
@@ -25,7 +26,8 @@ enum SimulateQueue {
         let store = try Store(path: directory.file("prsnl.sqlite"))
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
-        let engine = SyncEngine(store: store, client: client, serverURL: server.url, time: time.source)
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: server.url, settings: .withoutIndex, time: time.source)
         _ = await engine.runOnce()
 
         let drafts = (0..<waiting).map { WriteDraft.create(NewItem(url: "https://example.org/\($0)")) }
@@ -56,4 +58,13 @@ private final class Counter: Sendable {
     private let count = Atomic<Int>(0)
     var value: Int { count.load(ordering: .relaxed) }
     func add() { count.wrappingAdd(1, ordering: .relaxed) }
+}
+
+extension SyncSettings {
+    /// The index follows the commits at its own pace, asks the server for nothing, and would be one more who waits.
+    fileprivate static var withoutIndex: SyncSettings {
+        var settings = SyncSettings()
+        settings.searchIndex = false
+        return settings
+    }
 }

@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLClient
 import PRSNLCore
@@ -42,7 +43,8 @@ enum SimulateReturn {
         let store = try Store(path: directory.file("prsnl.sqlite"))
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
-        let engine = SyncEngine(store: store, client: client, serverURL: server.url, time: time.source, seed: seed)
+        let engine = SyncEngine(
+            store: store, client: client, serverURL: server.url, settings: .withoutIndex, time: time.source, seed: seed)
         _ = await engine.runOnce()
 
         // A write makes the daemon notice.
@@ -72,5 +74,14 @@ enum SimulateReturn {
             throw WaitedInVain("seed \(seed): \(server.captures.count) captures after the server's return")
         }
         return Run(seconds: Double(first.duration(since: returned).wholeMilliseconds) / 1_000, probes: probes)
+    }
+}
+
+extension SyncSettings {
+    /// The index follows the commits at its own pace, asks the server for nothing, and would be one more who waits.
+    fileprivate static var withoutIndex: SyncSettings {
+        var settings = SyncSettings()
+        settings.searchIndex = false
+        return settings
     }
 }
