@@ -44,7 +44,8 @@ package final class StoreReader {
     /// What readers take for a table. A view in its place could be anything.
     private static let tables = [
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
-        "recurring_error", "rejected_item", "connectivity_transition",
+        "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
+        "search_due", "search_state", "search_tag",
     ]
 
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.

@@ -13,7 +13,7 @@ extension ManualPage {
         page.section("DESCRIPTION")
         page.paragraph(
             "`prsnlctl` asks the daemon `prsnld(8)` how complete and how fresh its copy of the timeline is, and tells it "
-                + "what to do. Writes are on the disk when it says so, whether the daemon runs or not and whether the server "
+                + "what to do. It finds, lists, shows and exports items from the file alone. Writes are on the disk when it says so, whether the daemon runs or not and whether the server "
                 + "can be reached or not.")
         page.paragraph(
             "Options may stand before or after the command, values as `--config FILE` or `--config=FILE`; a value that may "
@@ -46,6 +46,9 @@ extension ManualPage {
         page.example(
             "Save a page, and be told when the server has it:",
             "prsnlctl capture https://example.org/ --title 'For the train' --tag later --wait")
+        page.example(
+            "Find an item by its words, read it, and open its page:", "prsnlctl search sourdough starter",
+            "prsnlctl show 59ec6da4", "prsnlctl open 59ec6da4")
         page.example("Many at once:", "prsnlctl capture --stdin <urls.txt")
         page.example(
             "The writes that wait, and everything about one of them:", "prsnlctl queue", "prsnlctl queue show 12")

@@ -117,6 +117,27 @@ import Testing
         #expect(levels(.unreadable(UserFacingError(.databaseUnreadable, "hidden"))) == [.notChecked])
     }
 
+    @Test func anIndexThatFindsTooLittleIsToBeBuiltAgain() {
+        func findings(_ outcome: IndexCheck.Outcome, isEnabled: Bool? = true) -> [DoctorReport.Finding] {
+            IndexCheck(outcome: outcome, isEnabled: isEnabled).findings
+        }
+        #expect(findings(.looked(checked: 200, lost: 0, due: 0)).map(\.level) == [.ok])
+        let lost = findings(.looked(checked: 200, lost: 1, due: 0))
+        #expect(lost.map(\.level) == [.failed])
+        #expect(lost.first?.nextCommand == "prsnlctl doctor --rebuild-index")
+        let damaged = findings(.broken(UserFacingError(.databaseDamaged, "malformed")))
+        #expect(damaged.map(\.level) == [.failed])
+        // Others say why a file cannot be read.
+        #expect(findings(.broken(UserFacingError(.databaseUnreadable, "hidden"))).isEmpty)
+        #expect(findings(.missing(UserFacingError(.noSearchIndex, "none"))).map(\.level) == [.notChecked])
+        // What is new is indexed within seconds, and is not spoken of.
+        #expect(findings(.looked(checked: 0, lost: 0, due: 7)).first?.found == "items are found by their words")
+        #expect(
+            findings(.looked(checked: 0, lost: 0, due: 7), isEnabled: false).first?.found.contains("search_index = no")
+                == true)
+        #expect(findings(.looked(checked: 0, lost: 0, due: 5_000)).first?.found == "5,000 items to be indexed")
+    }
+
     // MARK: The machine
 
     @Test(

@@ -152,7 +152,7 @@ extension StatusReport: Report {
     }
 
     /// So many items are indexed in less than a second.
-    private static let indexedAtOnce = 1_000
+    package static let indexedAtOnce = 1_000
 
     private var itemsText: String {
         "\(Figures.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Figures.count(copy.deleted)) deleted" : "")
