@@ -146,6 +146,18 @@ import Testing
         await store.close()
     }
 
+    /// The server's own form, or what a hand has written.
+    @Test func tagsThatAreNoListHoldUpNothing() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a", title: "Alpha"), Fixture.article("b", title: "Beta", at: 2)])
+        for tags in ["not json", #"{"a":1}"#, "[1, null]", ""] {
+            try fixture.execute("UPDATE item SET tags = '\(tags)' WHERE id = 'a'")
+            try await store.indexAll()
+            #expect(try fixture.found("alpha") == ["a"])
+        }
+        await store.close()
+    }
+
     @Test func anInterruptedBuildGoesOn() async throws {
         var store = try fixture.open()
         let items = (0..<40).map { Fixture.article("item-\($0)", title: "Common number\($0)", at: $0) }

@@ -60,13 +60,15 @@ final class DocumentWriter {
     private func index(_ id: String) throws(SQLiteFailure) {
         try remove(id)
         guard let item = try SearchableRow(row, id: id) else { return }
+        // What is no list of texts is no error here: SQLite would refuse to take it apart.
+        let tags = Tags.parse(item.tags) == nil ? nil : item.tags
         try connection.cached(
             "INSERT INTO search_document (item_id, type, created_at, tags, size) VALUES (?, ?, ?, ?, ?)"
-        ).bind(id).bind(item.type).bind(item.createdAt).bind(item.tags).bind(item.size).run()
+        ).bind(id).bind(item.type).bind(item.createdAt).bind(tags).bind(item.size).run()
         let docid = connection.lastInsertedRow
         size += item.size
         try insertWords(of: item, docid)
-        guard let tags = item.tags else { return }
+        guard let tags else { return }
         try connection.cached(
             "INSERT OR IGNORE INTO search_tag SELECT value, ?, ? FROM json_each(?) WHERE type = 'text'"
         ).bind(item.createdAt).bind(Int(docid)).bind(tags).run()

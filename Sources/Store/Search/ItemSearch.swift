@@ -55,12 +55,12 @@ extension StoreReader {
                 let unwanted = query.unwanted.isEmpty ? [] : try documents(query.unwantedMatch)
                 try finder.addNewest { !unwanted.contains($0) }
             } else {
-                let all = try documents(query.match())
-                if all.count <= Self.mostRanked {
+                if try isRankable(query) {
                     try finder.addRanked(query.match())
                 } else {
                     let best = query.match(in: "{title tags}")
-                    if try documents(best).count <= Self.mostRanked { try finder.addRanked(best) }
+                    if try isRankable(best) { try finder.addRanked(best) }
+                    let all = try documents(query.match())
                     try finder.addNewest { all.contains($0) }
                 }
             }
@@ -68,6 +68,21 @@ extension StoreReader {
             list.hasMore = finder.hasMore
             return .success(list)
         }.get()
+    }
+
+    /// A rare word among them makes few of all.
+    private func isRankable(_ query: SearchQuery) throws(SQLiteFailure) -> Bool {
+        for term in query.wanted {
+            if try isRankable(term.match) { return true }
+        }
+        return try isRankable(query.match())
+    }
+
+    private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool {
+        let row = try connection.prepare(
+            "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)"
+        ).bind(match).bind(Self.mostRanked + 1)
+        return try row.step() && row.int(0) <= Self.mostRanked
     }
 
     private func documents(_ match: String) throws(SQLiteFailure) -> DocumentSet {
