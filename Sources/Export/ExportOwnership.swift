@@ -19,8 +19,8 @@ enum ExportOwnership {
         UserFacingError(
             .exportMismatch, "The copy has no items, and \(path) has files of some.", consequence: unchanged,
             recoverySuggestion: """
-                Look at `prsnlctl status`: the copy may be a new one. If all items were deleted on purpose, remove the \
-                folder.
+                Look at `prsnlctl status`: the copy may be a new one. If all items were deleted on purpose, move the \
+                folder away; it has your notes.
                 """)
     }
 

@@ -146,10 +146,9 @@ package actor Store {
         connection.keepWriteAheadLog()
         try connection.synchronize(durably: false)
         // The WAL is cut back to this size when it starts over: a little more than it has at a checkpoint, because writing
-        // over what is there costs the file system less than appending. A checkpoint after 16 MiB of it rather than after
-        // 4: the pages that every move of the outbox writes are then copied back a fourth as often.
+        // over what is there costs the file system less than appending.
         try connection.execute("PRAGMA journal_size_limit = 20971520")
-        try connection.execute("PRAGMA wal_autocheckpoint = 4096")
+        connection.setCheckpoint(afterPages: Connection.usualCheckpoint)
         return connection
     }
 

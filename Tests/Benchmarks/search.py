@@ -123,7 +123,7 @@ def build(setting):
         Row(f"index of {ITEMS:,} texts of 4 KB, built", f"{speed:.1f} MB of text a second", "≥ 15", f"{took:.1f} s",
             speed >= 15),
         Row("a note is on the disk, while the index is built", f"slowest of {len(times)}: {slowest:.1f} ms", "≤ 50 ms",
-            f"median {median(times):.1f} ms", slowest <= 50),
+            f"p99 {times[int(len(times) * 0.99)]:.1f} ms, median {median(times):.1f} ms", slowest <= 50),
         Row("size of the index", f"{size / text:.2f} × the text", "≤ 0.8 ×", f"{mebibytes(size)} for {mebibytes(text)}",
             size <= 0.8 * text),
     ]

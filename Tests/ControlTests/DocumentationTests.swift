@@ -46,6 +46,7 @@ import Testing
                 "### tags", try JSONOutput.pretty(TagsReport([("later", 2)])),
                 ["schema_version", "tags[].tag", "tags[].items"]
             ),
+            ("### open", try JSONOutput.pretty(AddressReport(url: "https://example.org/")), ["schema_version"]),
             ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
             ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
             ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),

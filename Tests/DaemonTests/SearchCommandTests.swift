@@ -108,7 +108,9 @@ import Testing
     }
 
     /// What a server sends as an address is not what a program is told to open.
-    @Test(arguments: ["file:///etc/passwd", "javascript:alert(1)", "https://a b", "-flag", "https://x.org/\u{1B}]"])
+    @Test(arguments: [
+        "file:///etc/passwd", "javascript:alert(1)", "https://a b", "https://", "-flag", "https://x.org/\u{1B}]",
+    ])
     func onlyPagesOfTheWebAreOpened(url: String) async throws {
         let fixture = try DaemonFixture(items: [Self.item(0, "Bad", url: url)])
         #expect(try await fixture.run(["--once"]).exit == .status(0))
@@ -159,6 +161,25 @@ import Testing
             try await fixture.control("search", "sourdough").stdout.isEmpty ? nil : true
         }
         #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// Ids are a server's texts. What a shell would make something else of is not handed on.
+    @Test func onlyPlainIdsAreHandedOn() async throws {
+        let ids = ["cccc0001-0000", "zzzz cccc0001-0000", "--yes", "*", "$(reboot)", "a\nb", "..", "x;y", "\u{1B}[31m"]
+        let items = ids.enumerated().map { number, id in
+            var item = Self.item(number, "Junk")
+            item.id = id
+            return item
+        }
+        let fixture = try DaemonFixture(items: items)
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        for words in [["search", "--ids", "junk"], ["list", "--ids"]] {
+            let child = try fixture.startControl(words)
+            #expect(try await child.waitForExit() == .status(0))
+            #expect(child.stdout == "cccc0001-0000\n", "\(words)")
+            #expect(child.stderr.contains("8 items left out"), "\(child.stderr)")
+        }
+        #expect(try await fixture.control("list", "--complete", "").stdout == "cccc0001-0000\tJunk\n")
     }
 
     @Test func anIndexThatIsNotWantedIsNotBuilt() async throws {

@@ -15,7 +15,7 @@ enum ListCommand {
                 "--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
             CommandOption("--before", "TIME", "Created earlier than that."),
             .limit, .ids, .reverse,
-            CommandOption("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
+            .text("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
         ]
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
@@ -45,9 +45,9 @@ enum ListCommand {
     ) throws(UserFacingError) -> ExitCode {
         let items = try reader.items(withPrefix: prefix, limit: 50)
         try context.print(
-            items.map { item in
+            items.filter { ListOptions.isPlain($0.id) }.map { item in
                 let title = SafeText.harmless(item.title ?? item.url ?? "")
-                return "\(SafeText.harmless(item.id))\t\(TextLayout.cut(title, to: 60))\n"
+                return "\(item.id)\t\(TextLayout.cut(title, to: 60))\n"
             }.joined())
         return .fine
     }

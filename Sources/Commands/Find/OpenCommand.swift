@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import PRSNLCore
+import Reports
 import Store
 
 /// `prsnlctl open`: an item in the browser.
@@ -15,7 +16,7 @@ enum OpenCommand {
                 nextCommand: NextCommand(["prsnlctl", "show", item.id]))
         }
         guard context.isText, let browser = browser(context.environment.variables) else {
-            try context.print(url + "\n")
+            try context.write(AddressReport(url: url))
             if context.isText { context.say("there is no desktop here; this is the address") }
             return .fine
         }

@@ -48,9 +48,24 @@ enum ListOptions {
             return
         }
         if !context.isText { throw arguments.failure("--ids and --json exclude each other") }
-        // An id is a server's text. On a line of its own only what is one word is handed on.
-        try context.print(report.items.map { SafeText.harmless($0.id) + "\n" }.joined())
+        let ids = report.items.map(\.id).filter(isPlain)
+        try context.print(ids.map { $0 + "\n" }.joined())
         for remark in report.remarks { context.say(remark) }
+        let others = report.items.count - ids.count
+        if others > 0 {
+            context.say("\(Figures.count(others, "item")) left out: a shell would take their ids for something else.")
+        }
+    }
+
+    /// Whether an id, which is a server's text, can be handed on by a shell: as one word that is no option, no pattern and nothing
+    /// that the shell replaces. Else `delete $(prsnlctl search --ids …)` would delete another item.
+    static func isPlain(_ id: String) -> Bool {
+        guard let first = id.utf8.first, isLetterOrDigit(first) else { return false }
+        return id.utf8.allSatisfy { isLetterOrDigit($0) || "-_.:".utf8.contains($0) }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
     }
 }
 

@@ -72,15 +72,18 @@ package struct TextStyle: Sendable, Equatable {
 
     /// A text that leads to an address of the web, where the terminal follows links.
     package func link(_ text: String, to url: String?) -> String {
-        guard hasLinks, let url, Self.isWebAddress(url) else { return text }
+        // OSC 8 takes ASCII alone.
+        guard hasLinks, let url, Self.isWebAddress(url), url.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
         return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
     }
 
-    /// Whether a browser may be sent there: http or https, in ASCII without spaces and controls, which could end the sequence.
+    /// Whether a browser may be sent there: http or https and a host, without spaces and controls.
     package static func isWebAddress(_ url: String) -> Bool {
-        let lowered = url.prefix(8).lowercased()
-        return (lowered.hasPrefix("http://") || lowered.hasPrefix("https://")) && url.utf8.count <= 2_048
-            && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
+        guard let scheme, url.utf8.count > scheme.utf8.count, url.utf8.count <= 2_048 else { return false }
+        return url.unicodeScalars.allSatisfy {
+            $0.value > 0x20 && !$0.properties.isWhitespace && !SafeText.isHarmful($0)
+        }
     }
 
     package enum Colour: String {

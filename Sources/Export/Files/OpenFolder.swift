@@ -106,6 +106,22 @@ final class OpenFolder {
             throw failure("opened", name)
         }
         defer { close(file) }
+        return try read(descriptor: file, name, atMost: limit)
+    }
+
+    /// A file that stays open, so that it can be read when it has no name any more; `nil` where there is none.
+    func held(_ name: String) -> OpenFile? {
+        let file = prsnl_openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+        return file < 0 ? nil : OpenFile(file, place(name))
+    }
+
+    func read(_ file: OpenFile) throws(UserFacingError) -> (bytes: [UInt8], status: stat)? {
+        try read(descriptor: file.descriptor, "a file", atMost: .max)
+    }
+
+    private func read(
+        descriptor file: Int32, _ name: String, atMost limit: Int
+    ) throws(UserFacingError) -> (bytes: [UInt8], status: stat)? {
         var status = stat()
         guard fstat(file, &status) == 0 else { throw failure("looked at", name) }
         guard status.st_mode & S_IFMT == S_IFREG else { return nil }

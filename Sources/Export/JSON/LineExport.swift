@@ -12,8 +12,16 @@ package enum LineExport {
     package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
         let folder = try OpenFolder(named: path)
         let manifest = try Manifest(of: folder)
+        let copy = try reader.exportOrigin()
+        try ExportOwnership.check(
+            manifest.origin, ManifestText.Origin(serverURL: copy.serverURL, accountID: copy.accountID), path)
         let file = try manifest.folder.create(Manifest.temporaryName)
         let lines = try write(reader, to: file)
+        // A copy that was begun again must not replace a whole backup.
+        if lines == 0, let former = try folder.status(fileName), former.st_size > 0 {
+            try manifest.folder.remove(Manifest.temporaryName)
+            throw ExportOwnership.isEmpty(folder.path)
+        }
         try file.synchronize()
         try manifest.folder.rename(Manifest.temporaryName, to: folder, fileName)
         var tally = ExportTally()

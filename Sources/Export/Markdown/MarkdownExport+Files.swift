@@ -105,11 +105,25 @@ extension MarkdownExport {
             tally.unchanged += 1
             return true
         }
+        let old = folder.held(entry.name)
         try manifest.folder.rename(Manifest.temporaryName, to: folder, entry.name)
         CrashPoint.afterExportRename.reach()
         tally.written += 1
         if !file.isAsWritten { tally.replaced += 1 }
+        if let old { try keepLateChange(of: old, file, entry.name) }
         return true
+    }
+
+    /// What a person saved between the look at a file and its replacement. A program that has the old file open and writes
+    /// to it later still writes where no name leads: no rename can prevent that.
+    private func keepLateChange(of old: OpenFile, _ file: ItemFile, _ name: String) throws(UserFacingError) {
+        let now = try old.status()
+        guard
+            now.st_size != file.status.st_size || now.st_mtim.tv_sec != file.status.st_mtim.tv_sec
+                || now.st_mtim.tv_nsec != file.status.st_mtim.tv_nsec, let late = try folder.read(old)
+        else { return }
+        try keep(ItemFile(late.bytes, late.status, parts: []), name, in: try folder.folder(Self.replacedName))
+        tally.replaced += 1
     }
 
     // MARK: Putting away

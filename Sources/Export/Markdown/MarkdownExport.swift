@@ -18,6 +18,10 @@ package final class MarkdownExport {
     /// Made when the first new name is needed. No `lazy var`, which would be copied for each name that is taken.
     private var names: NameRegister?
     var tally = ExportTally()
+    /// Files that could not be read or written, and what the first failed with.
+    private var failures = 0
+    private var failure: UserFacingError?
+    private static let mostFailures = 100
     private var changed: [(createdAt: Timestamp, id: String)] = []
 
     /// - Parameter path: absolute.
@@ -27,6 +31,7 @@ package final class MarkdownExport {
         try export.writeChanged()
         try export.removeVanished()
         try export.manifest.finish(export.origin)
+        if let failure = export.failure { throw failure }
         return export.tally
     }
 
@@ -69,7 +74,9 @@ package final class MarkdownExport {
                 changed.append((row.createdAt, row.id))
             }
         }
-        guard tally.items > 0 || remembered == 0 else { throw ExportOwnership.isEmpty(folder.path) }
+        guard tally.items > 0 || remembered == 0 && adoptable.isEmpty else {
+            throw ExportOwnership.isEmpty(folder.path)
+        }
         for (entry, id) in given { try manifest.rename(entry, to: id, origin) }
     }
 
@@ -138,7 +145,14 @@ package final class MarkdownExport {
         for (_, id) in changed {
             // One that has gone meanwhile is left to the next run.
             guard let item = try reader.exportItem(id) else { continue }
-            try write(item)
+            do throws(UserFacingError) {
+                try write(item)
+            } catch {
+                // One file that may not be read holds up no other. Where all fail, it is the folder.
+                guard error.code == .exportFolder, failures < Self.mostFailures else { throw error }
+                failures += 1
+                failure = failure ?? error
+            }
         }
     }
 

@@ -71,14 +71,15 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
         var remarks: [Advice] = []
         if !ignored.isEmpty {
             remarks.append(
-                "There is nothing to look for in \(ignored.joined(separator: " ")): it has no letter and no digit.")
+                "There is nothing to look for in \(ignored.prefix(5).joined(separator: " ")): it has no letter, digit or emoji."
+            )
         }
         if items.isEmpty {
             remarks.append(words == nil ? "There are no such items." : "No item was found.")
         }
         if notIndexed > 0 {
             remarks.append(
-                "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or by their old words only: the daemon indexes them while it runs."
+                "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or only by what was in it before: `prsnlctl status`."
             )
         }
         if more { remarks.append("There are more: `--limit` shows them.") }
@@ -133,6 +134,18 @@ extension ItemListReport: Report {
         }
         return line
     }
+}
+
+/// Where an item is in the web: the JSON of `prsnlctl open --json`.
+package struct AddressReport: Sendable, Equatable, Encodable {
+    package var schemaVersion = 1
+    package var url: String
+
+    package init(url: String) { self.url = url }
+}
+
+extension AddressReport: Report {
+    package func text(_ style: TextStyle) -> String { style.safe(url) + "\n" }
 }
 
 /// The tags of all items: the JSON of `prsnlctl tags --json`.

@@ -21,6 +21,7 @@ final class Connection {
     /// `nil` until it was set.
     private var isDurable: Bool?
     private var cacheSize: Int?
+    private var checkpointPages: Int?
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
         self.path = path
@@ -140,6 +141,28 @@ final class Connection {
         guard cacheSize != bytes else { return }
         cacheSize = bytes
         sqlite3_exec(handle, "PRAGMA cache_size = -\((bytes ?? 2_048_000) / 1_024)", nil, nil, nil)
+    }
+
+    /// Pages of the log after which a commit makes a checkpoint: 16 MiB. The pages that every move of the outbox writes are
+    /// then copied back a fourth as often as with SQLite's 1,000.
+    static let usualCheckpoint = 4_096
+
+    func setCheckpoint(afterPages pages: Int) {
+        guard checkpointPages != pages else { return }
+        checkpointPages = pages
+        sqlite3_wal_autocheckpoint(handle, Int32(pages))
+    }
+
+    /// Removes a full text index that SQLite cannot open, with the tables that it is kept in
+    /// (https://sqlite.org/pragma.html#pragma_writable_schema).
+    func forgetVirtualTable(_ name: String) throws(SQLiteFailure) {
+        try execute("PRAGMA writable_schema = ON")
+        defer { sqlite3_exec(handle, "PRAGMA writable_schema = RESET", nil, nil, nil) }
+        try prepare("DELETE FROM sqlite_schema WHERE name = ? AND type = 'table'").bind(name).run()
+        try execute("PRAGMA writable_schema = RESET")
+        for part in ["data", "idx", "docsize", "config", "content"] {
+            try execute("DROP TABLE IF EXISTS \(name)_\(part)")
+        }
     }
 
     func double(_ sql: String) throws(SQLiteFailure) -> Double {

@@ -11,6 +11,17 @@
 enum SearchTables {
     static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers, found]
 
+    /// The names of those that a file has.
+    static func triggers(_ connection: Connection) throws(SQLiteFailure) -> [String] {
+        let rows = try connection.prepare(
+            "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'")
+        var names: [String] = []
+        while try rows.step() {
+            if let name = rows.text(0) { names.append(name) }
+        }
+        return names
+    }
+
     static let createIndex = """
         CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,
             content='', tokenize='unicode61 remove_diacritics 2');

@@ -9,6 +9,7 @@ package struct ItemFilter: Sendable, Equatable {
     package var platforms: [String] = []
     package var withoutTags: [String] = []
     package var withoutTypes: [String] = []
+    package var withoutPlatforms: [String] = []
     /// Created at this time or later.
     package var since: Timestamp?
     /// Created earlier than this.
@@ -44,6 +45,9 @@ extension ItemFilter {
         if !types.isEmpty { add("\(type) \(isAny)", Self.spellings(types)) }
         if !withoutTypes.isEmpty { add("coalesce(\(type), '') NOT \(isAny)", Self.spellings(withoutTypes)) }
         if !platforms.isEmpty { add("\(platform) \(isAny)", Self.spellings(platforms)) }
+        if !withoutPlatforms.isEmpty {
+            add("coalesce(\(platform), '') NOT \(isAny)", Self.spellings(withoutPlatforms))
+        }
         if let since { add("\(createdAt) >= ?", since.description) }
         if let before { add("\(createdAt) < ?", before.description) }
         return Condition(sql: parts.map { " AND " + $0 }.joined(), values: values)

@@ -45,6 +45,17 @@ extension StoreReader {
     ///
     /// - Throws: `no_search_index`; what reading throws.
     package func search(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
+        do throws(UserFacingError) { return try find(query, limit: limit) } catch {
+            guard error.code == .databaseDamaged else { throw error }
+            throw UserFacingError(
+                error.code, "The index of words in \(path) is damaged.",
+                consequence: "Items can be listed and shown, and not searched.",
+                recoverySuggestion: "Build it again. If that fails, more than the index is damaged: `prsnlctl doctor`.",
+                nextCommand: "prsnlctl doctor --rebuild-index", cause: error.cause)
+        }
+    }
+
+    private func find(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             var list = ItemList()
@@ -160,14 +171,34 @@ extension StoreReader {
             let look = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?")
             var checked = 0
             var lost = 0
+            var sample: String?
             while try samples.step() {
                 guard let title = samples.text(1), SearchText.hasWord(title) else { continue }
                 checked += 1
-                look.reset().bind(SearchQuery.Term(text: title, field: .title).match).bind(samples.int(0))
+                let match = SearchQuery.Term(text: title, field: .title).match
+                look.reset().bind(match).bind(samples.int(0))
                 if try !look.step() { lost += 1 }
+                sample = match
             }
-            return .success((checked, lost, try SearchState(connection).due))
+            // Ranking reads other parts of the index than looking does.
+            if let sample {
+                _ = try connection.prepare(
+                    "SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rank LIMIT 1"
+                ).bind(sample).step()
+            }
+            let due = try SearchState(connection).due
+            if due == 0 { lost = max(lost, try unlisted()) }
+            return .success((checked, lost, due))
         }.get()
+    }
+
+    /// How many items and tags the index has too few of, or too many.
+    private func unlisted() throws(SQLiteFailure) -> Int {
+        let items = try connection.integer(
+            "SELECT abs((SELECT count(*) FROM timeline) - (SELECT count(*) FROM search_document))")
+        let tags = try connection.integer(
+            "SELECT abs((SELECT count(*) FROM item_tag) - (SELECT count(*) FROM search_tag))")
+        return Int(max(items, tags))
     }
 
     private func hasCurrentIndex() throws(SQLiteFailure) -> Bool {

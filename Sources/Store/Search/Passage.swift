@@ -48,7 +48,8 @@ package struct Passage: Sendable, Equatable {
 
 extension StoreReader {
     /// Of each text, so much is looked at for the place. What is found further down is found, and its place not shown.
-    private static let lookedAt = 256 << 10
+    /// A word that stands there very often makes SQLite compare each place with each other one.
+    private static let lookedAt = 64 << 10
     /// Words of a passage.
     private static let passageLength = 16
 

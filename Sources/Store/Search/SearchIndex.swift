@@ -47,7 +47,7 @@ extension Store {
             if try mergeIndex() { return .more }
             unmergedSteps = 0
             if state.isCurrent {
-                setCache(isLarge: false)
+                prepareForBulk(false)
                 return .done
             }
         }
@@ -56,7 +56,7 @@ extension Store {
             return .more
         }
         try requireTextRoom()
-        setCache(isLarge: state.due > Self.mostDocuments)
+        prepareForBulk(state.due > Self.mostDocuments)
         try write(ofIndex: true) { connection throws(SQLiteFailure) in
             let end = uptime() + Self.longestStep
             let writer = try DocumentWriter(connection)
@@ -68,8 +68,12 @@ extension Store {
         return .more
     }
 
-    /// To index many items reads them from all over the file.
-    private func setCache(isLarge: Bool) { connection?.setCacheSize(isLarge ? 5 << 20 : nil) }
+    /// To index many items reads them from all over the file, and writes a lot. A checkpoint is made by the commit that fills
+    /// the log, and a write that comes then waits for its fsyncs: smaller ones are shorter.
+    private func prepareForBulk(_ isBulk: Bool) {
+        connection?.setCacheSize(isBulk ? 5 << 20 : nil)
+        connection?.setCheckpoint(afterPages: isBulk ? 1_024 : Connection.usualCheckpoint)
+    }
 
     /// How far the index is.
     package func searchState() throws(UserFacingError) -> SearchState {
@@ -110,22 +114,33 @@ extension Store {
     /// Builds the index again, from the items. The old one is removed in steps, because it may be large.
     package func rebuildIndex() throws(UserFacingError) {
         let isRetiring = try hasRetiredIndex()
+        do throws(UserFacingError) {
+            try recreate { connection throws(SQLiteFailure) in
+                try connection.execute(
+                    isRetiring ? "DROP TABLE search_index" : "ALTER TABLE search_index RENAME TO \(Self.retired)")
+            }
+        } catch {
+            // An index of which SQLite cannot even read the beginning can be neither renamed nor dropped.
+            guard [.databaseDamaged, .storeBug].contains(error.code) else { throw error }
+            try recreate { connection throws(SQLiteFailure) in
+                for name in ["search_index", Self.retired] { try connection.forgetVirtualTable(name) }
+            }
+        }
+        unmergedSteps = 0
+    }
+
+    /// Everything of the index is made again, so that no damage of any part of it stays.
+    private func recreate(
+        afterRemoving removeIndex: (Connection) throws(SQLiteFailure) -> Void
+    ) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             try connection.execute("DROP VIEW IF EXISTS item_search")
-            if isRetiring {
-                try connection.execute("DROP TABLE IF EXISTS search_index")
-            } else {
-                try connection.execute("ALTER TABLE search_index RENAME TO \(Self.retired)")
+            try removeIndex(connection)
+            for name in try SearchTables.triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
+            for table in ["search_document", "search_tag", "search_due", "search_state"] {
+                try connection.execute("DROP TABLE IF EXISTS \(table)")
             }
-            try connection.execute(SearchTables.createIndex + SearchTables.configureIndex + SearchTables.found)
-            try connection.execute(
-                """
-                DELETE FROM search_document;
-                DELETE FROM search_tag;
-                DELETE FROM search_due;
-                INSERT INTO search_due SELECT id FROM local_item;
-                UPDATE search_state SET through = 0, as_of = NULL, size = 0, stale_size = 0;
-                """)
+            try connection.execute(SearchTables.all.joined(separator: "\n"))
         }
     }
 
@@ -170,7 +185,11 @@ extension SearchState {
             FROM search_state
             """)
         defer { row.reset() }
-        guard try row.step() else { return }
+        // Without its one row nothing is known.
+        guard try row.step() else {
+            due = 1
+            return
+        }
         due = row.int(0) + row.int(1)
         // New items may have changed since. Few are told apart; of many, the sum is near enough.
         if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {

@@ -19,9 +19,9 @@ package struct SearchQuery: Sendable, Equatable {
 
         /// A string of SQLite's full text search, in which nothing has a meaning (https://sqlite.org/fts5.html, 3.1).
         var match: String {
-            // It ends at the first NUL, like a text of C.
-            let words = (SearchText.indexed(text) ?? "").split { $0 == "\"" || $0 == "\0" }
-            let quoted = "\"" + words.joined(separator: " ") + "\""
+            // By bytes: a quotation mark with an accent is one Character, and still ends a string of SQLite's. NUL ends it, too.
+            let bytes = (SearchText.indexed(text) ?? "").utf8.map { $0 == UInt8(ascii: "\"") || $0 == 0 ? 0x20 : $0 }
+            let quoted = "\"" + String(decoding: bytes, as: UTF8.self) + "\""
             return (field.map { "\($0.columns) : " } ?? "") + quoted + (isPrefix ? " *" : "")
         }
     }
@@ -40,15 +40,28 @@ package struct SearchQuery: Sendable, Equatable {
     /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time.
     package init(_ text: String, now: Timestamp) throws(UserFacingError) {
         var parts = QueryParts(text)
-        while let part = parts.next() { try add(part, now: now) }
+        var count = 0
+        while let part = parts.next() {
+            count += 1
+            guard count <= Self.mostParts else {
+                throw UserFacingError(
+                    .usage, "This asks for more than \(Self.mostParts) words and conditions.",
+                    recoverySuggestion: "Search for fewer of them, or for \"exact words\", which count as one.")
+            }
+            try add(part, now: now)
+        }
     }
+
+    /// Each is looked up by itself.
+    private static let mostParts = 200
 
     private mutating func add(_ part: QueryParts.Part, now: Timestamp) throws(UserFacingError) {
         if let name = part.field {
             switch name {
             case "tag": part.isNegated ? filter.withoutTags.append(part.text) : filter.tags.append(part.text)
             case "type": part.isNegated ? filter.withoutTypes.append(part.text) : filter.types.append(part.text)
-            case "platform" where !part.isNegated: filter.platforms.append(part.text)
+            case "platform":
+                part.isNegated ? filter.withoutPlatforms.append(part.text) : filter.platforms.append(part.text)
             case "after" where !part.isNegated: filter.since = try TimeWord.parse(part.text, now: now, option: "after:")
             case "before" where !part.isNegated:
                 filter.before = try TimeWord.parse(part.text, now: now, option: "before:")
@@ -61,7 +74,11 @@ package struct SearchQuery: Sendable, Equatable {
 
     private mutating func add(_ term: Term, _ part: QueryParts.Part) {
         guard SearchText.hasWord(term.text) else { return ignored.append(part.whole) }
-        if part.isNegated { unwanted.append(term) } else { wanted.append(term) }
+        if part.isNegated {
+            if !unwanted.contains(term) { unwanted.append(term) }
+        } else if !wanted.contains(term) {
+            wanted.append(term)
+        }
     }
 
     /// - Parameter columns: where all that is wanted has to be.

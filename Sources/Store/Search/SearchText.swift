@@ -67,6 +67,9 @@ enum SearchText {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
+    /// Punctuation, or a script without spaces. Two bytes have the letters of most other scripts.
+    private static func isBoundary(_ byte: UInt8) -> Bool { byte >= 0xE0 || byte < 0x80 && !isWord(byte) }
+
     private static func isWord(_ byte: UInt8) -> Bool { isLetter(byte) || (0x30...0x39).contains(byte) }
 
     /// `++` of `C++`, where no letter follows.
@@ -76,7 +79,7 @@ enum SearchText {
         let isSign = { (byte: UInt8) in byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") }
         var next = at
         while next < bytes.count, next - at < 3, isSign(bytes[next]) { next += 1 }
-        guard next > at, next == bytes.count || bytes[next] < 0x80 && !isWord(bytes[next]) && !isSign(bytes[next])
+        guard next > at, next == bytes.count || isBoundary(bytes[next]) && !isSign(bytes[next])
         else {
             return
         }

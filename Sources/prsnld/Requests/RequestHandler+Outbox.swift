@@ -25,7 +25,13 @@ extension RequestHandler {
             try await request.perform(outbox)
         }
         on(RebuildIndexRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
-            try await request.perform(outbox)
+            guard engine.state.indexesWords else {
+                throw UserFacingError(
+                    .usage, "The daemon keeps no index: its configuration has search_index = no.",
+                    consequence: "Nothing was changed.",
+                    recoverySuggestion: "Set search_index = yes and run `systemctl reload prsnld`.")
+            }
+            return try await request.perform(outbox)
         }
         on(QueueRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             var report = QueueReport(
