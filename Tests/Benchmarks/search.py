@@ -4,7 +4,6 @@ import json
 import os
 import random
 import re
-import shutil
 import sqlite3
 import threading
 import time
@@ -13,7 +12,7 @@ from itertools import accumulate
 import tour
 from measure import Run, mebibytes, median
 from rows import ITEMS, ROUNDS, Row, is_idle, once
-from texts import is_complete, server_of, setting_of
+from texts import pull_ratio, server_of, setting_of
 from tour import Failed, wait_until
 from writes import ControlSocket
 
@@ -207,20 +206,7 @@ def fresh(bench):
 
 
 def pull(bench):
-    """The daemon's first pull until the timeline is complete, with and without the index, in turn."""
-    server = server_of(bench, ITEMS, "4K-4K")
-    times = {"yes": [], "no": []}
-    for round in range(ROUNDS):
-        for index in ("yes", "no") if round % 2 else ("no", "yes"):
-            setting = setting_of(bench, server, texts="no", search_index=index)
-            begin = time.perf_counter()
-            with setting.daemon():
-                wait_until(lambda: is_complete(setting), "a complete timeline", 600, 0.005)
-                times[index].append(time.perf_counter() - begin)
-            shutil.rmtree(os.path.dirname(setting.path))
-    ratio = median([a / b for a, b in zip(times["yes"], times["no"])])
-    return [Row(f"full pull of {ITEMS:,} until complete, index on / off", f"{ratio:.2f}", "≤ 1.03",
-                f"{median(times['yes']):.2f} s and {median(times['no']):.2f} s", ratio <= 1.03)]
+    return pull_ratio(bench, "index", "search_index", {"texts": "no"})
 
 
 def export(bench):

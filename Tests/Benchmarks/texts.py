@@ -75,19 +75,23 @@ def missing(setting):
 
 
 def full_pull(bench):
-    """The daemon's first pull until the timeline is complete, with and without texts, in turn."""
+    return pull_ratio(bench, "texts", "texts", {})
+
+
+def pull_ratio(bench, name, key, others):
+    """The daemon's first pull until the timeline is complete, with a key of the configuration on and off, in turn."""
     server = server_of(bench, ITEMS, "4K-4K")
     times = {"yes": [], "no": []}
     for round in range(ROUNDS):
-        for texts in ("yes", "no") if round % 2 else ("no", "yes"):
-            setting = setting_of(bench, server, texts=texts)
+        for value in ("yes", "no") if round % 2 else ("no", "yes"):
+            setting = setting_of(bench, server, **others, **{key: value})
             begin = time.perf_counter()
             with setting.daemon():
                 wait_until(lambda: is_complete(setting), "a complete timeline", 600, 0.005)
-                times[texts].append(time.perf_counter() - begin)
+                times[value].append(time.perf_counter() - begin)
             shutil.rmtree(os.path.dirname(setting.path))
     ratio = median([a / b for a, b in zip(times["yes"], times["no"])])
-    return [Row(f"full pull of {ITEMS:,} until complete, texts on / off", f"{ratio:.2f}", "≤ 1.03",
+    return [Row(f"full pull of {ITEMS:,} until complete, {name} on / off", f"{ratio:.2f}", "≤ 1.03",
                 f"{median(times['yes']):.2f} s and {median(times['no']):.2f} s", ratio <= 1.03)]
 
 
