@@ -224,8 +224,10 @@ struct CommandContext {
     }
 
     /// The one item that a search for a text finds, where the text was given as an id and is none; `nil` where there is none, or
-    /// more than one.
+    /// more than one. Nothing is offered for a number, which is most likely one of the queue, and for what is too short to be
+    /// the beginning of an id.
     func itemFound(by text: String) -> ListedItem? {
+        guard text.utf8.count >= 4, text.contains(where: \.isLetter) else { return nil }
         do throws(UserFacingError) {
             let query = try SearchQuery(text, now: TimeSource.system.now())
             guard !query.isEmpty else { return nil }

@@ -125,6 +125,9 @@ import Testing
         #expect(
             shown.stderr.contains("A search for it finds one item, \"Sourdough for beginners\"."), "\(shown.stderr)")
         #expect(shown.stderr.contains("show \(Self.items[0].id)"))
+        // A number of the queue is no word to search for.
+        #expect(try await fixture.control("note", "Chapter 1717").exit == .status(0))
+        #expect(try await !fixture.control("delete", "--yes", "1717").stderr.contains("finds one item"))
         // Two items: nothing is offered.
         #expect(try await !fixture.control("show", "starter sourdough").stderr.contains("finds one item"))
         let deleted = try await fixture.control("delete", "--yes", "rye starter")
