@@ -41,8 +41,13 @@ import Testing
         fixture.time.setParticipants(1)
     }
 
-    private func state(_ engine: SyncEngine, becomes state: Connectivity.State) async throws {
-        try await eventually("the state to be \(state)") { engine.network.current.state == state }
+    /// Returns once the engine was told of it too: a clock that is moved before that counts as time of the old state.
+    private func state(
+        _ engine: SyncEngine, becomes state: Connectivity.State, over source: ScriptedNetwork? = nil
+    ) async throws {
+        try await eventually("the state to be \(state)") {
+            engine.network.current.state == state && (source ?? network).isUrgent == (state == .offline)
+        }
     }
 
     private func onlineAndIdle(_ engine: SyncEngine) async throws {
@@ -164,7 +169,7 @@ import Testing
         fixture.time.stand()
         let down = ScriptedNetwork(isUp: false)
         try await running(fixture, source: down.source) { engine, _ in
-            try await state(engine, becomes: .offline)
+            try await state(engine, becomes: .offline, over: down)
             try await eventually("the pull to wait") { engine.state.activity == .waiting }
             #expect(fixture.server.requests().isEmpty)
             down.comeUp()

@@ -4,14 +4,19 @@ import Synchronization
 /// A kernel that says what a test wants it to.
 final class ScriptedNetwork: Sendable {
     private let verdict = Mutex(RouteVerdict.routable(path: "192.0.2.2 over v0"))
+    private let urgent = Mutex(false)
     private let (events, continuation) = AsyncStream<NetworkEvent>.makeStream()
 
     var source: NetworkSource {
         NetworkSource(
             how: .netlink, events: events, snapshot: { NetworkSnapshot() },
             route: { [weak self] _ in self?.verdict.withLock { $0 } ?? .notKnown(hasNetwork: true) },
+            setUrgent: { [weak self] isUrgent in self?.urgent.withLock { $0 = isUrgent } },
             stop: { [weak self] in self?.continuation.finish() })
     }
+
+    /// Whether the monitor is offline, and all that it tells of that were told.
+    var isUrgent: Bool { urgent.withLock { $0 } }
 
     init(isUp: Bool = true) {
         // What a listener says first is the state at the start.
