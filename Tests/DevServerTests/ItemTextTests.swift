@@ -86,6 +86,20 @@ import Testing
         #expect(try #require(server.text(of: Self.id)).content == "Not yet")
     }
 
+    /// What a person wrote is never another text: a client that looks for its note would take it for somebody else's.
+    @Test func aNoteThatCouldNotBeProcessedHasNoText() throws {
+        let server = try start([], texts: 100...100)
+        let headers = ["Authorization": "Bearer \(server.issueToken())"]
+        for number in 1...7 {
+            let body = #"{"content":"Note \#(number)","content_type":"note"}"#
+            #expect(try server.once("POST", "/api/capture", headers: headers, body: body).status == 201)
+        }
+        server.settle()
+        let failed = try #require(server.items().first { $0.status == "failed" })
+        #expect(try #require(server.text(of: failed.id)).content == nil)
+        #expect(server.items().allSatisfy { $0.id == failed.id || server.text(of: $0.id)?.content?.hasPrefix("Note") == true })
+    }
+
     /// Made-up texts are as long as was asked for, in several lines, and not of ASCII alone.
     @Test func textsAreMadeUpWithinTheirSizes() throws {
         let items = DevItem.generate(count: 400)

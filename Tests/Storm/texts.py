@@ -66,7 +66,7 @@ class TextJudge:
     def truth(self, line):
         """What the server says of a row: digests of content and transcription, and the size of the longer one."""
         content, spoken = line["content"], line["transcription"]
-        if line["status"] == "pending":
+        if line["status"] == "pending" or line["hidden_content"] is not None:
             content = spoken = None
         elif content is None and line["type"] == "video" and spoken is not None:
             content = spoken
