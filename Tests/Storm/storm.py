@@ -189,20 +189,28 @@ class Storm:
         self.world.storm(False)
         self.world.daemon_is_there()
         end = time.monotonic() + self.options.patience
-        self.deliver(end)
-        code, answer, complaint = self.world.control("sync", "--full", "--wait", seconds=120)
-        if code not in (0, 4):
-            self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
-        # What the server made of the last items may have to be edited.
-        time.sleep(2 * SETTLE_SECONDS)
-        self.deliver(end)
-        # A write may have waited for ever, behind an item that the server never finishes.
-        fetch_all(self.world, time.monotonic() + self.options.patience)
+        while self.has_server_changed(end) and time.monotonic() < end:
+            pass
         self.judge.claims()
         self.judge.settled(self.world.failing)
         self.checkpoints += 1
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
+
+    def has_server_changed(self, end):
+        """Lets all be delivered, pulled and fetched; whether the server has changed meanwhile, so that it has to be done again.
+
+        The server changes items some time after they were sent, and what it makes of them may have to be edited."""
+        self.deliver(end)
+        time.sleep(2 * SETTLE_SECONDS)
+        before = self.history.read().offset
+        code, answer, complaint = self.world.control("sync", "--full", "--wait", seconds=120)
+        if code not in (0, 4):
+            self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
+        self.deliver(end)
+        # A write may have waited for ever, behind an item that the server never finishes.
+        fetch_all(self.world, time.monotonic() + self.options.patience)
+        return self.history.read().offset != before
 
     def deliver(self, end):
         while self.waiting() and time.monotonic() < end:
@@ -211,12 +219,22 @@ class Storm:
             self.world.daemon_is_there()
 
     def waiting(self):
-        """Entries that wait, except behind a parked one, where they may wait for ever."""
+        """Entries that wait, but for those that may wait for ever: behind a parked one, and for an item that the server never
+        finishes, because it was killed."""
         rows = self.world.setting.query(
-            "SELECT id FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
+            "SELECT id, item_id, awaits_item FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
             "SELECT 1 FROM outbox AS other WHERE other.item_id = own.item_id AND other.state = 'parked' "
             "AND other.id < own.id)")
-        return [row[0] for row in rows] if rows is not None else [None]
+        if rows is None:
+            return [None]
+        self.history.read()
+        return [id for id, item, awaits in rows if not (awaits and self.is_abandoned(item))]
+
+    def is_abandoned(self, item):
+        row = self.history.rows.get(item)
+        if row is None or row.now is None or row.now["status"] != "pending":
+            return False
+        return time.time() - row.now["at"] / 1e6 > 10 * SETTLE_SECONDS
 
     # MARK: What is said
 
