@@ -16,9 +16,29 @@ package struct ShownItem: Sendable, Equatable {
     /// Why the text is not here, or is an older one.
     package var problem: TextProblem?
 
-    package init(item: TimelineItem, pending: String? = nil) {
+    package init(item: TimelineItem) {
         self.item = item
-        self.pending = pending
+    }
+
+    /// What `init(_:id:createdAt:)` reads, of the view `timeline`.
+    static let columns = """
+        timeline.id, created_at, updated_at, type, title, url, summary, timeline.content, tags, platform, status, pending
+        """
+
+    init(_ row: Statement, id: String, createdAt: Timestamp) {
+        item = TimelineItem(id: id, createdAt: createdAt)
+        item.updatedAt = row.timestamp(2)
+        item.type = row.text(3)
+        item.title = row.text(4)
+        item.url = row.text(5)
+        item.summary = row.text(6)
+        item.content = row.text(7)
+        item.tags = row.text(8)
+        item.platform = row.text(9)
+        item.status = row.text(10)
+        pending = row.text(11)
+        text.id = id
+        text.content = item.content
     }
 }
 
@@ -54,8 +74,7 @@ extension StoreReader {
     private func shown(_ id: String) throws -> ShownItem {
         let row = try connection.prepare(
             """
-            SELECT id, created_at, updated_at, type, title, url, summary, content, tags, platform, category,
-                thumbnail_url, duration, file_path, status, permalink, extra, pending
+            SELECT \(ShownItem.columns), category, thumbnail_url, duration, file_path, permalink, extra
             FROM timeline WHERE id = ?
             """
         ).bind(id)
@@ -63,25 +82,13 @@ extension StoreReader {
             throw UserFacingError(
                 .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
         }
-        var item = TimelineItem(id: id, createdAt: createdAt)
-        item.updatedAt = row.timestamp(2)
-        item.type = row.text(3)
-        item.title = row.text(4)
-        item.url = row.text(5)
-        item.summary = row.text(6)
-        item.content = row.text(7)
-        item.tags = row.text(8)
-        item.platform = row.text(9)
-        item.category = row.text(10)
-        item.thumbnailURL = row.text(11)
-        item.duration = row.text(12) == nil ? nil : row.double(12)
-        item.filePath = row.text(13)
-        item.status = row.text(14)
-        item.permalink = row.text(15)
-        item.extra = row.text(16)
-        var shown = ShownItem(item: item, pending: row.text(17))
-        shown.text.id = id
-        shown.text.content = item.content
+        var shown = ShownItem(row, id: id, createdAt: createdAt)
+        shown.item.category = row.text(12)
+        shown.item.thumbnailURL = row.text(13)
+        shown.item.duration = row.text(14) == nil ? nil : row.double(14)
+        shown.item.filePath = row.text(15)
+        shown.item.permalink = row.text(16)
+        shown.item.extra = row.text(17)
         if try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts { try addText(to: &shown) }
         return shown
     }

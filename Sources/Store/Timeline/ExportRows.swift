@@ -115,8 +115,7 @@ extension StoreReader {
     private func exportQuery(texts: String, isOfOne: Bool) throws(SQLiteFailure) -> String {
         let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
         return """
-            SELECT timeline.id, created_at, updated_at, type, title, url, summary, timeline.content, tags, platform, status,
-                pending, body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
+            SELECT \(ShownItem.columns), body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
             FROM timeline LEFT JOIN \(hasTexts ? "item_body" : Self.noTexts) AS body ON body.item_id = timeline.id
             \(isOfOne ? "WHERE timeline.id = ?1" : "")
             """
@@ -137,19 +136,8 @@ extension StoreReader {
     }
 
     private static func shown(_ row: Statement, _ id: String, _ createdAt: Timestamp) -> ShownItem {
-        var item = TimelineItem(id: id, createdAt: createdAt)
-        item.updatedAt = row.timestamp(2)
-        item.type = row.text(3)
-        item.title = row.text(4)
-        item.url = row.text(5)
-        item.summary = row.text(6)
-        item.content = row.text(7)
-        item.tags = row.text(8)
-        item.platform = row.text(9)
-        item.status = row.text(10)
-        var shown = ShownItem(item: item, pending: row.text(11))
-        shown.text.id = id
-        shown.text.content = row.text(16) ?? item.content
+        var shown = ShownItem(row, id: id, createdAt: createdAt)
+        shown.text.content = row.text(16) ?? shown.item.content
         shown.text.transcription = row.text(17)
         shown.author = row.text(18)
         shown.publishedAt = row.text(19)
