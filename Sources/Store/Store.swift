@@ -53,6 +53,8 @@ package actor Store {
     var mayMergeIndex = true
     /// Parts of the index that were added since.
     var unmergedSteps = 0
+    /// Whether many items are being indexed, or were until now.
+    var indexesInBulk = false
     let largestSize: Int
 
     /// What a server sends is bounded. What people write always finds a place.
@@ -148,7 +150,7 @@ package actor Store {
         // The WAL is cut back to this size when it starts over: a little more than it has at a checkpoint, because writing
         // over what is there costs the file system less than appending.
         try connection.execute("PRAGMA journal_size_limit = 20971520")
-        connection.setCheckpoint(afterPages: Connection.usualCheckpoint)
+        connection.setCheckpoint()
         return connection
     }
 
@@ -224,7 +226,8 @@ package actor Store {
             try connection.synchronize(durably: durably)
             let result = try connection.transaction { () throws(SQLiteFailure) in
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
-                return try body(connection)
+                guard ofIndex else { return try body(connection) }
+                return try connection.withoutErasing { () throws(SQLiteFailure) in try body(connection) }
             }
             markedOpen = true
             reportBlockedCheckpoint(connection)

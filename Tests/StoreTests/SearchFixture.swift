@@ -36,14 +36,17 @@ extension Store {
         while try indexSome(now: StoreFixture.now, uptime: { .zero }) == .more {}
     }
 
-    /// One step with one document.
-    func indexOne() throws(UserFacingError) {
+    /// One step, in which a document takes so long.
+    func indexSome(each duration: Duration) throws(UserFacingError) -> IndexStep {
         var time = Duration.zero
-        _ = try indexSome(now: StoreFixture.now) {
-            time += .seconds(1)
+        return try indexSome(now: StoreFixture.now) {
+            time += duration
             return time
         }
     }
+
+    /// One step with one document.
+    func indexOne() throws(UserFacingError) { _ = try indexSome(each: .seconds(1)) }
 
     func add(_ items: [TimelineItem]) throws(UserFacingError) {
         var page = PageChange(items: items)

@@ -259,6 +259,51 @@ import Testing
         await store.close()
     }
 
+    /// The commit that fills the log copies it back, and a write that comes then waits for all of it.
+    @Test func theLogStaysShortWhileManyItemsAreIndexed() async throws {
+        let store = try fixture.open()
+        let items = (0..<1_500).map { Fixture.article("item-\($0)", at: $0) }
+        try await store.add(items)
+        for number in 0..<1_500 {
+            let words = (0..<2_000).map { "w\((number * 2_000 + $0) * 7_919 % 100_003)" }
+            try await store.addText("item-\(number)", words.joined(separator: " "))
+        }
+        await store.close()
+        let again = try fixture.open()
+        var longest = 0
+        while try await again.indexSome(each: .milliseconds(1)) == .more {
+            longest = max(longest, FileIdentity.size(path: fixture.path + "-wal"))
+        }
+        #expect(try fixture.query("SELECT count(*) FROM search_document") == "1500")
+        // 6 MiB, and two steps.
+        #expect(longest < 9 << 20, "\(longest)")
+        await again.close()
+    }
+
+    @Test func anItemThatWaitsAmongManyNewOnesIsNoReasonToReadThem() async throws {
+        let store = try fixture.open()
+        try await store.add((0..<300).map { Fixture.article("item-\($0)", at: $0) })
+        let plan = try await store.read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare("EXPLAIN QUERY PLAN " + SearchState.newAmongDue).bind(0)
+            return try row.step() ? row.text(3) ?? "" : ""
+        }
+        #expect(plan.contains("search_due"), "\(plan)")
+        await store.close()
+    }
+
+    /// What the library was built to erase, it erases: but for pages of the index.
+    @Test func pagesOfTheIndexAreNotErased() async throws {
+        let store = try fixture.open()
+        func erasing(_ connection: Connection) throws(SQLiteFailure) -> Int64 {
+            try connection.integer("PRAGMA secure_delete")
+        }
+        let usual = try await store.read(erasing)
+        let ofIndex = try await store.write(ofIndex: true, erasing)
+        #expect(ofIndex == (usual == 1 ? 2 : usual))
+        #expect(try await store.read(erasing) == usual)
+        await store.close()
+    }
+
     @Test func anIndexOfMostlyOldWordsIsBuiltAgainByItself() async throws {
         let store = try fixture.open()
         try await store.add([Fixture.article("a", title: "Alpha")])

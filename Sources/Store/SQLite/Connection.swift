@@ -21,7 +21,6 @@ final class Connection {
     /// `nil` until it was set.
     private var isDurable: Bool?
     private var cacheSize: Int?
-    private var checkpointPages: Int?
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
         self.path = path
@@ -136,6 +135,15 @@ final class Connection {
         isDurable = durably
     }
 
+    /// Runs `body` without filling pages that become free with zeros, which many distributions have as the default, and which
+    /// writes each of these pages (https://sqlite.org/pragma.html#pragma_secure_delete).
+    func withoutErasing<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+        guard try integer("PRAGMA secure_delete") == 1 else { return try body() }
+        try execute("PRAGMA secure_delete = FAST")
+        defer { sqlite3_exec(handle, "PRAGMA secure_delete = ON", nil, nil, nil) }
+        return try body()
+    }
+
     /// Bytes of pages that are kept in memory; `nil` for what SQLite has by default, 2 MiB.
     func setCacheSize(_ bytes: Int?) {
         guard cacheSize != bytes else { return }
@@ -145,12 +153,22 @@ final class Connection {
 
     /// Pages of the log after which a commit makes a checkpoint: 16 MiB. The pages that every move of the outbox writes are
     /// then copied back a fourth as often as with SQLite's 1,000.
-    static let usualCheckpoint = 4_096
+    func setCheckpoint() { sqlite3_wal_autocheckpoint(handle, 4_096) }
 
-    func setCheckpoint(afterPages pages: Int) {
-        guard checkpointPages != pages else { return }
-        checkpointPages = pages
-        sqlite3_wal_autocheckpoint(handle, Int32(pages))
+    /// Pages that went into the log since `copyBack`, or since the connection was opened.
+    var pagesWritten: Int { pagesWritten(startingOver: false) }
+
+    /// Copies what is in the log into the file, as far as readers allow.
+    func copyBack() {
+        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        _ = pagesWritten(startingOver: true)
+    }
+
+    private func pagesWritten(startingOver: Bool) -> Int {
+        var pages: Int32 = 0
+        var highest: Int32 = 0
+        sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, startingOver ? 1 : 0)
+        return Int(pages)
     }
 
     /// Removes a full text index that SQLite cannot open, with the tables that it is kept in

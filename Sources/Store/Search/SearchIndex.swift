@@ -24,14 +24,18 @@ package struct SearchState: Sendable, Equatable {
 
 // The index of words is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
 extension Store {
-    /// Time that documents of one step may take. Writing what they are made to takes about as long again.
+    /// Time that documents of one step may take. Writing what they are made to takes some five milliseconds more.
     private static let longestStep: Duration = .milliseconds(20)
     /// Items that are read for one step at the most.
     private static let mostDocuments = 256
-    /// Pages of 4 KiB that one step of a merge writes: some ten milliseconds.
-    private static let pagesOfMerge = 256
+    /// Pages of 4 KiB that one step of a merge writes: some fifteen milliseconds.
+    private static let pagesOfMerge = 192
+    /// Pages of an old index that one step removes.
+    private static let pagesOfRemoval = 500
+    /// Pages after which those that are in the log are copied back: 6 MiB.
+    private static let pagesOfLog = 1_536
     /// Parts that a query has to look into, at the most: SQLite allows 2,000.
-    private static let mostUnmerged = 32
+    private static let mostUnmerged = 40
     /// An index of which more than this is of old versions is built again.
     private static let mostStale = 16 << 20
 
@@ -40,6 +44,7 @@ extension Store {
     /// - Throws: `disk_full` where the room that is left is for items and writes; `database_damaged` where the index, or the
     ///   file, is damaged.
     package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
+        if copiesBack() { return .more }
         if try hasRetiredIndex() { return try removeRetiredIndex() }
         let state = try searchState()
         // Each step leaves a part of its own. To merge many at once rewrites each word once, and not again and again.
@@ -68,11 +73,18 @@ extension Store {
         return .more
     }
 
-    /// To index many items reads them from all over the file, and writes a lot. A checkpoint is made by the commit that fills
-    /// the log, and a write that comes then waits for its fsyncs: smaller ones are shorter.
+    /// To index many items reads them from all over the file.
     private func prepareForBulk(_ isBulk: Bool) {
+        indexesInBulk = isBulk
         connection?.setCacheSize(isBulk ? 5 << 20 : nil)
-        connection?.setCheckpoint(afterPages: isBulk ? 1_024 : Connection.usualCheckpoint)
+    }
+
+    /// Many items write a lot. The commit that fills the log would make a checkpoint, with its fsyncs, as a part of its step.
+    /// As a step of its own, and of fewer pages, it lets a write pass before and after it.
+    private func copiesBack() -> Bool {
+        guard indexesInBulk, let connection, connection.pagesWritten >= Self.pagesOfLog else { return false }
+        connection.copyBack()
+        return true
     }
 
     /// How far the index is.
@@ -159,9 +171,9 @@ extension Store {
             let data = "\(Self.retired)_data"
             // Not the first records, without which SQLite does not know it as an index that it could drop.
             let removed = try connection.prepare(
-                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) WHERE id > 10 ORDER BY id DESC LIMIT 1000)"
+                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) WHERE id > 10 ORDER BY id DESC LIMIT \(Self.pagesOfRemoval))"
             ).run()
-            if removed < 1_000 { try connection.execute("DROP TABLE \(Self.retired)") }
+            if removed < Self.pagesOfRemoval { try connection.execute("DROP TABLE \(Self.retired)") }
         }
         return .more
     }
@@ -176,6 +188,9 @@ extension Store {
 
 extension SearchState {
     private static let fewDue = 1_000
+    /// CROSS JOIN: else SQLite goes through all new items, and looks each of them up.
+    static let newAmongDue =
+        "SELECT count(*) FROM search_due CROSS JOIN item ON item.id = item_id WHERE item.rowid > ?"
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         let row = try connection.cached(
@@ -193,9 +208,9 @@ extension SearchState {
         due = row.int(0) + row.int(1)
         // New items may have changed since. Few are told apart; of many, the sum is near enough.
         if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {
-            due -= Int(
-                try connection.integer(
-                    "SELECT count(*) FROM search_due JOIN item ON item.id = item_id WHERE item.rowid > \(row.int(4))"))
+            let both = try connection.cached(Self.newAmongDue).bind(row.int(4))
+            defer { both.reset() }
+            due -= try both.step() ? both.int(0) : 0
         }
         asOf = row.timestamp(2)
         size = row.int(3)
