@@ -53,17 +53,20 @@ class Words:
 
 
 def copy_with_texts(bench, words):
-    """A complete copy without an index, whose items have texts of a language, and no server."""
+    """A complete copy whose items have texts of a language, and no server. As in a file of a release without an index, which is
+    opened for the first time, nothing is indexed."""
     server = server_of(bench, ITEMS, "1-1")
     setting = setting_of(bench, server, texts="no", search_index="no")
     once(setting, ITEMS)
     server.end()
     connection = sqlite3.connect(setting.database)
     with connection:
-        ids = [id for (id,) in connection.execute("SELECT id FROM item")]
+        # The daemon fetches the newest first.
+        ids = [id for (id,) in connection.execute("SELECT id FROM item ORDER BY created_at DESC")]
         connection.executemany(
             "INSERT INTO item_body (item_id, version, fetched_at, content) VALUES (?, NULL, '2026-01-01T00:00:00.000000Z', ?)",
             ((id, words.text()) for id in ids))
+        connection.execute("DELETE FROM search_due")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     with open(setting.path) as file:
@@ -104,28 +107,43 @@ class Writer:
 
 
 def build(setting):
-    """The index of everything, by the daemon, while notes are queued. The server is gone: only the index has work to do."""
+    """The index of everything, by the daemon; and once more, while notes are queued. The server is gone: only the index has work
+    to do."""
     text = setting.query("SELECT sum(length(CAST(content AS BLOB))) FROM item_body")[0][0]
     with setting.daemon():
         wait_until(lambda: os.path.exists(setting.socket), "the control socket", 60)
-        writer = Writer(setting)
         begin = time.perf_counter()
         wait_until(lambda: due(setting) == 0, "the index", 600, 0.02)
         # The daemon collects for two seconds before it begins.
         took = time.perf_counter() - begin - COLLECTING
-        times = writer.end()
-    speed, slowest = text / took / 1e6, times[-1]
+        # Its exit code says that the server cannot be reached.
+        _, _, complaint = setting.control("doctor", "--rebuild-index")
+        if "built again" not in complaint:
+            raise Failed(f"the index is not built again: {complaint}")
+        writer = Writer(setting)
+        wait_until(lambda: due(setting) == 0, "the index, built again", 600, 0.02)
+        busy = writer.end()
+        # What a note takes on this disk by itself.
+        writer = Writer(setting)
+        wait_until(lambda: len(writer.times) == len(busy), "as many notes", 600)
+        idle = writer.end()
+    speed = text / took / 1e6
     with sqlite3.connect(setting.database) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     size = setting.query("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'search_%'")[0][0]
     return [
         Row(f"index of {ITEMS:,} texts of 4 KB, built", f"{speed:.1f} MB of text a second", "≥ 15", f"{took:.1f} s",
             speed >= 15),
-        Row("a note is on the disk, while the index is built", f"slowest of {len(times)}: {slowest:.1f} ms", "≤ 50 ms",
-            f"p99 {times[int(len(times) * 0.99)]:.1f} ms, median {median(times):.1f} ms", slowest <= 50),
+        Row("a note is on the disk, while the index is built again",
+            f"slowest of {len(busy)}: {busy[-1]:.1f} ms; with nothing else to do: {idle[-1]:.1f} ms", "≤ 50 ms more",
+            f"{told(busy)}; with nothing else to do: {told(idle)}", busy[-1] - idle[-1] <= 50),
         Row("size of the index", f"{size / text:.2f} × the text", "≤ 0.8 ×", f"{mebibytes(size)} for {mebibytes(text)}",
             size <= 0.8 * text),
     ]
+
+
+def told(times):
+    return f"p99 {times[int(len(times) * 0.99)]:.1f} ms, median {median(times):.1f} ms"
 
 
 def queries(setting, words):
