@@ -218,6 +218,10 @@ import Testing
                 try fixture.query("SELECT attempts || state FROM outbox") == "1queued"
             }
             let due = try #require(try fixture.query("SELECT next_attempt_at FROM outbox").flatMap { Timestamp($0) })
+            // One that is not asleep yet would see a clock by which the write is due.
+            try await eventually("the queue to wait for it") {
+                fixture.time.isAwaited(within: due.duration(since: fixture.time.now) + .seconds(1))
+            }
             fixture.time.stepClock(by: step)
             network.tellClock(.stepped(step))
             try await eventually("the due time to follow the clock") {
