@@ -127,6 +127,8 @@ def build(setting):
         writer = Writer(setting)
         wait_until(lambda: len(writer.times) == len(busy), "as many notes", 600)
         idle = writer.end()
+        # Where something is due, the commands that follow do not take the index's word.
+        wait_until(lambda: due(setting) == 0, "the notes' place in the index", 60)
     speed = text / took / 1e6
     with sqlite3.connect(setting.database) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
