@@ -6,17 +6,12 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-// Weak, because it is no part of the language: with a runtime without it, the program links, and finds it missing.
-extern void *swift_task_enqueueGlobal_hook __attribute__((weak));
-
-int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original)) {
-    if (&swift_task_enqueueGlobal_hook == NULL) return 0;
-    swift_task_enqueueGlobal_hook = (void *)hook;
-    return 1;
-}
 
 int prsnl_set_thread_name(const char *name) { return prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL); }
 
@@ -36,6 +31,8 @@ int prsnl_ioctl_pointer(int fd, unsigned long operation, void *value) { return i
 
 const int prsnl_o_path = O_PATH;
 
+int prsnl_set_thread_groups(const gid_t *groups, size_t count) { return (int)syscall(SYS_setgroups, count, groups); }
+
 void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
 
 int prsnl_rename_new(const char *from, const char *to) {
@@ -44,6 +41,23 @@ int prsnl_rename_new(const char *from, const char *to) {
 
 int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const char *to) {
     return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+}
+
+int prsnl_birth_time(int fd, int64_t *seconds, uint32_t *nanoseconds) {
+    struct statx status;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME)) return -1;
+    *seconds = status.stx_btime.tv_sec;
+    *nanoseconds = status.stx_btime.tv_nsec;
+    return 0;
+}
+
+unsigned int prsnl_major(uint64_t device) { return major(device); }
+
+unsigned int prsnl_minor(uint64_t device) { return minor(device); }
+
+long prsnl_file_system(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) == 0 ? (long)status.f_type : -1;
 }
 
 int prsnl_syncfs(int fd) { return syncfs(fd); }

@@ -19,20 +19,21 @@ struct Command: Sendable {
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
         _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
-        run: @escaping Body
+        language: [CommandDescription.Term] = [], run: @escaping Body
     ) {
-        self.init(name, summary, operands, options, .withContext(run))
+        self.init(name, summary, operands, options, language, .withContext(run))
     }
 
     init(early name: String, _ summary: String, options: [CommandOption] = [], run: @escaping EarlyBody) {
-        self.init(name, summary, .none, options, .early(run))
+        self.init(name, summary, .none, options, [], .early(run))
     }
 
     private init(
-        _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption], _ run: Run
+        _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption],
+        _ language: [CommandDescription.Term], _ run: Run
     ) {
         entry = CommandDescription(
-            name: name, summary: summary, operands: operands, options: options + [.json, .help])
+            name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
         self.run = run
     }
 }
@@ -48,6 +49,17 @@ extension Command {
         ErrorsCommand.command, DoctorCommand.command,
         LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
     ]
+}
+
+extension Command {
+    /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
+    var onlyReads: Bool {
+        [
+            SearchCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command, OpenCommand.command,
+            ExportCommand.command, StatusCommand.command, HistoryCommand.command, PingCommand.command,
+            NetCommand.command, QueueCommand.command, QueueShowCommand.command, ErrorsCommand.command,
+        ].contains { $0.entry == entry }
+    }
 }
 
 extension CommandTable {

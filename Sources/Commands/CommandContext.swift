@@ -23,7 +23,11 @@ struct CommandContext {
     /// The daemon that is meant.
     let unit: ServiceUnit
 
-    init(_ arguments: ParsedArguments, _ environment: ProcessEnvironment) throws(UserFacingError) {
+    /// - Parameter onlyReads: it needs no more of the configuration than where socket and file are, so that a mistake elsewhere
+    ///   in it is only said.
+    init(
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment, onlyReads: Bool
+    ) throws(UserFacingError) {
         if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
             self.init(
                 ClientPaths(
@@ -33,11 +37,12 @@ struct CommandContext {
             return
         }
         let file = try Self.configurationFile(arguments)
-        let loaded = try Self.load(
+        let (loaded, problems) = try Self.load(
             file, environment, onlyOwn: Self.isForThemselves(arguments),
-            mayBeMissing: Self.mayMakeFile(arguments, file))
+            mayBeMissing: Self.mayMakeFile(arguments, file), onlyReads: onlyReads)
         self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
+        for problem in problems { say("warning: \(problem.description); this command does not need it") }
     }
 
     /// With a configuration that was read before, as far as that went.
@@ -123,27 +128,20 @@ struct CommandContext {
 
     /// All settings, for commands that do something in the daemon's place.
     func configuration() throws(UserFacingError) -> LoadedConfiguration {
-        try Self.load(configurationFile, environment, onlyOwn: onlyOwn, mayBeMissing: mayMakeFile)
+        try Self.load(configurationFile, environment, onlyOwn: onlyOwn, mayBeMissing: mayMakeFile, onlyReads: false)
+            .loaded
     }
 
     private static func load(
-        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool, mayBeMissing: Bool
-    ) throws(UserFacingError) -> LoadedConfiguration {
-        do throws(ConfigurationFailure) {
-            return try LoadedConfiguration.load(
-                file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn,
-                mayBeMissing: mayBeMissing)
-        } catch {
-            if let file, DefaultPaths.instance(ofConfigurationFile: file) != nil, access(file, F_OK) != 0,
-                errno == ENOENT
-            {
-                throw UserFacingError(
-                    .configUnreadable, "There is no such instance: \(file) is not there.",
-                    recoverySuggestion: "A login with `--server` makes it.",
-                    nextCommand: "sudo prsnlctl login --server URL")
-            }
-            throw error.userFacing
+        _ file: String?, _ environment: ProcessEnvironment, onlyOwn: Bool, mayBeMissing: Bool, onlyReads: Bool
+    ) throws(UserFacingError) -> (loaded: LoadedConfiguration, problems: [ConfigurationProblem]) {
+        let (loaded, problems) = LoadedConfiguration.examine(
+            file: file, environment: environment, skippingUnreadable: true, onlyOwn: onlyOwn, mayBeMissing: mayBeMissing
+        )
+        guard problems.isEmpty || onlyReads && !problems.contains(where: \.hidesPlaces) else {
+            throw ConfigurationFailure.missingInstance(file) ?? ConfigurationFailure(problems: problems).userFacing
         }
+        return (loaded, problems)
     }
 
     /// Talk, as against data.
@@ -177,18 +175,29 @@ struct CommandContext {
 
     /// Asks the daemon something that the file knows too; `nil` where the file has to answer.
     func ask<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
-        switch try answer(request, timeout: .seconds(10)) {
+        switch try askDaemon(request) {
         case .success(let answer): return answer
-        case .failure(let error):
-            if error.code == .daemonBusy { say("the daemon is not responding; showing data from the file") }
-            return nil
+        case .failure: return nil
         }
+    }
+
+    /// The same, with the reason for which the file has to answer.
+    func askDaemon<Request: ControlRequest>(
+        _ request: Request
+    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
+        let answer = try answer(request, timeout: .seconds(10))
+        if case .failure(let error) = answer, error.code == .daemonBusy {
+            say("the daemon is not responding; showing data from the file")
+        }
+        return answer
     }
 
     /// Says when the daemon is silent.
     func connect() throws(UserFacingError) -> ControlClient {
         var client = try ControlClient(path: paths.controlSocket)
-        client.whenSilent = { [self] in say("the daemon is not responding; waiting") }
+        client.whenSilent = { [self] asksServer in
+            say(asksServer ? "waiting for the server's answer" : "the daemon is not responding; waiting")
+        }
         return client
     }
 

@@ -48,7 +48,11 @@ enum FileOwner {
 
     /// Root makes the folder of the machine's own daemon, or of an instance, as systemd would: for the daemon's user.
     private static func make(_ folder: String) -> String? {
-        if let reason = Folder.make(folder) { return reason }
+        do throws(UserFacingError) {
+            if let reason = try FolderOwner.run(beside: folder, { Folder.make($0) }) { return reason }
+        } catch {
+            return error.message
+        }
         guard geteuid() == 0, DefaultPaths.isMachines(folder), let user = getpwnam("prsnld") else { return nil }
         let (owner, group) = (user.pointee.pw_uid, user.pointee.pw_gid)
         let made = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)

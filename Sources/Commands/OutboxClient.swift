@@ -141,12 +141,13 @@ extension OutboxClient {
     mutating func perform<Request: OutboxRequest>(
         _ request: Request, timeout: Duration = .seconds(60)
     ) throws(UserFacingError) -> Request.Answer {
+        let context = context
         let path = context.paths.database
         let isWrite = Request.command == WritesRequest.command
         let consequence = isWrite ? "Nothing was queued." : "Nothing was changed."
         let answer = try carryOut(request, timeout: timeout, consequence: consequence) { () throws(UserFacingError) in
             try FileOwner.become(ownerOf: path, consequence: consequence)
-            return try Self.performHere(request, path)
+            return try Self.performHere(request, context.paths)
         }
         if wasDoneHere, !saidThatItIsStopped {
             context.say("the daemon is not running: \(Self.done(request, answer, path))")
@@ -173,10 +174,10 @@ extension OutboxClient {
     }
 
     private static func performHere<Request: OutboxRequest>(
-        _ request: Request, _ path: String
+        _ request: Request, _ paths: ClientPaths
     ) throws(UserFacingError) -> Request.Answer {
         try blocking { () async throws(UserFacingError) -> Request.Answer in
-            let store = try Store(path: path)
+            let store = try Store(path: paths.database, allowsNetwork: paths.allowsNetworkFileSystem)
             let outbox = OutboxOperations(
                 store: store, source: .file, now: TimeSource.system.now, sending: { .whenDaemonRuns })
             do throws(UserFacingError) {

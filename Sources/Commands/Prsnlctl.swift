@@ -33,7 +33,7 @@ package enum Prsnlctl {
             let command = Command.all.first { $0.entry == parsed.command }
             if case .early(let run)? = command?.run { return try run(parsed, environment) }
             unit = try CommandContext.unit(parsed, environment)
-            let found = try CommandContext(parsed, environment)
+            let found = try CommandContext(parsed, environment, onlyReads: command?.onlyReads ?? false)
             context = found
             unit = found.unit
             guard case .withContext(let run)? = command?.run else {

@@ -119,11 +119,19 @@ enum SmallFile {
         }
     }
 
-    /// Opens for reading. O_NONBLOCK keeps a FIFO without a writer from blocking the program.
+    /// Opens for reading, as root with the rights of the user whose folder it is in. O_NONBLOCK keeps a FIFO without a writer
+    /// from blocking the program.
     static func open(_ path: String) throws(Failure) -> Int32 {
-        let descriptor = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
-        guard descriptor >= 0 else { throw Failure(errno: errno, reason: String(cString: strerror(errno))) }
-        return descriptor
+        let opened: Result<Int32, Failure>
+        do throws(UserFacingError) {
+            opened = try FolderOwner.run(beside: path) { path throws(UserFacingError) in
+                let descriptor = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+                return descriptor >= 0 ? .success(descriptor) : .failure(.last)
+            }
+        } catch {
+            throw Failure(errno: ELOOP, reason: String(error.message.dropLast()))
+        }
+        return try opened.get()
     }
 }
 

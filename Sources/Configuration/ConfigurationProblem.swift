@@ -1,3 +1,4 @@
+import Glibc
 package import PRSNLCore
 
 /// Where a value comes from.
@@ -27,6 +28,13 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var allowed: String?
     package var nearest: String?
 
+    /// Whether it leaves open where the daemon's socket and its file are.
+    package var hidesPlaces: Bool {
+        if case .file(_, line: 0) = origin { return true }
+        let places = ["database", "control_socket"]
+        return places.contains(key ?? "") || places.contains(nearest ?? "")
+    }
+
     package var description: String {
         var text = "\(origin): "
         if let key { text += "\(key) " }
@@ -42,6 +50,19 @@ package struct ConfigurationFailure: Error, Sendable, Equatable {
     package let problems: [ConfigurationProblem]
 
     package init(problems: [ConfigurationProblem]) { self.problems = problems }
+}
+
+extension ConfigurationFailure {
+    /// Before its first login, an instance has no configuration; `nil` for any other file, and where it is there.
+    package static func missingInstance(_ file: String?) -> UserFacingError? {
+        guard let file, DefaultPaths.instance(ofConfigurationFile: file) != nil, access(file, F_OK) != 0,
+            errno == ENOENT
+        else { return nil }
+        return UserFacingError(
+            .configUnreadable, "There is no such instance: \(file) is not there.",
+            recoverySuggestion: "A login with `--server` makes it.",
+            nextCommand: "sudo prsnlctl login --server URL")
+    }
 }
 
 extension ConfigurationFailure: UserFacing {

@@ -14,6 +14,7 @@ package struct DaemonConfiguration: Sendable, Equatable {
     package internal(set) var logLevel = LogLevel.info
     /// Bytes.
     package internal(set) var maximumDatabaseSize = 16 << 30
+    package internal(set) var allowsNetworkFileSystem = false
     package internal(set) var sync = SyncSettings()
     package internal(set) var network = NetworkSettings()
 
@@ -168,6 +169,9 @@ extension ConfigurationKey {
         .size(
             "max_database_size", \.maximumDatabaseSize, from: "16MiB", to: "1024GiB",
             "Nothing more is pulled once the database is larger; writes are still queued and sent."),
+        .yesOrNo(
+            "allow_network_file_system", \.allowsNetworkFileSystem, effect: .restart,
+            "Allow a database on NFS, SMB, 9p and the like, where SQLite's log may lose data."),
     ]
 }
 

@@ -70,6 +70,15 @@ extension DevServer {
     /// `GET /api/items/{id}` answers what the server has now: deleted items are unknown to it too.
     package func clearCache() { shared.state.withLock { $0.clearCache() } }
 
+    /// The database becomes what it was when `items` were listed, restored from a backup. A cache in front of the server keeps
+    /// what it has.
+    package func restore(_ backup: [DevItem]) {
+        shared.state.withLock { state in
+            state.items.removeAll()
+            state.items.add(contentsOf: backup)
+        }
+    }
+
     package func deleteAll() { shared.state.withLock { $0.items.removeAll() } }
 
     /// `processing`: on no timeline, but found by its id.
@@ -91,11 +100,14 @@ extension DevServer {
         }
     }
 
+    /// Sets the server's clock: so far ahead of `Configuration.now`.
+    package func setClock(ahead: Duration) { shared.state.withLock { $0.setClock(ahead: ahead) } }
+
     /// Renders all items now (up to 200,000) rather than when they are first asked for, so that the first client to
     /// read them is served as fast as the second.
     package func prepareAnswers() {
         shared.state.withLock { state in
-            let style = ItemStyle(dialect: state.items.dialect, saysItemType: state.quirks.saysItemType)
+            let style = state.itemStyle
             state.items.renderAll(style: style)
         }
     }

@@ -23,6 +23,8 @@ extension DevServer {
         package var requestLogLimit = 1_000_000
         /// The server's wall clock: token expiry, rate limits, the times of new items.
         package var now: @Sendable () -> Timestamp = TimeSource.system.now
+        /// How far ahead of `now` the server's clock is at the start. `setClock` sets it.
+        package var clockAhead: Duration = .zero
         /// How far ahead the Date header is of the clock that stamps items: they may be two machines'.
         package var dateAhead: Duration = .zero
         /// Where rows are kept, so that they outlive the server. `nil`: they do not.
@@ -111,8 +113,9 @@ extension DevServer {
         package var ignoresPage = false
         /// Dialects P and E: the key is not asked for.
         package var keysOptional = false
-        /// Dialect C: captures in one minute. `nil` for no limit.
+        /// Dialect C: captures in one window, which begins with the first of them. `nil` for no limit.
         package var capturesPerMinute: Int? = 30
+        package var captureWindow: Duration = .seconds(60)
         /// Dialect E: answers `If-None-Match`.
         package var etags = true
         /// Captured items are hidden (`processing`) until they settle, in place of `pending`.
@@ -130,6 +133,10 @@ extension DevServer {
         /// Dialects C and P: how long a cache keeps an answer of `GET /api/items/{id}`. Real ones keep it for 1,800 s.
         /// `PATCH` alone clears it. `nil`: there is no cache.
         package var itemCache: Duration?
+        /// Dialects C and P: `GET /api/items/{id}` does not say when the item was changed.
+        package var detailLacksUpdatedAt = false
+        /// Dialects C and P: the timeline does not say when items were changed.
+        package var timelineLacksUpdatedAt = false
         /// Dialects C and P: there is no `GET /api/items/{id}`.
         package var lacksItemDetail = false
         /// Dialects C and P: to another account `GET /api/items/{id}` answers 404. The main server does not ask who reads.

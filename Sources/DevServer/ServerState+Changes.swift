@@ -24,14 +24,15 @@ extension ServerState {
     ///
     /// - Parameter updatesRow: whether the item's own row is written. `nil`: unless tags alone are changed.
     mutating func edit(_ id: String, updatesRow: Bool? = nil, _ change: (inout DevItem) -> Void) -> Bool {
-        let now = now
+        let stamp = stamp
         let isExpress = items.dialect == .express
         return items.change(id) { item in
             let before = item
             change(&item)
             let isUpdated = isExpress || updatesRow ?? !item.differsInTagsAlone(from: before)
             guard isUpdated, item.updatedAt == before.updatedAt else { return }
-            item.updatedAt = max(now, before.updatedAt.advanced(by: .microseconds(isExpress ? 1_000 : 1)))
+            item.updatedAt = stamp.updateTime(
+                after: before.updatedAt, atLeast: .microseconds(isExpress ? 1_000 : 1))
         } != nil
     }
 
@@ -84,6 +85,8 @@ extension ServerState {
             account: account, kind: "refresh", number: tokenCount, issuedAt: issuedAt, expiresAt: refreshEnd)
         accessTokens[access] = Token(account: account, expiresAt: accessEnd)
         refreshTokens[refresh] = Token(account: account, expiresAt: refreshEnd)
+        items.journal?.token(access, isRefresh: false, of: account.id, until: accessEnd)
+        items.journal?.token(refresh, isRefresh: true, of: account.id, until: refreshEnd)
         return (access, refresh)
     }
 

@@ -31,11 +31,11 @@ extension ServerState {
     /// A link gets a scraped title, the type `link`, and loses its content. A note's title becomes its first line or
     /// the first 80 characters, and its content is trimmed. Every seventh capture fails instead.
     private mutating func settle(_ entry: Unsettled) {
-        let now = now
+        let stamp = stamp
         let marksCutTitles = quirks.marksCutTitles
         let squeezesText = quirks.squeezesText
         items.change(entry.id, hidden: false) { item in
-            item.updatedAt = max(now, item.updatedAt.advanced(by: .milliseconds(1)))
+            item.updatedAt = stamp.updateTime(after: item.updatedAt, atLeast: .milliseconds(1))
             if entry.number.isMultiple(of: 7) {
                 item.status = "failed"
                 return
@@ -67,6 +67,10 @@ struct Queue<Element: Sendable>: Sendable {
     var elements: [Element] { storage[head...].compactMap(\.self) }
 
     mutating func append(_ element: Element) { storage.append(element) }
+
+    mutating func changeAll(_ change: (inout Element) -> Void) {
+        for index in storage.indices where storage[index] != nil { change(&storage[index]!) }
+    }
 
     mutating func removeFirst() {
         storage[head] = nil

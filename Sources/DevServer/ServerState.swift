@@ -34,6 +34,10 @@ struct ServerState: Sendable {
 
     let configuration: DevServer.Configuration
     var quirks: DevServer.Quirks
+    /// How far the server's clock is ahead of `configuration.now`.
+    private(set) var clockAhead: Duration
+    /// Times of items follow a clock that was set; one that only runs never stamps two changes of an item alike.
+    private(set) var wasClockSet: Bool
     /// Of the answer that is being made.
     var pageLie: PageLie?
     var items: ItemTable
@@ -75,10 +79,37 @@ struct ServerState: Sendable {
     init(configuration: DevServer.Configuration, items: [DevItem]) {
         self.configuration = configuration
         quirks = configuration.quirks
+        clockAhead = configuration.clockAhead
+        wasClockSet = clockAhead != .zero
         self.items = ItemTable(dialect: configuration.dialect)
         self.items.add(contentsOf: items)
         mutationRandom = ItemRandom(state: configuration.mutation?.seed ?? 0)
     }
 
-    var now: Timestamp { configuration.now() }
+    var now: Timestamp { configuration.now().advanced(by: clockAhead) }
+
+    /// Sets the server's clock. What is under way takes as long as it would have taken; tokens expire at their time.
+    mutating func setClock(ahead: Duration) {
+        let step = ahead - clockAhead
+        clockAhead = ahead
+        wasClockSet = true
+        items.journal?.setClock(ahead: ahead)
+        lastCreatedAt = .earliest
+        captureWindowStart = captureWindowStart?.advanced(by: step)
+        for index in lateInserts.indices { lateInserts[index].due = lateInserts[index].due.advanced(by: step) }
+        keptAnswers = keptAnswers.mapValues { KeptAnswer(item: $0.item, at: $0.at.advanced(by: step)) }
+        unsettled.changeAll { $0.dueTime = $0.dueTime?.advanced(by: step) }
+    }
+
+    /// Dates the changes of items that are made now.
+    var stamp: Stamp { Stamp(now: now, wasClockSet: wasClockSet) }
+
+    struct Stamp: Sendable {
+        let now: Timestamp
+        let wasClockSet: Bool
+
+        func updateTime(after last: Timestamp, atLeast step: Duration) -> Timestamp {
+            wasClockSet && now != last ? now : max(now, last.advanced(by: step))
+        }
+    }
 }

@@ -36,19 +36,18 @@ enum ReaderFilesRepair {
     ///
     /// - Returns: what was changed; `nil` where all is well.
     private static func giveBack(
-        _ file: (descriptor: Int32, status: stat), _ suffix: String, _ place: borrowing GuardedPath,
+        _ file: GuardedPath.File, _ suffix: String, _ place: borrowing GuardedPath,
         _ asRoot: NextCommand
     ) throws(UserFacingError) -> String? {
-        let status = file.status
         let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640
-        let isOwn = status.st_uid == place.owner && status.st_gid == place.group
+        let isOwn = file.owner == place.owner && file.group == place.group
         // The owner decides whether the group may read the database.
-        if isOwn, suffix.isEmpty || status.st_mode & 0o777 == mode { return nil }
+        if isOwn, suffix.isEmpty || file.mode == mode { return nil }
         let name = suffix.isEmpty ? "the database" : suffix
-        guard status.st_uid == place.owner || status.st_uid == 0 else {
+        guard file.owner == place.owner || file.owner == 0 else {
             throw UserFacingError(
                 .notOwner,
-                "\(place.path)\(suffix) belongs to \(UserDatabase.user(status.st_uid)), and its folder to "
+                "\(place.path)\(suffix) belongs to \(UserDatabase.user(file.owner)), and its folder to "
                     + "\(UserDatabase.user(place.owner)); it was left as it is.",
                 recoverySuggestion: "Find out who made it, and give it back with chown.")
         }

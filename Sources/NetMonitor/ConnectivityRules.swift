@@ -132,6 +132,11 @@ struct ConnectivityRules: Sendable, Equatable {
         return outcome
     }
 
+    /// The server has not refused these credentials.
+    mutating func forgetRefusal(at now: Timestamp) -> Outcome {
+        current.state == .unauthorized ? set(.unknown, nil, at: now) : Outcome()
+    }
+
     /// A request or a probe has failed. What says nothing about the way to the server changes nothing.
     ///
     /// - Parameters:

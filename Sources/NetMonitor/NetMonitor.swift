@@ -99,6 +99,9 @@ package final class NetMonitor: Sendable {
         apply { $0.noteAnswer(isProbe: false, at: now) }
     }
 
+    /// Other credentials are in use, of which the server has said nothing yet.
+    package func forgetRefusal(at now: Timestamp) { apply { $0.forgetRefusal(at: now) } }
+
     /// PRSNL has answered a probe that was not sent from here.
     package func noteProbe(at now: Timestamp) {
         learnAddress()
@@ -289,7 +292,7 @@ package final class NetMonitor: Sendable {
         let task = state.withLock { state in
             state.rules.beginProbe(uptime: time.uptime())
             state.probes += 1
-            let task = Task { [served] in
+            let task = Task(executorPreference: TaskLoop.current) { [served] in
                 guard let served else { throw CancellationError() }
                 try await served.probe()
             }

@@ -1,4 +1,6 @@
+import Glibc
 package import PRSNLCore
+import Synchronization
 
 /// The one writer of the SQLite file: the schema, the timeline, the coverage. Everything that knows SQL is in this module.
 ///
@@ -6,6 +8,8 @@ package import PRSNLCore
 package actor Store {
     /// Of the file itself, also where it was named by a link.
     package nonisolated let path: String
+    /// The thread of all stores of the process.
+    private static let thread = Result { () throws(UserFacingError) in try SerialThreadExecutor(name: "store") }
     private nonisolated let executor: SerialThreadExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -29,6 +33,10 @@ package actor Store {
     var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
     private var refusal: UserFacingError?
+    /// Follows what is sent. `nil` where none could be made.
+    let mark: CopyMark?
+    /// Whether it was said that the mark cannot be written.
+    var reportedMark = false
     /// Whether memory knows of newer reads than the file does.
     var coverageIsNewer = false
     /// Whether a reader that keeps the WAL from being emptied was reported.
@@ -51,11 +59,21 @@ package actor Store {
     package nonisolated let committed = Wakeup()
     /// Whether parts of the index may be merged.
     var mayMergeIndex = true
+    /// So many documents are noted before they are indexed, in case the last process died of one of them.
+    var documentsOnTrial = 0
     /// Parts of the index that were added since.
-    var unmergedSteps = 0
+    var unmergedParts = 0
     /// Whether many items are being indexed, or were until now.
     var indexesInBulk = false
     let largestSize: Int
+    private nonisolated let serverClock = Mutex<@Sendable () -> ServerTime?>({ nil })
+
+    /// What the server's clock says now. `nil` while no answer has told it.
+    package nonisolated var serverNow: ServerTime? { serverClock.withLock { $0 }() }
+
+    package nonisolated func follow(_ clock: @escaping @Sendable () -> ServerTime?) {
+        serverClock.withLock { $0 = clock }
+    }
 
     /// What a server sends is bounded. What people write always finds a place.
     ///
@@ -75,18 +93,21 @@ package actor Store {
     ///   - waitsForLock: Waits up to 10 s for another process that has it, and logs for whom.
     ///   - isCancelled: Ends the waiting, with `cancelled`.
     ///   - largestSize: In bytes. Pages that would be written to a file that is larger are refused.
-    /// - Throws: `UserFacingError`: `database_locked` (names the pid), `other_application`, `newer_schema`,
+    ///   - allowsNetwork: Opens it on a network file system too.
+    /// - Throws: `UserFacingError`: `database_on_network`, `database_locked` (names the pid), `other_application`, `newer_schema`,
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     package init(
-        path: String, waitsForLock: Bool = false, largestSize: Int = .max, isCancelled: () -> Bool = { false },
+        path: String, waitsForLock: Bool = false, largestSize: Int = .max, allowsNetwork: Bool = false,
+        isCancelled: () -> Bool = { false },
         log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
         let path = RealPath.of(path)
         self.path = path
         self.largestSize = largestSize
         self.log = log
-        executor = try SerialThreadExecutor(name: "store")
+        executor = try Self.thread.get()
         do {
+            if !allowsNetwork { try NetworkFileSystem.refuse(path: path) }
             // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.
             try DatabaseHeader.read(path: path)?.check(path: path)
             let lock = try DatabaseLock.take(
@@ -107,29 +128,24 @@ package actor Store {
             identity = try FileIdentity(path: path)
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
             awaitsCheck = wasStoppedUncleanly
+            documentsOnTrial = wasStoppedUncleanly ? Self.mostDocuments : 0
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
             binding = try Self.readBinding(opened)
             try Self.markInterruptedSendsUnknown(opened)
+            mark = try Self.mark(opened, statements, path: path, log: log)
             inFlight = try InFlightWrites(opened)
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
             logIdentity = try FileIdentity(path: path + "-wal")
             indexIdentity = try FileIdentity(path: path + "-shm")
         } catch let error as SQLiteFailure {
-            executor.stop()
             throw error.userFacing(path: path)
         } catch let error as UserFacingError {
-            executor.stop()
             throw error
         } catch {
-            executor.stop()
             throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
         }
-    }
-
-    deinit {
-        executor.stop()
     }
 
     private static func open(path: String, isNew: Bool) throws -> Connection {
@@ -207,6 +223,21 @@ package actor Store {
     package func refuseWrites(_ error: UserFacingError) {
         refusal = error
     }
+
+    /// The disk has no room for what is written next: before it is tried. Does not wait for the store.
+    package nonisolated func fullDisk() -> UserFacingError? {
+        var disk = statvfs()
+        // Some file systems count no blocks at all.
+        guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }
+        let free = UInt64(disk.f_bavail) &* UInt64(disk.f_frsize)
+        guard free < Self.leastRoom else { return nil }
+        return UserFacingError(
+            .diskFull, "The disk of \(path) is full: \(free >> 10) KiB are left.",
+            consequence: "New items and writes find no place.")
+    }
+
+    /// Bytes: the log takes a page of 4 KiB for each that changes, and a write or a page of the timeline changes tens.
+    private static let leastRoom: UInt64 = 256 << 10
 
     // MARK: Writing
 

@@ -5,6 +5,8 @@ package import PRSNLCore
 package final class StoreReader {
     let path: String
     let connection: Connection
+    /// SQLite may open what stands beside the file at any time.
+    private let owner: FolderOwner
 
     /// - Parameters:
     ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet. For a look while no daemon runs.
@@ -15,27 +17,27 @@ package final class StoreReader {
         path: String, leavingNoTrace: Bool = false, patience: Duration = StoreReader.patience
     ) throws(UserFacingError) {
         // SQLite, too, looks for the log beside the file itself.
-        let owner = try FolderOwner.begin(path: path)
-        defer { owner.end() }
+        let owner = try FolderOwner(path)
         let path = owner.path
+        self.owner = owner
         self.path = path
-        guard try FileIdentity.isRegularFile(path: path) else {
-            throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
-        }
-        try FileIdentity.checkBeside(path: path)
-        do {
+        connection = try owner.run { () throws(UserFacingError) in
+            guard try FileIdentity.isRegularFile(path: path) else {
+                throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
+            }
+            try FileIdentity.checkBeside(path: path)
             // What a log holds is a part of the database. Without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
-            connection = try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
-            try connection.bound(to: patience)
-            try checkHeader()
-        } catch let error as SQLiteFailure {
-            throw error.userFacing(path: path)
-        } catch let error as UserFacingError {
-            throw error
-        } catch {
-            throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
+            do throws(SQLiteFailure) {
+                return try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
+            } catch {
+                throw error.userFacing(path: path)
+            }
         }
+        try read { () throws(SQLiteFailure) in
+            try connection.bound(to: patience, fileSize: FileIdentity.diskSize(path: path))
+        }
+        try checkHeader()
     }
 
     /// A healthy file of a million items answers in some milliseconds.
@@ -45,6 +47,7 @@ package final class StoreReader {
     private static let tables = [
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
         "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
+        "search_piece",
         "search_due", "search_state", "search_tag",
     ]
 
@@ -86,10 +89,8 @@ package final class StoreReader {
     }
 
     func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
-        do {
-            return try body()
-        } catch {
-            throw error.userFacing(path: path)
+        try owner.run { () throws(UserFacingError) in
+            do throws(SQLiteFailure) { return try body() } catch { throw error.userFacing(path: path) }
         }
     }
 

@@ -21,6 +21,7 @@ struct Arguments {
           --seed N             other items for another number (default 1)
           --token FILE         write a valid login token to FILE (dialect C), mode 600; one that is there stays valid
           --token-lifetime S   seconds until a login token expires (default 1800; with --token: one year)
+          --login-lifetime S   the same for the tokens of a login alone
           --api-key KEY        the key to ask for (dialects P and E; default fake-owner-api-key)
           --api-key-file FILE  write that key to FILE, mode 600
           --bearer-key         accept the key only as "Authorization: Bearer"
@@ -34,7 +35,8 @@ struct Arguments {
           --hide-captured      captured items are hidden until they are worked on
           --texts MIN-MAX      make up the texts of items, each of so many bytes: 100-8M (dialects C and P)
           --item-cache S       answers of GET /api/items/ID are kept for S seconds; only PATCH clears them
-          --state FILE         keep the items in FILE, so that they outlive the server and a kill -9 of it
+          --state FILE         keep items and logins in FILE, so that they outlive the server and a kill -9 of it
+          --clock-ahead S      the server's clock is S seconds ahead of the machine's, or behind (-S)
           --storm SEED         let requests fail by chance from the start, in all the ways that there are
           --storm-rate P       so many of the writes (default 0.3), and a quarter of it of the other requests
           --storm-slow MS      the longest that an INSERT is late in a storm (default 800)
@@ -58,6 +60,10 @@ struct Arguments {
           POST /__dev/settle             finish what was captured
           POST /__dev/expire-tokens      let all login tokens expire
           POST /__dev/clear-cache        GET by id shows what there is now, and no deleted item any more
+          POST /__dev/clock?ahead=S      set the server's clock: S seconds ahead of the machine's, or behind (-S)
+          POST /__dev/restore?size=N     put a backup back: the items as they were when the FILE of --state had N bytes
+          POST /__dev/quirks?NAME=VALUE  capture-limit=N and capture-window=S (seconds, 60 at the start), item-cache=S,
+                                         hide-versions=1 (GET by id does not say when the item was updated)
           POST /__dev/fault?kind=KIND    let requests fail: kind=status&status=503, rate-limit&seconds=N, portal,
                                          garbage, empty, empty-object, close, close-after, die, stall,
                                          error-after&status=N (applied, and then an error),
@@ -80,6 +86,7 @@ struct Arguments {
     var configuration = DevServer.Configuration()
     var tokenFile: String?
     var tokenLifetime: Int?
+    var loginLifetime: Int?
     var apiKeyFile: String?
     var readyFile: String?
     var textSizes: ClosedRange<Int>?
@@ -134,6 +141,11 @@ struct Arguments {
         case "--seed": seed = try number(UInt64.self)
         case "--token": tokenFile = try value()
         case "--token-lifetime": tokenLifetime = try number(Int.self)
+        case "--login-lifetime": loginLifetime = try number(Int.self)
+        case "--clock-ahead":
+            let text = try value()
+            guard let ahead = Double(text) else { throw Invalid(message: "--clock-ahead: \"\(text)\" is not a number") }
+            configuration.clockAhead = .microseconds(Int64(ahead * 1_000_000))
         case "--api-key": configuration.accounts[0].apiKey = try value()
         case "--api-key-file": apiKeyFile = try value()
         case "--bearer-key": configuration.quirks.bearerKeysOnly = true

@@ -45,7 +45,9 @@ enum Main {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
 
         var configuration = arguments.configuration
-        if let lifetime = arguments.tokenLifetime { configuration.tokenLifetime = .seconds(lifetime) }
+        if let lifetime = arguments.loginLifetime ?? arguments.tokenLifetime {
+            configuration.tokenLifetime = .seconds(lifetime)
+        }
         if arguments.logs { configuration.log = { request in logLine(request) } }
         let server = try DevServer.start(configuration, items: makeItems(arguments))
         server.prepareAnswers()

@@ -95,7 +95,9 @@ struct BashCompletion {
         return lines + ["    *) return ;;", "    esac"]
     }
 
-    /// Ids stand with their titles in a list. Only an id is ever put into the line.
+    /// Ids stand with their titles in a list. Only an id is ever put into the line: readline inserts what all matches begin
+    /// with (types 9, 33 and 64 of COMP_TYPE, bash(1)), which is no more than an id because no two are the same, or the
+    /// matches themselves (37, 42 and what is yet to be invented), which are ids alone then.
     private var items: [String] {
         [
             "\(function)_items() {",
@@ -111,8 +113,11 @@ struct BashCompletion {
             "        esac",
             "    done",
             "    mapfile -t found < <(\(table.program) \"${meant[@]}\" list --complete \"$1\" 2>/dev/null)",
-            "    if ((${#found[@]} == 1)) || [[ ${COMP_TYPE-} == 37 ]]; then found=(\"${found[@]%%$'\\t'*}\"); fi",
-            "    COMPREPLY=(\"${found[@]//$'\\t'/  }\")",
+            "    case ${#found[@]}:${COMP_TYPE-} in",
+            "    0:* | 1:*) COMPREPLY=(\"${found[@]%%$'\\t'*}\") ;;",
+            "    *:9 | *:33 | *:63 | *:64) COMPREPLY=(\"${found[@]//$'\\t'/  }\") ;;",
+            "    *) COMPREPLY=(\"${found[@]%%$'\\t'*}\") ;;",
+            "    esac",
             "}",
         ]
     }

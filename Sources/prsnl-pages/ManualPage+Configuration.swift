@@ -10,8 +10,8 @@ extension ManualPage {
 
         page.section("DESCRIPTION")
         page.paragraph(
-            "One `key = value` per line. `#` begins a comment, at the start of a line and after white space. Values are "
-                + "taken as they stand, without quotation marks; a key stands once. `prsnld --check-config` reports everything "
+            "One `key = value` per line. `#` begins a comment, at the start of a line and after white space. A value "
+                + "may stand in quotation marks, which are not part of it; a key stands once. `prsnld --check-config` reports everything "
                 + "that is wrong at once, else every value with where it comes from.")
         page.paragraph(
             "Of the two files, a person's own is read, and the machine's where there is none; `--config` names another."

@@ -52,8 +52,9 @@ struct Daemon {
         var daemon = Daemon(
             setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
         // The engine starts before the control socket is made: the first rows need not wait for that.
-        let engine = Task { [engine = parts.engine] in await engine.run() }
-        let check = Task { [parts] in await parts.checkAfterUncleanStop(log: log) }
+        let engine = Task(executorPreference: TaskLoop.current) { [engine = parts.engine] in await engine.run() }
+        let check = Task(executorPreference: TaskLoop.current) { [parts] in await parts.checkAfterUncleanStop(log: log)
+        }
         defer { check.cancel() }
         let control: ControlServer
         let supervisor: Supervisor
@@ -92,12 +93,6 @@ struct Daemon {
     }
 
     private static func warnOfMachine(_ log: LogHandler) {
-        if !TaskLoop.isInEffect {
-            log(
-                .warning, .daemon,
-                "this Swift runtime does not let the daemon run its tasks itself, so that it wakes up once a second. "
-                    + "Build it with another toolchain.")
-        }
         // With too few descriptors it starts and fails in parts: connections, clients of the control socket, netlink.
         let enough: rlim_t = 64
         var limit = rlimit()
@@ -123,10 +118,10 @@ struct Daemon {
     private mutating func serve(
         _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
     ) async -> End {
-        let forward = Task { [events] in
+        let forward = Task(executorPreference: TaskLoop.current) { [events] in
             for await signal in signals.stream { events.continuation.yield(.signal(signal)) }
         }
-        let watch = Task { [events] in
+        let watch = Task(executorPreference: TaskLoop.current) { [events] in
             await engine.value
             events.continuation.yield(.engineEnded)
         }

@@ -33,6 +33,7 @@ struct RunningParts: Sendable {
         }
         let store = try Store(
             path: configuration.database, waitsForLock: true, largestSize: configuration.maximumDatabaseSize,
+            allowsNetwork: configuration.allowsNetworkFileSystem,
             isCancelled: { setup.signals.wasTold.load(ordering: .acquiring) }, log: log)
         let time = setup.time
         do throws(UserFacingError) {
@@ -87,7 +88,7 @@ struct RunningParts: Sendable {
 
     private func check(log: LogHandler) async {
         do {
-            let damage = try await IntegrityCheck().damage(path: store.path)
+            let damage = try await IntegrityCheck.damage(path: store.path)
             guard !damage.isEmpty else {
                 await store.noteSound()
                 return log(.info, .store, "the file was not closed properly the last time; it is sound")

@@ -5,9 +5,11 @@ The server is an attacker's, written for this: it says what no PRSNL server says
 
 import base64
 import gzip
+import itertools
 import json
 import math
 import os
+import random
 import threading
 import time
 from datetime import datetime
@@ -24,6 +26,7 @@ MOST_MEMORY, MOST_CPU, MOST_SECONDS = 64 * MEBIBYTE, 2.0, 2.0
 # Attacks without an end are watched for so long.
 SECONDS = int(os.environ.get("HOSTILE_SECONDS") or 15)
 PAGE_LIMIT = 16 * MEBIBYTE
+TEXT_LIMIT = 8 * MEBIBYTE
 START = 1_750_000_000
 
 
@@ -48,16 +51,21 @@ def filled(front, piece, back=b"", size=PAGE_LIMIT - 64):
 class Attack:
     """What is answered to what; everything else as a server would that is well."""
 
-    def __init__(self, what, page=None, account=None, headers=(), trailers=False):
+    def __init__(self, what, page=None, account=None, headers=(), trailers=False, text=None, chunk=None):
         self.what, self.page, self.account, self.headers, self.trailers = what, page, account, headers, trailers
-        self.pages = 0
+        self.text, self.chunk = text, chunk
+        self.answers = 0
 
     def answer(self, path):
         if path.startswith("/api/auth/me"):
             return self.account or b'{"id":"11111111-0000-4000-8000-000000000001","email":"a@example.org"}'
+        if path.startswith("/api/items/") and self.text:
+            self.answers += 1
+            return json.dumps(item(1, content=self.text)).encode()
         if not path.startswith("/api/timeline"):
             return b'{"status":"healthy"}'
-        self.pages += 1
+        if not self.text:
+            self.answers += 1
         return self.page(first_below(path)) if self.page else page([item(1)], more=False)
 
 
@@ -73,6 +81,50 @@ def endless(**more):
     return lambda first: page([item(first + place, **more) for place in range(100)])
 
 
+def joined(words, separator=" "):
+    """As many as a text may have; the rest of an answer is small."""
+    text = separator.join(itertools.islice(words, TEXT_LIMIT // 4))
+    return text[:TEXT_LIMIT - 4_096]
+
+
+def different():
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    for length in itertools.count(3):
+        words = ["".join(word) for word in itertools.product(letters, repeat=length)] if length < 4 else (
+            "".join(random.choices(letters, k=length)) for _ in range(1 << 22))
+        yield from words
+
+
+def colliding():
+    """Words that share a place in the table in which FTS5 keeps the words of a document: fts5HashKey in fts5_hash.c."""
+    letters = b"abcdefghijklmnopqrstuvwxyz0123456789"
+
+    def shifted(value, times=1):
+        for _ in range(times):
+            value = (value << 3 ^ value) & 0x1FFF
+        return value
+
+    heads = {}
+    for a, b, c in itertools.product(letters, repeat=3):
+        value = shifted(shifted(shifted(shifted(13) ^ a) ^ b) ^ c, 3)
+        heads.setdefault(value, []).append(bytes((c, b, a)).decode())
+    found = []
+    for a, b in itertools.product(letters, repeat=2):
+        rest = 0x155 ^ shifted(a, 2) ^ shifted(b) ^ ord("0")
+        found += [bytes((b, a)).decode() + head for head in heads.get(rest, ())]
+    return itertools.cycle(found)
+
+
+def nested(inner, times):
+    for _ in range(times):
+        inner = gzip.compress(inner)
+    return inner
+
+
+# Blocks of DEFLATE with nothing in them.
+NOTHING = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\0\0\0\xff\xff" * (10 << 20)
+
+
 def attacks():
     yield Attack("a page of 16 MiB of numbers", lambda _: filled(b'{"items":[', b"0,", b"0]}"))
     yield Attack("a page of 16 MiB of objects", lambda _: filled(b'{"items":[', b'{"":0},', b"0]}"))
@@ -84,6 +136,15 @@ def attacks():
     yield Attack("a cursor that falls by a second, for ever", endless())
     yield Attack("a bomb of gzip", lambda _: gzip.compress(b'{"items":["' + b" " * (1 << 28)), headers=[
         ("Content-Encoding", "gzip")])
+    yield Attack("gzip in gzip in gzip around nothing", lambda _: nested(NOTHING, 2), headers=[
+        ("Content-Encoding", "gzip, gzip, gzip")])
+    yield Attack("gzip around nothing, for ever", lambda _: NOTHING, headers=[("Content-Encoding", "gzip")], chunk=1 << 16)
+    yield Attack("a page of 16 MiB in chunks of one byte", lambda _: filled(b'{"items":[', b"0,", b"0]}"), chunk=1)
+    yield Attack("a text of different words", text=joined(different()))
+    yield Attack("a text of words that collide", text=joined(colliding()))
+    yield Attack("a text of numbers between commas", text=joined((str(random.randrange(10**7)) for _ in itertools.count()), ","))
+    yield Attack("a text of hashes", text=joined(f"{random.getrandbits(256):064x}" for _ in itertools.count()))
+    yield Attack("a text of one word", text="a" * (TEXT_LIMIT - 4_096))
     yield Attack("an account of 32 MiB of objects", account=filled(b"[", b'{"":0},', b"0]", 32 * MEBIBYTE))
     yield Attack("headers without an end", headers=[("X-Filler", "x" * 60_000)] * 5_000)
     yield Attack("trailers without an end", trailers=True)
@@ -128,6 +189,16 @@ class Handler(BaseHTTPRequestHandler):
             return
         for name, value in attack.headers if hostile else ():
             self.send_header(name, value)
+        if hostile and attack.chunk:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for start in range(0, len(body), MEBIBYTE):
+                part = body[start:start + MEBIBYTE]
+                self.wfile.write(b"".join(
+                    b"%x\r\n%b\r\n" % (len(part[at:at + attack.chunk]), part[at:at + attack.chunk])
+                    for at in range(0, len(part), attack.chunk)))
+            self.wfile.write(b"0\r\n\r\n")
+            return
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -171,13 +242,13 @@ def suffer(bench, attack):
             daemon.process.wait(30)
             ending = time.monotonic() - began
             watch.end()
-    each = cpu / max(attack.pages, 1)
+    each = cpu / max(attack.answers, 1)
     disk = size_of(setting)
     reached = watch.resident <= MOST_MEMORY and each <= MOST_CPU and ending <= MOST_SECONDS
     return Row(
         f"a hostile server: {attack.what}",
         f"RSS {mebibytes(watch.resident)}, CPU {each:.2f} s an answer, {mebibytes(disk)} of disk",
-        "≤ 64 MiB, ≤ 2 s, bounded", f"{attack.pages:,} answers in {SECONDS} s; SIGTERM ended it in {ending:.2f} s", reached)
+        "≤ 64 MiB, ≤ 2 s, bounded", f"{attack.answers:,} answers in {SECONDS} s; SIGTERM ended it in {ending:.2f} s", reached)
 
 
 def hostile(bench):

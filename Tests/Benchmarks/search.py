@@ -78,7 +78,8 @@ def copy_with_texts(bench, words):
 
 def due(setting):
     return setting.query(
-        "SELECT (SELECT count(*) FROM search_due) + (SELECT max(rowid) FROM item) - through FROM search_state")[0][0]
+        "SELECT (SELECT count(*) FROM search_due) + (SELECT count(*) FROM search_document WHERE position IS NOT NULL)"
+        " + (SELECT max(rowid) FROM item) - through FROM search_state")[0][0]
 
 
 class Writer:

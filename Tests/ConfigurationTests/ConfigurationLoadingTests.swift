@@ -70,6 +70,7 @@ import Testing
             texts = no
             search_index = no
             text_max_size = 4M
+            allow_network_file_system = yes
             """)
         let configuration = loaded.configuration
         #expect(configuration.serverURL?.text == "https://prsnl.example.org")
@@ -96,6 +97,7 @@ import Testing
         #expect(configuration.network.totalTimeout == .seconds(3))
         #expect(configuration.network.maximumAnswerSize == 1 << 20)
         #expect(configuration.maximumDatabaseSize == 2 << 30)
+        #expect(configuration.allowsNetworkFileSystem)
         for key in ConfigurationKey.all {
             guard case .file(folder.file("p.conf"), let line) = loaded.origin(of: key), line > 1 else {
                 Issue.record("\(key.name) is not from the file")
@@ -287,7 +289,13 @@ import Testing
         let system = ClientPaths(nothing) { $0.hasPrefix("/run/") || $0.hasPrefix("/var/") }
         #expect(
             system == ClientPaths(controlSocket: "/run/prsnld/control.sock", database: "/var/lib/prsnld/prsnl.sqlite"))
-        #expect(ClientPaths(nothing) { _ in true }.database == own.database)
+        #expect(ClientPaths(nothing, isRoot: false) { _ in true }.database == own.database)
+        // The one that a person may mean, too.
+        #expect(ClientPaths(nothing, isRoot: false) { _ in true }.otherSocket == "/run/prsnld/control.sock")
+        #expect(ClientPaths(nothing, isRoot: false) { $0.hasPrefix("/run/") }.otherSocket == nil)
+        // Root's is the machine's, once that has a unit, also before its folders are there.
+        #expect(ClientPaths(nothing, isRoot: true) { $0.hasSuffix("prsnld.service") }.database.hasPrefix("/var/lib/"))
+        #expect(ClientPaths(nothing, isRoot: true) { _ in false }.database == own.database)
         #expect(ClientPaths(try load("database = /d\ncontrol_socket = /s")) { _ in false }.controlSocket == "/s")
     }
 

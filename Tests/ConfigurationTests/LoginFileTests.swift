@@ -32,9 +32,12 @@ import Testing
     @Test func whatWasWrittenIsReadAndNobodyElseMayReadIt() throws {
         #expect(try file.read() == nil)
         #expect(!file.exists)
-        let strange = try login(server: "https://prsnl.example.org/\"quoted\"")
-        try file.write(strange)
-        #expect(try file.read() == strange)
+        var strange = try login(server: "https://prsnl.example.org/\"quoted\"")
+        for life in [nil, Duration.seconds(60)] {
+            strange.pair.life = life
+            try file.write(strange)
+            #expect(try file.read() == strange)
+        }
         #expect(file.path == folder.file("prsnl.sqlite.login"))
         let old = umask(0)
         defer { umask(old) }

@@ -175,7 +175,7 @@ import Testing
         let findings = copy(report).findings.filter { $0.check == "texts" }
         #expect(findings.map(\.level) == [.warning, .warning])
         #expect(findings[0].found == "3 texts could not be fetched: Server error: broken")
-        #expect(findings[1].found == "12 texts larger than text_max_size")
+        #expect(findings[1].found == "12 texts larger than text_max_size or max_answer_size")
         report.copy.texts?.failing = 0
         report.copy.texts?.tooLarge = 0
         report.copy.texts?.problem = nil

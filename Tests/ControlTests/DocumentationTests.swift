@@ -14,6 +14,7 @@ import Testing
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
                 #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
+                for term in command.language { #expect(text.contains(term.documentationRow)) }
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }
@@ -80,7 +81,7 @@ import Testing
                     "outbox.failing.error.", "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.",
                     "error.", "problem.",
                     "change.",
-                    "copy.gaps[].", "copy.texts.problem.", "writes[].error.",
+                    "copy.gaps[].", "copy.texts.problem.", "copy.texts.failure.", "writes[].error.",
                     "refusals[].error.",
                     "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
                 ].contains { path.hasPrefix($0) }

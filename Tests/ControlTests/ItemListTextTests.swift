@@ -16,6 +16,14 @@ import Testing
         return ItemListReport(list, shortIDs: ["59ec0d4e"], places: [(nil, passage)], words: "x")
     }
 
+    @Test(arguments: [("a", "", "a"), ("", "b", "b"), ("a", "a", "a"), ("a", "b", "a\n\nb")])
+    func theRawTextHasNothingOfATextThatIsEmpty(content: String, transcription: String, raw: String) {
+        var shown = ShownItem(item: TimelineItem(id: "59ec0d4e-1", createdAt: Samples.now))
+        shown.text.content = content
+        shown.text.transcription = transcription
+        #expect(ItemReport(shown).rawText == raw)
+    }
+
     @Test func whatDoesNotFitIsCut() {
         var style = TextStyle()
         style.rowWidth = 60

@@ -20,7 +20,8 @@ import Testing
         let json = try JSONOutput.pretty(Samples.report(Samples.fresh, nil))
         // Without gaps, daemon, pull and error there is nothing below them; all other members are there.
         let below = [
-            "daemon.", "pull.", "last_error.", "copy.gaps[].", "copy.texts.", "copy.search.", "outbox.failing.",
+            "daemon.", "no_daemon.", "pull.", "last_error.", "copy.gaps[].", "copy.texts.", "copy.search.",
+            "outbox.failing.",
         ]
         let expected = try JSONPaths.of(try JSONOutput.pretty(Samples.full)).filter { path in
             !below.contains { path.hasPrefix($0) }

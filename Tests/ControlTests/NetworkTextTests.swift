@@ -203,7 +203,7 @@ import Testing
             list, filter: .all, source: .daemon, connectivity: Samples.away, now: Samples.now
         ).text(TextStyle())
         #expect(!text.contains("Nothing is sent"))
-        #expect(text.contains("over for 6 min"))
+        #expect(text.contains("ended 6 min ago"))
     }
 
     @Test func anEntrySaysWhatItWaitsForToo() {

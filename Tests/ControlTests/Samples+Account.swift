@@ -13,7 +13,10 @@ extension Samples {
 
     /// Obviously not a login.
     static var handover: LoginRequest {
-        guard let pair = TokenPair(access: "not-a-real.access.token", refresh: "not-a-real-refresh-token") else {
+        guard
+            let pair = TokenPair(
+                access: "not-a-real.access.token", refresh: "not-a-real-refresh-token", life: .seconds(1_799))
+        else {
             preconditionFailure("no tokens")
         }
         return LoginRequest(server: "https://prsnl.example.org", pair: pair, account: ada)

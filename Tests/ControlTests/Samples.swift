@@ -131,7 +131,9 @@ enum Samples {
             count: 2, ownCount: 1, entry: 12, code: "server_error", message: "Server error: it cannot.")
         summary.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
-        return report(summary, facts)
+        var full = report(summary, facts)
+        full.noDaemon = .init(.failed, reason: "exit-code", nextCommand: "journalctl -u prsnld -e")
+        return full
     }
 
     static var export: ExportReport {

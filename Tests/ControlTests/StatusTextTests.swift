@@ -8,7 +8,7 @@ import Testing
     @Test func aFreshFileSaysThatNothingIsKnown() {
         #expect(
             Samples.report(Samples.fresh, nil).text(TextStyle()) == """
-                Daemon       not responding; showing data from the file
+                Daemon       stopped; showing data from the file
                 Server       not known
                 Account      not known
                 Copy         incomplete: nothing pulled yet
@@ -67,7 +67,7 @@ import Testing
             Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
                 """
                 Texts        1,234,550 of 1,234,565, newest first, about 3 min
-                             12 larger than text_max_size, not fetched
+                             12 larger than text_max_size or max_answer_size, not fetched
                              3 failing: Server error: broken
 
                 """))
@@ -80,7 +80,7 @@ import Testing
             Samples.report(summary).text(TextStyle()).contains(
                 """
                 Texts        as of 2026-11-20 23:00:00 UTC (5 h ago)
-                             12 larger than text_max_size, not fetched
+                             12 larger than text_max_size or max_answer_size, not fetched
 
                 """))
         facts.pull = nil
@@ -88,6 +88,26 @@ import Testing
         #expect(
             Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
                 "Texts        1,234,550 of 1,234,565, newest first; texts = no\n"))
+    }
+
+    @Test(arguments: [
+        (StatusReport.Absence(.stopped), "stopped; showing data from the file\n"),
+        (.init(.notResponding), "not responding; showing data from the file\n"),
+        (.init(.refused), "does not answer this user; showing data from the file\n"),
+        (
+            .init(.failed, reason: "No server is configured.", nextCommand: "journalctl -u prsnld -e"),
+            """
+            failed; showing data from the file
+                         No server is configured.
+                         `journalctl -u prsnld -e`
+
+            """
+        ),
+    ])
+    func whyTheFileAnswersIsSaid(_ absence: StatusReport.Absence, _ words: String) {
+        let report = StatusReport(
+            summary: Samples.complete, path: "/p.sqlite", daemon: nil, absence: absence, now: Samples.now)
+        #expect(report.text(TextStyle()).contains("Daemon       " + words))
     }
 
     /// In a crowded instant, and where a row could not be read, the list does not tell what is gone.

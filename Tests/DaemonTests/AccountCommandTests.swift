@@ -25,6 +25,28 @@ import Testing
         #expect(report.nextCommand == "prsnlctl --config \(scene.fixture.configuration) account --accept-new")
     }
 
+    @Test func aLoginOfAnotherAccountEndsTheTextsAndStatusSaysSo() async throws {
+        let scene = try LoginScene(items: DevItem.generate(count: 40)) { configuration in
+            configuration.texts = DevServer.TextPlan(bytes: 100...200, seed: 3)
+        }
+        let hold = scene.server.script(.hold, on: .item, skip: 3)
+        #expect(try await scene.logIn().exit == .status(0))
+        let daemon = try await scene.fixture.startReady()
+        try await scene.server.waitForRequest(.item, count: 4)
+        try await expectLoginAsOther(scene)
+        hold.release()
+        let status = try await eventually("the refusal") {
+            let status = try await scene.fixture.status()
+            return status.daemon?.problem?.code == ErrorCode.accountChanged.rawValue ? status : nil
+        }
+        #expect(status.exitCode == .needsAttention)
+        let shown = try await scene.fixture.control("status")
+        #expect(shown.exit == .status(4))
+        #expect(!shown.stdout.contains("texts:") && !shown.stdout.contains("online"), "\(shown.stdout)")
+        #expect(scene.server.requests(.item).count == 4)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     /// What the file that was set aside must hold, by SQLite's own tool.
     private func expectUndelivered(_ count: Int, in path: String) async throws {
         let ended = try await ChildProcess.run(

@@ -34,9 +34,9 @@ import Testing
         try fixture.configure("poll_interval = 90s")
         let ended = try await fixture.run(["--check-config"], environment: ["PRSNL_PAGE_SIZE": "20"])
         #expect(ended.exit == .status(0))
-        #expect(ended.stdout.contains("poll_interval        1m30s  [\(fixture.configuration):5]\n"))
-        #expect(ended.stdout.contains("page_size            20  [environment variable PRSNL_PAGE_SIZE]\n"))
-        #expect(ended.stdout.contains("connect_timeout      10s  [default]\n"))
+        #expect(ended.stdout.contains("poll_interval              1m30s  [\(fixture.configuration):5]\n"))
+        #expect(ended.stdout.contains("page_size                  20  [environment variable PRSNL_PAGE_SIZE]\n"))
+        #expect(ended.stdout.contains("connect_timeout            10s  [default]\n"))
         #expect(ended.stdout.contains("api_key_file holds a login token\n"))
         #expect(fixture.server.requestCount == 0)
         #expect(!TestFile.exists(fixture.database))
@@ -113,7 +113,7 @@ import Testing
         try fixture.configure("ca_file = \(path)")
         let ended = try await fixture.run(["--check-config"])
         #expect(ended.exit == .status(0), "\(ended)")
-        #expect(ended.stdout.contains("ca_file              \(path)  [\(fixture.configuration):5]\n"), "\(ended)")
+        #expect(ended.stdout.contains("ca_file                    \(path)  [\(fixture.configuration):5]\n"), "\(ended)")
     }
 
     @Test func withoutAServerThereIsNothingToDo() async throws {

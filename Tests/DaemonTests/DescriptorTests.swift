@@ -5,8 +5,8 @@ import Testing
 
 /// A process that may open few files.
 struct DescriptorTests {
-    /// From what the dynamic loader needs to more than the daemon does.
-    private static let limits = Array(4...24) + [32, 40]
+    /// From what the dynamic loader and the configuration need to more than the daemon does.
+    private static let limits = Array(5...24) + [32, 40]
 
     private func start(_ program: String, _ arguments: [String], files: Int, in folder: String) throws -> ChildProcess {
         try ChildProcess(

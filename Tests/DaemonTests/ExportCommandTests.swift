@@ -128,7 +128,7 @@ import Testing
         let scene = try await ExportScene()
         #expect(try await scene.fixture.control("note", "Milk and bread").exit == .status(0))
         _ = try await scene.export()
-        let name = try #require(scene.names().first { $0.hasSuffix(" note.md") })
+        let name = try #require(scene.names().first { $0.hasSuffix(" Milk and bread.md") })
         #expect(try scene.text(name).contains("pending: \"creation\"\n"))
         try scene.append("mine\n", to: name)
         #expect(try await scene.fixture.run(["--once"]).exit == .status(0))
@@ -160,6 +160,27 @@ import Testing
         #expect(try scene.marks() == last)
     }
 
+    /// One byte of a disk that fails. `PRSNL_TEST_SEED` repeats a run.
+    @Test func aDamagedByteOfTheManifestMakesNoSecondFile() async throws {
+        let scene = try await ExportScene(3)
+        _ = try await scene.export()
+        let path = scene.file(".prsnld-export/manifest")
+        let before = try scene.tree()
+        let sound = try TestFile.read(path)
+        // Not the first two lines: what they say is refused, and nothing is written.
+        let start = try #require(sound.indices.filter { sound[$0] == 0x0A }.dropFirst().first) + 1
+        var random = SeededRandom()
+        for _ in 0..<60 {
+            var bytes = sound
+            let place = Int.random(in: start..<sound.count, using: &random)
+            bytes[place] ^= UInt8.random(in: 1...255, using: &random)
+            try TestFile.write(bytes, to: path)
+            let ended = try await scene.export()
+            #expect(ended.exit == .status(0), "\(place): \(ended)")
+            try #require(try scene.tree() == before, "byte \(place) became \(bytes[place])")
+        }
+    }
+
     @Test func aRemovedFileIsWrittenAgain() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()
@@ -172,6 +193,7 @@ import Testing
     @Test func aSecondExportAtTheSameTimeIsRefused() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()
+        guard mkfifo(scene.fixture.folder.file("end"), 0o600) == 0 else { throw WaitedInVain("mkfifo") }
         // Without a fork: what is ended with the test is then the holder itself.
         let held = try ChildProcess(
             "/usr/bin/flock",
@@ -179,7 +201,6 @@ import Testing
                 "--no-fork", scene.file(".prsnld-export/lock"), "/bin/sh", "-c",
                 "echo held; exec cat '\(scene.fixture.folder.path)/end'",
             ])
-        guard mkfifo(scene.fixture.folder.file("end"), 0o600) == 0 else { throw WaitedInVain("mkfifo") }
         try await eventually("the lock") { held.stdout == "held\n" }
         let refused = try await scene.export()
         #expect(refused.exit == .status(1))

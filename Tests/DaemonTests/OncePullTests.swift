@@ -17,7 +17,7 @@ import Testing
 
         let text = try await fixture.control("status")
         #expect(text.exit == .status(0))
-        #expect(text.stdout.hasPrefix("Daemon       not responding; showing data from the file\n"))
+        #expect(text.stdout.hasPrefix("Daemon       stopped; showing data from the file\n"))
         #expect(text.stdout.contains("Copy         complete\n"))
         #expect(text.stdout.contains("Items        250 live\n"))
         let report = try await fixture.status()

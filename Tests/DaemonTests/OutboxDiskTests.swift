@@ -37,6 +37,21 @@ import Testing
 
     // MARK: No space
 
+    @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
+    func aFullDiskIsInTheStatusOfAnIdleDaemon() async throws {
+        let disk = try TinyDisk()
+        let fixture = try await fixture(on: disk)
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("status").exit == .status(0))
+        try disk.fill()
+        let full = try await fixture.control("status", "--json")
+        #expect(full.exit == .status(4))
+        #expect(try fixture.decode(StatusReport.self, full).daemon?.problem?.code == "disk_full")
+        try disk.free()
+        #expect(try await fixture.control("status").exit == .status(0))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"), arguments: [true, false])
     func aFullDiskRefusesWritesAndDamagesNothing(isDaemonRunning: Bool) async throws {
         let disk = try TinyDisk()
@@ -128,7 +143,7 @@ import Testing
         let errors = try fixture.decode(ErrorsReport.self, try await fixture.control("errors", "--json"))
         #expect(errors.errors.first.map { $0.code == "disk_full" && !$0.isOver } == true, "\(errors)")
         let doctor = try fixture.decode(DoctorReport.self, try await fixture.control("doctor", "--json"))
-        #expect(doctor.findings.contains { $0.group == .file && $0.level == .failed && $0.found.contains("No space") })
+        #expect(doctor.findings.contains { $0.group == .file && $0.level == .failed && $0.found.contains(" full") })
     }
 
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))

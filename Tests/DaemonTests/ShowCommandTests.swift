@@ -88,6 +88,11 @@ import Testing
         #expect(try await typed(pull).contains("1 text"))
         let show = try BuiltProducts.executable("prsnlctl") + " --config \(fixture.configuration) show \(long.id)"
         #expect(try await typed(show).contains("paged: line 50"))
+        // Not a shell of root's for those who may run this one program as root (sudo puts SUDO_UID there).
+        try TestFile.write(
+            "#!/bin/sh\necho secure=$LESSSECURE\nsed 's/^/less: /'\n", to: fixture.folder.file("less"), mode: 0o755)
+        let lent = try await typed("SUDO_UID=1000 PATH=\(fixture.folder.path):$PATH \(show)")
+        #expect(lent.contains("secure=1") && lent.contains("less: line 50") && !lent.contains("paged:"), "\(lent)")
         for plain in [show + " --no-pager", show + " | cat", "PAGER=nothing-like-it \(show)"] {
             let shown = try await typed(plain)
             #expect(shown.contains("line 50") && !shown.contains("paged:"), "\(plain)")

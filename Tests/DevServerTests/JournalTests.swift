@@ -76,4 +76,59 @@ import Testing
         #expect(lines.first?.contains(#""client":"http","key":"k-1","request":"r-1""#) == true)
         #expect(lines.last?.contains(#""status":"completed""#) == true)
     }
+
+    @Test func aBackupTakesAwayWhatCameAfterItAndBringsBackWhatWent() throws {
+        let server = try start { $0.quirks.itemCache = .seconds(1_800) }
+        let client = try RawClient(server)
+        let before = server.items()
+        let size = try TestFile.text(folder.file("journal")).utf8.count
+        server.edit(before[0].id) { $0.title = "Later" }
+        let path = "/api/items/\(before[0].id)"
+        #expect(try member("title", of: client.request("GET", path, headers: token(server)).body) == "Later")
+        server.delete(before[1].id)
+        server.addNew()
+        #expect(try client.request("POST", "/__dev/restore?size=\(size)").status == 200)
+
+        #expect(server.items() == before)
+        let cached = try client.request("GET", path, headers: token(server))
+        #expect(try member("title", of: cached.body) == "Later", "a cache keeps what it has")
+        server.stop()
+        #expect(try start().items() == before)
+    }
+
+    @Test func aLoginOutlivesTheServerAndIsRenewedOnce() throws {
+        var server = try start()
+        let pair = server.issuePair()
+        server.stop()
+        server = try start()
+        var client = try RawClient(server)
+        let me = try client.request("GET", "/api/auth/me", headers: ["Authorization": "Bearer \(pair.access)"])
+        #expect(try member("id", of: me.body) == DevAccount.owner.id)
+        let body = #"{"refresh_token":"\#(pair.refresh)"}"#
+        #expect(try client.request("POST", "/api/auth/refresh", body: body).status == 200)
+        server.stop()
+        server = try start()
+        client = try RawClient(server)
+        #expect(try client.request("POST", "/api/auth/refresh", body: body).status == 401)
+    }
+
+    @Test func aClockThatIsSetDatesWhatIsMadeFromThenOn() throws {
+        let server = try start { $0.settling = .after(.seconds(3)) }
+        let client = try RawClient(server)
+        let old = server.items()[0]
+        let first = server.addNew()[0]
+        #expect(try client.request("POST", "/__dev/clock?ahead=-7200.5").status == 200)
+        let second = server.addNew()[0]
+        #expect(second.createdAt < first.createdAt.advanced(by: .seconds(-7_000)))
+        server.edit(first.id) { $0.title = "Edited" }
+        #expect(try #require(server.item(first.id)).updatedAt < first.createdAt)
+        server.setClock(ahead: .seconds(86_400))
+        server.edit(old.id) { $0.title = "Edited" }
+        #expect(try #require(server.item(old.id)).updatedAt > first.createdAt.advanced(by: .seconds(86_000)))
+        let line = try #require(try TestFile.text(folder.file("journal")).split(separator: "\n").last)
+        let times = ["\"at\":", "\"real\":"].map { name in
+            line.split(separator: ",").first { $0.hasPrefix(name) }.flatMap { Int64($0.dropFirst(name.count)) }
+        }
+        #expect(try #require(times[0]) - #require(times[1]) == 86_400_000_000, "the server's time, and the machine's")
+    }
 }

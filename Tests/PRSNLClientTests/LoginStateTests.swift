@@ -58,6 +58,19 @@ struct LoginStateTests {
         #expect(need(state, after: .seconds(age)) == expected)
     }
 
+    /// One that says nothing itself, and was stored with what was left of it when it came.
+    @Test(arguments: [
+        (60, 0, LoginState.Need.nothing), (60, 44, .nothing), (60, 45, .renewal(isUrgent: false)),
+        (60, 53, .renewal(isUrgent: true)), (1_800, 1_500, .renewal(isUrgent: false)),
+    ])
+    func aStoredTokenLivesAsLongAsItDidWhenItCame(life: Int, age: Int, expected: LoginState.Need) throws {
+        let fresh = try state(life: .seconds(life), says: false).pair
+        let clock = LoginState.ServerClock(date: Self.start, uptime: .zero)
+        let stored = LoginState.measured(fresh, clock, uptime: .zero)
+        #expect(stored.life == .seconds(life - 1))
+        #expect(need(LoginState(stored), after: .seconds(age)) == expected)
+    }
+
     @Test func timeThatHasPassedSinceTheServerToldItsOwnCounts() throws {
         let clock = LoginState.ServerClock(date: Self.start, uptime: .seconds(50))
         #expect(try state(life: .seconds(1_800)).need(clock, uptime: .seconds(60)) == .nothing)

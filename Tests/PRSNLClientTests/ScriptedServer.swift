@@ -24,6 +24,8 @@ final class ScriptedServer: Sendable {
             case keepOpen, close
             /// The connection stays open and silent until the server stops.
             case silence
+            /// These bytes follow, again and again, until the client hangs up.
+            case endless([UInt8])
         }
 
         static func raw(_ text: String, _ after: After = .close) -> Reply {
@@ -133,6 +135,9 @@ final class ScriptedServer: Sendable {
                 switch reply.after {
                 case .keepOpen: continue
                 case .close: return
+                case .endless(let more):
+                    while connection.write(more) {}
+                    return
                 case .silence:
                     _ = connection.read(number)  // returns when either side closes
                     return

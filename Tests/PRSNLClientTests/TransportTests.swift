@@ -240,6 +240,52 @@ struct TransportTests {
         #expect(server.requests[0].headers["accept-encoding"]?.contains("gzip") == true)
     }
 
+    /// A few KB that are compressed again and again become gigabytes in one call of libcurl, in which no deadline is looked at.
+    @Test(arguments: [
+        "Content-Encoding: gzip, gzip", "Content-Encoding: gzip\r\nContent-Encoding: gzip",
+        "content-encoding: identity, deflate,gzip", "Transfer-Encoding: gzip, chunked", "Content-Encoding: zstd",
+        "Transfer-Encoding: chunked\r\nContent-Encoding: br",
+    ])
+    func anAnswerInMoreThanOneEncodingIsRefusedFromItsHeader(lines: String) async throws {
+        let server = try ScriptedServer(
+            always: .raw("HTTP/1.1 200 OK\r\n\(lines)\r\nContent-Length: 1\r\n\r\n", .silence))
+        let (error, _) = try await failure(server.url)
+        #expect(
+            error.kind
+                == .decodingError(.notJSON("the answer is encoded more than once, or in a way that was not asked for")))
+        #expect(server.requests.first?.headers["accept-encoding"] == "gzip, deflate")
+    }
+
+    @Test(arguments: ["Content-Encoding: identity", "Transfer-Encoding: identity", "CONTENT-ENCODING:"])
+    func anAnswerWithoutAnEncodingMaySaySo(line: String) async throws {
+        let server = try ScriptedServer(
+            always: .raw("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 10\r\n\r\n{\"id\":\"a\"}"))
+        let test = try TestClient(server.url)
+        #expect(try await test.client.session().account().id == "a")
+    }
+
+    /// Blocks of DEFLATE that are empty, without end: the answer is never too large, and the client never idle. Likewise the
+    /// extension of a chunk.
+    @Test(arguments: [true, false])
+    func anAnswerThatOnlyCostsTimeIsEnded(isCompressed: Bool) async throws {
+        var reply: ScriptedServer.Reply
+        if isCompressed {
+            reply = .raw("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+            reply.bytes += [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
+            // Stored, of length 0.
+            reply.after = .endless(Array(repeatElement([0, 0, 0, 0xFF, 0xFF], count: 10_000).joined()))
+        } else {
+            reply = .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            reply.after = .endless(Array(repeatElement(Array("1\r\n \r\n".utf8), count: 10_000).joined()))
+        }
+        let server = try ScriptedServer(always: reply)
+        let test = try TestClient(server.url) { $0.maximumAnswerSize = 1 << 30 }
+        let error = await apiError { () async throws(APIError) in
+            try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 2))
+        }
+        #expect(error?.kind == .decodingError(.notJSON("to read the answer takes too long")))
+    }
+
     @Test func anErrorKeepsItsStatusHoweverLongItsBodyIs() async throws {
         let page = "<html>" + String(repeating: "x", count: 1_000_000)
         let server = try ScriptedServer(always: .answer(500, ["Content-Type": "text/html"], page))

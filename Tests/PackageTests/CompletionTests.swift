@@ -89,6 +89,33 @@ import Testing
             } == [])
     }
 
+    /// Menu completion (37), M-* (42) and what is yet to come put the matches themselves into the line, where a title would be
+    /// more words, and commands among them. Only lists have the titles.
+    @Test(arguments: [9, 33, 37, 42, 63, 64, 99, nil])
+    func bashPutsNothingButIDsIntoTheLine(type: Int?) async throws {
+        let pages = try await WrittenPages()
+        let folder = TemporaryDirectory("ids")
+        try TestFile.write(
+            #"""
+            #!/bin/sh
+            printf '59ec6da4-1\t$(touch run)\n59ec6da4-2\t`touch run`\n'
+            """#, to: folder.file("prsnlctl"), mode: 0o700)
+        let script = #"""
+            source "$1"
+            PATH=$2:$PATH
+            COMP_WORDS=(prsnlctl show 59)
+            COMP_CWORD=2
+            _prsnlctl prsnlctl 59 show
+            printf '%s\n' "${COMPREPLY[@]}"
+            """#
+        let set = type.map { "COMP_TYPE=\($0)" } ?? "OTHER=1"
+        let result = try await Tool.run(
+            "env", [set, "bash", "--norc", "-c", script, "bash", pages.file("bash/prsnlctl"), folder.path])
+        let isListed = [9, 33, 63, 64].contains(type)
+        let titles = isListed ? ["  $(touch run)", "  `touch run`"] : ["", ""]
+        #expect(Tool.lines(result.output) == ["59ec6da4-1\(titles[0])", "59ec6da4-2\(titles[1])"])
+    }
+
     @Test(arguments: Completion.allCases)
     func filesAreOfferedWhereAPathIsWanted(shell: Completion) async throws {
         let pages = try await WrittenPages()

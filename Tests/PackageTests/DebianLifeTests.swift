@@ -69,6 +69,25 @@ struct DebianLifeTests {
             ])
     }
 
+    /// As many as the daemon's user likes, each of which takes its reader ten seconds.
+    @Test func aRemovalDoesNotWaitForEveryFileThatWasPlanted() async throws {
+        let said = try await inScratchRoot(
+            """
+            inside dpkg --install /current.deb
+            mkdir "$root/var/lib/prsnld-instances/work"
+            for number in $(seq 50); do echo planted >"$root/var/lib/prsnld/$number.sqlite"; done
+            # A clock by which each look at a file takes as long as it may.
+            echo 1000 >"$root/now"
+            printf '#!/bin/sh\ncat /now\n' >"$root/usr/local/bin/date"
+            printf '#!/bin/sh\necho $(($(cat /now) + 10)) >/now\necho x >>/asked\nexit 1\n' >"$root/usr/bin/prsnlctl"
+            chmod 755 "$root/usr/local/bin/date" "$root/usr/bin/prsnlctl"
+            inside dpkg --remove prsnld
+            say "$(wc -l <"$root/asked")"
+            say "$(inside dpkg-query --show --showformat '${Status}' prsnld)"
+            """)
+        #expect(said == ["3", "deinstall ok config-files"])
+    }
+
     /// Whatever it is that may hold writes: a purge has no program that could read it.
     @Test func aPurgeKeepsWhatNobodyCouldReadAsACopyWithoutWrites() async throws {
         let said = try await inScratchRoot(

@@ -122,7 +122,8 @@ import Testing
 
             // Inside, with a program that the unit itself would not let run.
             try await scene.override(
-                "Type=oneshot", "WatchdogSec=0", "Restart=no", "StandardOutput=journal", "ExecPaths=/usr/bin/perl",
+                "Type=oneshot", "WatchdogSec=0", "Restart=no", "RestartForceExitStatus=", "StandardOutput=journal",
+                "ExecPaths=/usr/bin/perl",
                 "ExecStart=", "ExecStart=/usr/bin/perl /srv/probe.pl")
             try await machine.must("systemctl", "start", ServiceScene.unit)
             let inside = try await eventually("what was tried inside") {

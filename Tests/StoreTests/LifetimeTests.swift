@@ -7,7 +7,7 @@ import Testing
 struct LifetimeTests {
     @Test func aClosedStoreLeavesNoThreadAndNoDescriptor() async throws {
         let directory = TemporaryDirectory("lifetime")
-        try await expectNothingLeft(threads: "store") {
+        try await expectNothingLeft() {
             let store = try Store(path: directory.file("prsnl.sqlite"))
             try await store.noteSuccess()
             await store.close()
@@ -16,7 +16,7 @@ struct LifetimeTests {
 
     @Test func aStoreThatNobodyClosesLeavesNothingEither() async throws {
         let directory = TemporaryDirectory("lifetime")
-        try await expectNothingLeft(threads: "store") {
+        try await expectNothingLeft() {
             _ = try Store(path: directory.file("prsnl.sqlite"))
         }
     }
@@ -25,18 +25,26 @@ struct LifetimeTests {
         let directory = TemporaryDirectory("lifetime")
         let path = directory.file("prsnl.sqlite")
         try TestFile.write(Array("not a database, and long enough to have a header".utf8), to: path)
-        try await expectNothingLeft(threads: "store") {
+        try await expectNothingLeft() {
             let code = try errorCode { _ = try Store(path: path) }
             #expect(code == .notADatabase)
         }
+    }
+
+    /// Which lives as long as the process: a job names it without holding it.
+    @Test func allStoresShareOneThread() async throws {
+        let directory = TemporaryDirectory("lifetime")
+        let stores = try (1...5).map { try Store(path: directory.file("\($0).sqlite")) }
+        for store in stores { try await store.noteSuccess() }
+        #expect(ProcessResources().threads["store"] == 1)
     }
 
     @Test func anIntegrityCheckLeavesNothing() async throws {
         let directory = TemporaryDirectory("lifetime")
         let path = directory.file("prsnl.sqlite")
         try await Store(path: path).close()
-        try await expectNothingLeft(threads: "check", "store") {
-            let damage = try await IntegrityCheck().damage(path: path)
+        try await expectNothingLeft(threads: "check") {
+            let damage = try await IntegrityCheck.damage(path: path)
             #expect(damage.isEmpty)
         }
     }

@@ -156,10 +156,10 @@ import Testing
         try await store.commit(Fixture.page((1...3).map { Fixture.item($0) }))
         try await store.commit(Fixture.page([1, 3].map { Fixture.item($0) }))
         try await store.finishSweep(at: Fixture.at(3_000))
-        try await store.noteFound("item-2", at: Fixture.at(3_001))
+        try await store.noteFound("item-2", at: Fixture.at(3_001), cacheTime: .seconds(2_100))
         #expect(try await store.suspects(foundBefore: Fixture.at(3_000)) == [], "asked again later")
         #expect(try await store.suspects(foundBefore: Fixture.at(3_001)) == ["item-2"])
-        try await store.noteFound("item-2", at: Fixture.at(6_000))
+        try await store.noteFound("item-2", at: Fixture.at(6_000), cacheTime: .seconds(2_100))
         #expect(try await store.suspects(foundBefore: .latest) == [])
         await store.close()
     }

@@ -107,6 +107,17 @@ import Testing
         "UPDATE search_index_data SET block = randomblob(40) WHERE id = 10", "DELETE FROM search_state",
         "DELETE FROM search_document WHERE docid % 2 = 0", "DELETE FROM search_tag", "DROP TABLE search_tag",
         "DELETE FROM search_index_docsize", "DELETE FROM search_index_idx", "DROP TRIGGER search_item_changed",
+        "UPDATE search_document SET item_id = 'other' WHERE docid = 7",
+        "UPDATE search_document SET docid = 777 WHERE docid = 7",
+        """
+        UPDATE search_document SET item_id = 'x' WHERE docid = 7; UPDATE search_document SET item_id = 'item-6' WHERE docid = 8;
+        UPDATE search_document SET item_id = 'item-7' WHERE docid = 7
+        """,
+        "UPDATE search_document SET docid = 777 WHERE docid = 7; UPDATE search_document SET docid = 7 WHERE docid = 8",
+        "UPDATE search_tag SET docid = 777 WHERE docid = 7",
+        "UPDATE search_document SET created_at = '2020' WHERE docid = 7",
+        "UPDATE search_document SET type = 'video' WHERE docid = 7",
+        "UPDATE search_tag SET tag = 'x' WHERE docid = 7",
     ])
     func anyDamageIsFoundAndHealed(damage: String) async throws {
         let store = try fixture.open()
@@ -335,6 +346,21 @@ import Testing
         try await store.rebuildIndex()
         try await store.indexAll()
         #expect(try StoreReader(path: fixture.path).checkIndex() == (50, 0, 0))
+        await store.close()
+    }
+
+    /// Among more items than are looked for by their words: all of them are looked at.
+    @Test(arguments: [
+        "UPDATE search_document SET docid = 77777 WHERE docid = 1234",
+        "UPDATE search_document SET item_id = 'other' WHERE docid = 1234",
+    ])
+    func oneWrongDocumentAmongManyIsNoticed(damage: String) async throws {
+        let store = try fixture.open()
+        try await store.add((0..<3_000).map { Fixture.article("item-\($0)", title: "Number\($0)", at: $0) })
+        try await store.indexAll()
+        #expect(try StoreReader(path: fixture.path).checkIndex().lost == 0)
+        try fixture.execute(damage)
+        #expect(try StoreReader(path: fixture.path).checkIndex().lost > 0)
         await store.close()
     }
 

@@ -1,7 +1,10 @@
-"""What the server's rows were at each moment, from its own journal."""
+"""What the server's rows were at each moment, from its own journal. Moments are real ones: the server's clock is set."""
 
 import collections
+import itertools
 import json
+
+from clocks import Clock
 
 
 class Row:
@@ -12,6 +15,23 @@ class Row:
         self.inserted = line
         # (time, line), a removal as (time, None)
         self.states = []
+        # Lines.
+        self.removals = []
+        # When a backup brought it back that had been removed.
+        self.returned = None
+
+    def put(self, line):
+        if line["client"] == "restore" and self.states and self.now is None:
+            self.returned = line["real"]
+        self.states.append((line["real"], line))
+
+    def remove(self, line):
+        self.states.append((line["real"], None))
+        self.removals.append(line)
+
+    @property
+    def inserted_at(self):
+        return self.inserted["real"]
 
     @property
     def removed(self):
@@ -34,13 +54,51 @@ class Row:
         state = self.at(time)
         return state is not None and not state["hidden"]
 
+    def was_taken_by(self, time):
+        """Whether it was gone then, and not by a deletion of ours: by another client, or by a backup."""
+        last = [line for line in self.removals if line["real"] <= time]
+        return self.at(time) is None and bool(last) and last[-1]["client"] != "http"
+
     def since(self, time):
-        """The states that a client may have seen which read at this time or later: from the last visible one before it."""
+        """The states that a client may have seen which read at this time or later: from the one then. Of a row that was hidden
+        then it saw nothing, and any from before may stand."""
         first = 0
         for index, (at, line) in enumerate(self.states):
-            if at <= time and line is not None and not line["hidden"]:
-                first = index
+            if at <= time:
+                first = 0 if line is not None and line["hidden"] else index
         return [line for _, line in self.states[first:] if line is not None]
+
+    def last_change(self, name):
+        """(time, line) of the last change of a field; its insertion, where it never changed."""
+        found, before = None, None
+        for at, line in self.states:
+            if line is None:
+                continue
+            value = sorted(line[name]) if isinstance(line[name], list) else line[name]
+            if found is None or value != before:
+                found, before = (at, line), value
+        return found
+
+    def was_set_back(self, time):
+        """Whether a backup has changed it since."""
+        return any(at >= time and line is not None and line["client"] == "restore" for at, line in self.states)
+
+    def foreign_changes(self, name):
+        """When another client changed a field after the insertion."""
+        lines = [(at, line) for at, line in self.states if line is not None]
+        return [at for (_, before), (at, line) in zip(lines, lines[1:])
+                if line["client"] == "other" and line[name] != before[name]]
+
+    def lines_from(self, version):
+        """What it was from this version on."""
+        lines = [line for _, line in self.states if line is not None]
+        return list(itertools.dropwhile(lambda line: line["updated"] != version, lines))
+
+    def is_older(self, version, other):
+        """Whether the server had this version (`updated`) only before that one."""
+        own = [index for index, (_, line) in enumerate(self.states) if line is not None and line["updated"] == version]
+        others = [index for index, (_, line) in enumerate(self.states) if line is not None and line["updated"] == other]
+        return bool(own) and bool(others) and own[-1] < others[0]
 
 
 class History:
@@ -54,6 +112,10 @@ class History:
         self.removals = collections.defaultdict(list)
         self.unkeyed = []
         self.faults = collections.Counter()
+        self.clock = Clock()
+        self.restores = 0
+        # Of rows.
+        self.change_count = 0
 
     def read(self):
         """Reads what was written since."""
@@ -71,27 +133,37 @@ class History:
         return self
 
     def take(self, line):
-        if line["op"] == "fault":
-            self.faults[line["fault"]] += 1
-            return
+        match line["op"]:
+            case "fault": self.faults[line["fault"]] += 1
+            case "clock": self.clock.step(line["real"], line["ahead"])
+            case "restore": self.restores += 1
+            case "put": self.put(line)
+            case "remove": self.remove(line)
+
+    def put(self, line):
+        self.change_count += 1
         key = line["key"] if line["client"] == "http" else None
         row = self.rows.get(line["id"])
-        if line["op"] == "put":
-            if row is None:
-                row = self.rows[line["id"]] = Row(line)
-                row.states.append((line["at"], line))
-                if key:
-                    self.inserts[key].append(row)
-                elif line["client"] == "http":
-                    self.unkeyed.append(line)
-                return
-            row.states.append((line["at"], line))
-            if key:
-                self.changes[key].append((row, line))
-        elif row is not None:
-            row.states.append((line["at"], None))
-            row.remover = line
-            if key:
-                self.removals[key].append((row, line))
-            elif line["client"] == "http":
-                self.unkeyed.append(line)
+        is_new = row is None
+        if is_new:
+            row = self.rows[line["id"]] = Row(line)
+        row.put(line)
+        if key and is_new:
+            self.inserts[key].append(row)
+        elif key:
+            self.changes[key].append((row, line))
+        elif is_new and line["client"] == "http":
+            self.unkeyed.append(line)
+
+    def remove(self, line):
+        row = self.rows.get(line["id"])
+        if row is None:
+            return
+        self.change_count += 1
+        row.remove(line)
+        if line["client"] != "http":
+            return
+        if line["key"]:
+            self.removals[line["key"]].append((row, line))
+        else:
+            self.unkeyed.append(line)

@@ -15,7 +15,8 @@ class IndexJudge:
         self.looked = 0
 
     def check(self, copy):
-        due = {row["item_id"] for row in copy.rows("SELECT item_id FROM search_due")}
+        due = {row["item_id"] for row in copy.rows(
+            "SELECT item_id FROM search_due UNION SELECT item_id FROM search_document WHERE position IS NOT NULL")}
         [state] = copy.rows("SELECT through FROM search_state")
         due |= {row["id"] for row in copy.rows(f"SELECT id FROM item WHERE rowid > {state['through']}")}
         documents = {row["item_id"]: row["docid"] for row in copy.rows("SELECT item_id, docid FROM search_document")}
@@ -41,5 +42,6 @@ class IndexJudge:
         self.looked += 1
         query = f'{column} : "{" ".join(words)}"'
         if not copy.connection.execute(
-                "SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?", (query, document)).fetchone():
+                "SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid IN "
+                "(SELECT ?2 UNION SELECT docid FROM search_piece WHERE document = ?2)", (query, document)).fetchone():
             self.find("index", f"{id} {column}", f"{id} is not due, and is not found by {query}")

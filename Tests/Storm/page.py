@@ -8,6 +8,7 @@ from world import tour
 PAGE = os.path.join(tour.ROOT, "docs", "reliability.md")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 KILLS = "<!-- text kills -->", "<!-- end of text kills -->"
+STARTS = "<!-- start kills -->", "<!-- end of start kills -->"
 
 
 def added(total, figures):
@@ -31,6 +32,8 @@ def rows(figures):
     yield "`kill -9` of prsnlctl", kills["prsnlctl"]
     yield "`kill -9` of the server", kills["server"]
     yield "faults of the server", sum(figures["faults"].values())
+    for name, count in figures["troubles"].items():
+        yield name, count
     yield "lost answers to writes that were applied", figures["lost_answers"]
     yield "writes accepted", writes["accepted"]
     yield "writes without an answer from prsnlctl", writes["lost"]
@@ -40,6 +43,7 @@ def rows(figures):
     yield "checkpoints", figures["checkpoints"]
     yield "claims checked", figures["claims"]
     yield "items compared", figures["rows_compared"]
+    yield "titles and tags compared with what was asked for", figures["wishes"]
     yield "claims about texts checked", figures["text_claims"]
     yield "texts compared", figures["texts_compared"]
     for kind, count in figures["findings"].items():
@@ -86,8 +90,17 @@ def save(runs):
 
 def save_kills(figures):
     """Of `make text-kills`."""
+    save_list(figures, KILLS)
+
+
+def save_starts(figures):
+    """Of `make start-kills`."""
+    save_list(figures, STARTS)
+
+
+def save_list(figures, marks):
     rows = [f"| {name} | {text(value)} |" for name, value in figures.items()]
-    put([f"Run on {datetime.date.today().isoformat()}:", "", "| | |", "| --- | ---: |", *rows], *KILLS)
+    put([f"Run on {datetime.date.today().isoformat()}:", "", "| | |", "| --- | ---: |", *rows], *marks)
 
 
 def put(lines, begin, end):

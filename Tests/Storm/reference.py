@@ -1,15 +1,21 @@
 """The judge: what was accepted, what the server has, what the copy claims. It knows the first from prsnlctl's own answers,
 the second from the server's journal, the third from the file as any reader sees it, and nothing from the product's code.
 
+Times are real ones. The copy's times are of the daemon's machine, and items have those of the server; both clocks are set in a
+storm, and the judge knows what they showed when.
+
 What it takes for granted: an INSERT comes less than `lookup_interval` after its request, and an item is shown less than
 that after its INSERT. A server that takes longer cannot be told from one that never got the request."""
 
+import bisect
 import collections
+import itertools
 import json
 
 from index import IndexJudge
 from reader import Copy, Entry, marker_of, microseconds
 from texts import TextJudge
+from wishes import WishJudge
 
 # Why a write may be parked: somebody else changed or deleted the item, or nobody can say which item is the write's.
 FAIR_PARKS = {"outcome_undecidable", "edit_conflict", "item_gone"}
@@ -24,10 +30,16 @@ class Judge:
         self.delivered = self.lost_answers = self.entries_seen = 0
         self.texts = TextJudge(world, history, self.find)
         self.index = IndexJudge(self.find, str(world.setting.database))
+        self.wishes = WishJudge(history, ledger, self.find)
 
     def find(self, kind, about, text):
         """Each finding once, however often it is seen."""
         self.findings.setdefault((kind, str(about)), text)
+
+    def moment(self, text):
+        """When it really was what the copy says."""
+        shown = microseconds(text)
+        return None if shown is None else self.world.clock.moment(shown)
 
     # MARK: When everything has settled
 
@@ -47,6 +59,7 @@ class Judge:
         for entry in self.entries.values():
             if entry.is_creation and entry.local_id:
                 self.by_local[entry.local_id].append(entry)
+        self.note_beginnings()
         self.count(attempts)
         self.check_accepted()
         self.check_waiting()
@@ -54,10 +67,22 @@ class Judge:
         self.check_bindings()
         self.check_removals()
         self.check_edits()
-        self.check_wishes()
+        self.wishes.check(self.entries, self.began)
         self.check_tombstones()
         self.texts.settled(items, texts)
         self.texts.check_equal(state, items, texts, failing)
+
+    def note_beginnings(self):
+        """When each write was asked for. An entry was not accepted before one with a lower number was asked for."""
+        known = sorted((write.entry, write.began) for write in list(self.ledger.writes)
+                       if write.outcome == "accepted" and write.entry is not None)
+        self.numbers = [number for number, _ in known]
+        self.beginnings = list(itertools.accumulate((began for _, began in known), max))
+
+    def began(self, number):
+        """The earliest that this entry can have been accepted."""
+        index = bisect.bisect_right(self.numbers, number)
+        return self.beginnings[index - 1] if index else 0
 
     def count(self, attempts):
         applied = collections.defaultdict(set)
@@ -135,16 +160,12 @@ class Judge:
             entry = self.by_key.get(key)
             if entry is None:
                 self.find("doubled", key, f"inserted for no entry: {rows[0].inserted}")
-            elif any(self.could_be_found(row, following) for row, following in zip(rows, rows[1:])):
-                times = [(row.id, row.inserted["at"], row.inserted["request"]) for row in rows]
+            # Nobody can find what another client, or a backup, has taken away before its lost answer was looked up.
+            elif any(not row.was_taken_by(following.inserted_at) for row, following in zip(rows, rows[1:])):
+                times = [(row.id, row.inserted_at, row.inserted["request"]) for row in rows]
                 self.find("doubled", key, f"{entry} was inserted {len(rows)} times: {times}")
         for line in self.history.unkeyed:
             self.find("doubled", line["id"], f"changed by a request without a key: {line}")
-
-    @staticmethod
-    def could_be_found(row, following):
-        """Nobody can find what another client has deleted before its lost answer was looked up."""
-        return row.removed is None or row.remover["client"] == "http" or row.removed > following.inserted["at"]
 
     def inserted_by_us(self, entry):
         return self.history.inserts.get(entry.key, [])
@@ -170,15 +191,32 @@ class Judge:
                           f"{entry} is bound to an item of {theirs['client']}, its own is {[each.id for each in own]}: {theirs}")
             elif not own and entry.kind == "note" and theirs["key"] is None:
                 self.find("misbound", entry.id, f"{entry} was never inserted, and is bound to another client's: {theirs}")
+            elif (row not in own and row.inserted_at < self.began(entry.id) and not self.was_there(entry)
+                  and not self.is_swapped(entry, row, own)):
+                self.find("misbound", entry.id, f"{entry} is bound to an item of {row.inserted_at}, from before it was asked "
+                          f"for at {self.began(entry.id)} or later: {theirs}")
+            self.check_order(entry, row)
         for id, entries in bound.items():
             row = self.history.rows[id]
             if row.inserted["url"] is None and len(entries) > 1:
                 self.find("lost", entries[-1].marker, f"{len(entries)} notes are bound to one item {id}: "
                           + "; ".join(map(str, entries)))
 
+    @staticmethod
+    def was_there(entry):
+        """The server refused it, because it had the URL."""
+        return (entry.remark or "").startswith("was already there")
+
+    def check_order(self, entry, row):
+        """A capture after a deletion is another item than the one that was deleted."""
+        if row.now is None and row.removals[-1]["client"] == "http":
+            deletion = self.by_key.get(row.removals[-1]["key"])
+            if deletion is not None and deletion.id < entry.id:
+                self.find("lost", entry.marker, f"{entry} was asked for after {deletion}, and is bound to what that removed")
+
     def was_refused_for_a_hidden_one(self, entry):
         """The server said that it had the URL, and hid the item while it worked on it: no id could be found."""
-        return (entry.remark or "").startswith("was already there") and any(
+        return self.was_there(entry) and any(
             row.inserted["url"] == entry.payload.get("url") for row in self.history.rows.values())
 
     def is_swapped(self, entry, row, own):
@@ -204,13 +242,24 @@ class Judge:
                     continue
                 if row.id not in asked:
                     self.find("wrong deletion", row.id, f"{row.id} was removed by {entry}, and nobody asked for it")
+                elif all(self.meant_another(write, row) for write in asked[row.id]):
+                    self.find("wrong deletion", row.id, f"{row.id} was there before the capture that {entry} was to take "
+                              f"back: {row.inserted}")
         for write in list(self.ledger.writes):
             if write.kind != "delete" or write.outcome != "accepted" or write.entry not in self.entries:
                 continue
             entry = self.entries[write.entry]
             row = self.history.rows.get(entry.item_id)
-            if entry.state == "delivered" and row is not None and row.removed is None:
+            # Of one that a backup brought back, it was delivered.
+            if entry.state == "delivered" and row is not None and not row.removals:
                 self.find("lost", write.marker, f"a deletion that was delivered, and the item is still there: {entry}")
+
+    def meant_another(self, write, row):
+        """A deletion of a capture that was under way means what the capture makes, and nothing that was there before."""
+        creations = self.by_local.get(write.target, [])
+        return bool(creations) and write.ended is not None and all(
+            row.inserted_at < self.began(creation.id)
+            and (creation.ended_at is None or self.moment(creation.ended_at) > write.ended) for creation in creations)
 
     # MARK: Edits
 
@@ -228,12 +277,11 @@ class Judge:
 
     def check_edit(self, entry, row, name):
         wanted = self.value(entry.payload, name)
-        accepted = microseconds(entry.accepted_at)
-        ended = microseconds(entry.ended_at)
+        accepted = self.began(entry.id)
         states = [(at, line) for at, line in row.states if line is not None]
         applied = [at for at, line in states if line["key"] == entry.key]
         had = [at for index, (at, line) in enumerate(states) if self.value(line, name) == wanted
-               and at <= ended and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
+               and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
         if not applied and not had:
             self.find("edit lost", entry.id, f"delivered, and {name} was never {wanted!r}: {entry}")
             return
@@ -242,6 +290,8 @@ class Judge:
         for at, line in states:
             if at <= since:
                 continue
+            if line["client"] == "restore":
+                return  # a backup says what was before
             value = self.value(line, name)
             if value != before and line["client"] == "server":
                 self.find("edit lost", entry.id,
@@ -255,33 +305,6 @@ class Judge:
     def value(fields, name):
         value = fields.get(name)
         return sorted(value) if isinstance(value, list) else value
-
-    def check_wishes(self):
-        """A creation's title and tags are on its item, unless something later changed them."""
-        latest = {}
-        for entry in self.entries.values():
-            if entry.is_creation and entry.state == "delivered":
-                latest[entry.item_id] = max(entry, latest.get(entry.item_id, entry), key=lambda each: each.id)
-        later = collections.defaultdict(list)
-        for entry in self.entries.values():
-            if entry.kind in ("edit", "delete") and entry.state != "superseded":
-                later[entry.item_id].append(entry)
-        for id, entry in latest.items():
-            row = self.history.rows.get(id)
-            if row is None or row.now is None or row.now["status"] == "pending":
-                continue
-            if any(each.state != "delivered" for each in later[id]):
-                continue
-            for name in ("title", "tags"):
-                wanted = self.value(entry.payload, name)
-                if not wanted or any(each.payload.get(name) is not None for each in later[id]):
-                    continue
-                values = [line for _, line in row.states if line is not None]
-                if any(line["client"] == "other" for line in values[1:]):
-                    continue
-                has = self.value(row.now, name)
-                if has != wanted and not (name == "tags" and set(wanted) <= set(has)):
-                    self.find("wish lost", f"{entry.id} {name}", f"{name} {wanted!r} was asked for, {has!r} is there: {entry}")
 
     # MARK: The copy
 
@@ -320,16 +343,18 @@ class Judge:
             self.index.check(copy)
         self.history.read()
         self.texts.claims(state, items, texts)
-        new_as_of, edits_as_of = microseconds(state["new_as_of"]), microseconds(state["edits_as_of"])
+        new_as_of, edits_as_of = self.moment(state["new_as_of"]), self.moment(state["edits_as_of"])
         if state["complete"] and new_as_of is not None:
             self.claims_checked += 1
             for row in list(self.history.rows.values()):
-                if row.removed is None and row.states[0][0] < new_as_of and row.visible_at(new_as_of):
+                # What a backup brought back is no new item: the sweep finds it.
+                as_of = new_as_of if row.returned is None else min(new_as_of, edits_as_of or 0)
+                if row.removed is None and row.inserted_at < as_of and row.visible_at(as_of) and row.visible_at(new_as_of):
                     item = items.get(row.id)
                     if item is None and row.id not in made:
                         self.find("false claim", row.id,
-                                  f"complete, new items as of {state['new_as_of']}, and {row.id} of {row.states[0][0]} is "
-                                  f"not there: {row.inserted}")
+                                  f"complete, new items as of {state['new_as_of']} ({as_of}), and {row.id} of "
+                                  f"{row.inserted_at} is not there: {row.inserted}")
         if edits_as_of is not None:
             self.claims_checked += 1
             for id, item in items.items():
@@ -340,7 +365,7 @@ class Judge:
     def check_freshness(self, item, row, edits_as_of, held, state):
         if row.removed is not None and row.removed < edits_as_of:
             if not held and item["missing_since"] is None:
-                self.find("false claim", row.id, f"edits and deletions as of {state['edits_as_of']}, and {row.id} was removed at "
+                self.find("false claim", row.id, f"edits and deletions as of {state['edits_as_of']} ({edits_as_of}), and {row.id} was removed at "
                           f"{row.removed}: {dict(item)}")
             return
         states = row.since(edits_as_of)
@@ -351,5 +376,5 @@ class Judge:
             has = sorted(json.loads(item["tags"] or "[]")) if name == "tags" else item[name]
             if all(self.value(line, name) != has for line in states):
                 self.find("false claim", f"{row.id} {name}",
-                          f"edits as of {state['edits_as_of']}, and {name} of {row.id} is {has!r}, since then it was "
+                          f"edits as of {state['edits_as_of']} ({edits_as_of}), and {name} of {row.id} is {has!r}, since then it was "
                           f"{[self.value(line, name) for line in states]}")

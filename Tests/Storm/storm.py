@@ -1,5 +1,6 @@
-"""`make storm`: the daemon, prsnlctl and the server, killed at random, with a server that fails in every way that is known,
-while people write. At each checkpoint a judge that knows what was accepted counts what is wrong. All of it must be 0."""
+"""`make storm`: the daemon, prsnlctl and the server, killed at random, with clocks that are set and a server that fails in
+every way that is known, while people and other clients write. At each checkpoint a judge that knows what was accepted counts
+what is wrong. All of it must be 0."""
 
 import argparse
 import contextlib
@@ -12,56 +13,18 @@ import sys
 import threading
 import time
 
+from clocks import draw_ahead
+from gate import Gate
 from history import History
 import page
 from reference import Judge
 from texts import fetch_all, fetch_round
 from world import SETTLE_SECONDS, World, tour
-from writes import Ledger, OtherClient, Writer
+from rivals import OtherClient
+from writes import Ledger, Writer
 
 KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
          "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "index", "accident"]
-
-
-class Gate:
-    """Lets writers in while it is open; closing it waits for those that are inside."""
-
-    def __init__(self):
-        self.condition = threading.Condition()
-        self.is_open = self.is_over = False
-        self.inside = 0
-
-    def enter(self):
-        with self.condition:
-            self.condition.wait_for(lambda: self.is_open or self.is_over)
-            self.inside += not self.is_over
-            return not self.is_over
-
-    def leave(self):
-        with self.condition:
-            self.inside -= 1
-            self.condition.notify_all()
-
-    def pause(self, seconds):
-        with self.condition:
-            self.condition.wait_for(lambda: not self.is_open, seconds)
-
-    def open(self):
-        with self.condition:
-            self.is_open = True
-            self.condition.notify_all()
-
-    def close(self):
-        with self.condition:
-            self.is_open = False
-            self.condition.notify_all()
-            if not self.condition.wait_for(lambda: self.inside == 0, 120):
-                raise tour.Failed("a writer did not come to an end within 120 s")
-
-    def end(self):
-        with self.condition:
-            self.is_over = True
-            self.condition.notify_all()
 
 
 class Storm:
@@ -75,7 +38,6 @@ class Storm:
         self.history = History(self.world.journal)
         self.judge = Judge(self.world, self.history, self.ledger)
         self.checkpoints = 0
-        self.server_gate = threading.Event()
         self.threads = [
             Writer(self.world, self.ledger, self.dice(name), name, self.gate) for name in "abcdef"[:options.writers]
         ]
@@ -117,18 +79,18 @@ class Storm:
     def blow(self, seconds):
         """Kills the daemon in bursts with time for progress in between, and the server now and then."""
         end = time.monotonic() + seconds
+        self.world.begin_phase(self.dice(f"phase {self.checkpoints}"))
         self.world.storm(True)
         self.gate.open()
-        servers = threading.Thread(target=self.kill_servers, args=(end,), daemon=True)
-        servers.start()
+        others = [threading.Thread(target=self.kill_servers, args=(end,), daemon=True),
+                  threading.Thread(target=self.trouble_server, args=(end,), daemon=True)]
+        for other in others:
+            other.start()
         claims = time.monotonic()
         retries = time.monotonic()
         while time.monotonic() < end:
             for _ in range(self.random.randint(4, 40)):
-                self.world.kill_daemon()
-                if self.random.random() < 0.2:
-                    time.sleep(self.random.uniform(0, 0.2))
-                self.world.start_daemon()
+                self.restart_daemon(0.03)
                 time.sleep(self.random.choice([0.01, 0.02, 0.04, 0.08, 0.15, 0.3]) * self.random.uniform(0.5, 1.5))
                 if time.monotonic() > end:
                     break
@@ -136,13 +98,43 @@ class Storm:
             self.world.daemon_is_there()
             if time.monotonic() - retries > 5:
                 retries = time.monotonic()
+                self.world.keep_login()
                 self.world.control("retry-queue")
                 self.world.control("sync", "--texts")
             if time.monotonic() - claims > 2:
                 claims = time.monotonic()
                 self.judge.claims()
-        servers.join()
+        for other in others:
+            other.join()
         self.gate.close()
+
+    def restart_daemon(self, steps):
+        """Kills it and starts it again, and sets its machine's clock in between in so many cases."""
+        self.world.kill_daemon()
+        if self.random.random() < 0.2:
+            time.sleep(self.random.uniform(0, 0.2))
+        if self.random.random() < steps:
+            self.world.step_daemon(draw_ahead(self.random))
+        self.world.start_daemon()
+
+    def trouble_server(self, end):
+        """Sets the server's clock, puts backups back, and lets a list be empty once."""
+        dice = self.dice(f"trouble {self.checkpoints}")
+        while time.monotonic() < end:
+            self.world.note_backup()
+            draw = dice.random()
+            try:
+                if draw < 0.1:
+                    self.world.step_server(draw_ahead(dice))
+                elif draw < 0.14:
+                    self.world.restore(dice)
+                elif draw < 0.22:
+                    self.world.lose_list()
+            except OSError:
+                pass  # the server was killed
+            except Exception as error:
+                self.world.accident(f"trouble: {type(error).__name__}: {error}")
+            time.sleep(dice.uniform(0.5, 1.5))
 
     def kill_servers(self, end):
         dice = self.dice(f"servers {self.checkpoints}")
@@ -161,22 +153,22 @@ class Storm:
         forgets that many writes in a row have failed."""
         end = time.monotonic() + self.options.round / 2
         while time.monotonic() < end and len(self.waiting()) > 5:
+            self.world.keep_login()
             self.world.control("retry-queue")
             self.judge.claims()
             time.sleep(self.random.uniform(0.5, 1.5))
-            self.world.kill_daemon()
-            self.world.start_daemon()
+            self.restart_daemon(0.1)
 
     def breeze(self):
         """Writes and kills, and no faults: so few texts fail that the copy claims something of them now and then."""
         self.world.storm(False)
+        self.world.end_phase()
         fetch_round(self.world)
         self.gate.open()
         end = time.monotonic() + self.options.round / 5
         while time.monotonic() < end:
             if self.random.random() < 0.3:
-                self.world.kill_daemon()
-                self.world.start_daemon()
+                self.restart_daemon(0.1)
                 time.sleep(self.random.uniform(0.02, 0.3))
             fetch_round(self.world)
             self.judge.claims()
@@ -187,6 +179,8 @@ class Storm:
     def calm(self):
         """No faults and no kills: what was accepted has to arrive, and then everything is judged."""
         self.world.storm(False)
+        self.world.end_phase()
+        self.world.show_due(list(self.world.hidden) + self.left_hidden())
         self.world.daemon_is_there()
         end = time.monotonic() + self.options.patience
         while self.has_server_changed(end) and time.monotonic() < end:
@@ -197,23 +191,32 @@ class Storm:
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
 
+    def left_hidden(self):
+        """Items that a backup has hidden again."""
+        return [row.id for row in self.history.read().rows.values()
+                if row.now is not None and row.now["hidden"] and row.now["status"] != "pending"]
+
     def has_server_changed(self, end):
         """Lets all be delivered, pulled and fetched; whether the server has changed meanwhile, so that it has to be done again.
 
         The server changes items some time after they were sent, and what it makes of them may have to be edited."""
         self.deliver(end)
         time.sleep(2 * SETTLE_SECONDS)
-        before = self.history.read().offset
-        code, answer, complaint = self.world.control("sync", "--full", "--wait", seconds=120)
+        before = self.history.read().change_count
+        self.world.dev("clear-cache")
+        self.world.keep_login()
+        # A backup takes away more than a deletion or two: a person says that it is so.
+        code, answer, complaint = self.world.control("sync", "--full", "--wait", "--accept-deletions", seconds=120)
         if code not in (0, 4):
             self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
         self.deliver(end)
         # A write may have waited for ever, behind an item that the server never finishes.
         fetch_all(self.world, time.monotonic() + self.options.patience)
-        return self.history.read().offset != before
+        return self.history.read().change_count != before
 
     def deliver(self, end):
         while self.waiting() and time.monotonic() < end:
+            self.world.keep_login()
             self.world.control("retry-queue")
             time.sleep(0.5)
             self.world.daemon_is_there()
@@ -234,7 +237,7 @@ class Storm:
         row = self.history.rows.get(item)
         if row is None or row.now is None or row.now["status"] != "pending":
             return False
-        return time.time() - row.now["at"] / 1e6 > 10 * SETTLE_SECONDS
+        return time.time() - row.now["real"] / 1e6 > 10 * SETTLE_SECONDS
 
     # MARK: What is said
 
@@ -255,12 +258,14 @@ class Storm:
             "entries": judge.entries_seen, "delivered": judge.delivered, "parked": dict(judge.parked),
             "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
             "texts_compared": judge.texts.compared, "text_claims": judge.texts.claims_checked,
-            "words_looked_for": judge.index.looked,
+            "words_looked_for": judge.index.looked, "wishes": judge.wishes.checked, "troubles": dict(self.world.counts),
             "faults": dict(self.history.faults),
             "findings": {kind: sum(key[0] == kind for key in judge.findings) for kind in KINDS},
         }
         with open(os.path.join(self.folder, "figures.json"), "w") as file:
             json.dump(figures, file, indent=1)
+        with open(os.path.join(self.folder, "clocks.json"), "w") as file:
+            json.dump({"daemon": self.world.clock.steps, "server": self.history.clock.steps}, file)
         with open(os.path.join(self.folder, "findings.txt"), "w") as file:
             file.writelines(f"{kind}: {about}\n    {text}\n" for (kind, about), text in judge.findings.items())
         with open(os.path.join(self.folder, "ledger.jsonl"), "w") as file:

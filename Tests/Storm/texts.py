@@ -59,9 +59,10 @@ class TextJudge:
     # MARK: What the server had
 
     def states(self, id, version):
-        """The item's rows on the server in this version (microseconds)."""
+        """The item's rows on the server in this version (microseconds); in any, where an answer did not say which it was."""
         row = self.history.rows.get(id)
-        return [line for _, line in row.states if line is not None and line["updated"] == version] if row else []
+        return [line for _, line in row.states
+                if line is not None and version in (None, line["updated"])] if row else []
 
     def truth(self, line):
         """What the server says of a row: digests of content and transcription, and the size of the longer one."""
@@ -101,6 +102,7 @@ class TextJudge:
             for item in items.values():
                 self.check_complete(item, texts, state)
         as_of = microseconds(state["texts_as_of"])
+        as_of = None if as_of is None else self.world.clock.moment(as_of)
         if as_of is not None:
             self.claims_checked += 1
             for row in list(self.history.rows.values()):
@@ -112,13 +114,16 @@ class TextJudge:
         if item["missing_since"] is not None and self.lacks(item["id"]):
             return
         has = texts.versions.get(item["id"])
-        if has is None or has < version_of(item):
+        row = self.history.rows.get(item["id"])
+        if item["id"] in texts.versions and has is None:
+            return  # of an answer that did not say of which version it was
+        if has is None or row is not None and row.is_older(microseconds(has), microseconds(version_of(item))):
             self.find("false claim", f"{item['id']} texts_complete",
                       f"texts_complete, and the text of {item['id']} is of {has}, its row of {version_of(item)}, missing since "
                       f"{item['missing_since']}: {state}")
 
     def check_fresh(self, row, item, texts, as_of, state):
-        """What the server had at T3 is here, or something newer."""
+        """What the server had at T3 is here, or something that it had since."""
         had = row.at(as_of)
         if had is None or had["hidden"] or had["status"] == "pending" or row.removed is not None:
             return
@@ -128,10 +133,14 @@ class TextJudge:
         if texts.large.get(row.id) == version_of(item):
             self.called_large.add((row.id, version_of(item)))
             return
-        has = microseconds(texts.versions.get(row.id))
-        if has is None or has < had["updated"]:
+        has, lines = microseconds(texts.versions.get(row.id)), row.since(as_of)
+        if row.id in texts.versions and has is None:
+            is_fresh = any(self.known[texts.keys[row.id]] == self.truth(line)[0] for line in lines)
+        else:
+            is_fresh = has in {line["updated"] for line in lines}
+        if not is_fresh:
             self.find("false claim", f"{row.id} texts_as_of",
-                      f"texts as of {state['texts_as_of']}, and the text of {row.id} is of {texts.versions.get(row.id)}; then "
+                      f"texts as of {state['texts_as_of']} ({as_of}), and the text of {row.id} is of {texts.versions.get(row.id)}; then "
                       f"the server had {had}; the copy has {dict(item)}")
 
     # MARK: When everything has settled
@@ -165,9 +174,8 @@ class TextJudge:
 
     def check_large(self, texts):
         for id, version in self.called_large | set(texts.large.items()):
-            since = microseconds(version)
             row = self.history.rows.get(id)
-            lines = [line for _, line in row.states if line is not None and line["updated"] >= since] if row else []
+            lines = row.lines_from(microseconds(version)) if row else []
             if lines and all(self.truth(line)[1] <= TEXT_LIMIT for line in lines):
                 self.find("text missing", f"{id} {version}", f"{id} of {version} is called too large: {lines}")
 
@@ -183,7 +191,7 @@ class TextJudge:
             truth, size = self.truth(line)
             key = texts.keys.get(row.id)
             self.compared += 1
-            if key is not None and self.known[key] == truth and microseconds(key[1]) >= line["updated"]:
+            if key is not None and self.known[key] == truth and microseconds(key[1]) in (None, line["updated"]):
                 continue
             left += 1
             if size <= TEXT_LIMIT and row.id not in failing:

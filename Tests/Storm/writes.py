@@ -1,10 +1,8 @@
-"""The writers: people at prsnlctl, and other clients of the same account. Everything that was asked for is kept, with what
-prsnlctl said of it."""
+"""The writers: people at prsnlctl. Everything that was asked for is kept, with what prsnlctl said of it."""
 
-import http.client
 import json
 import threading
-import urllib.parse
+import time
 
 TAGS = ["storm", "work", "reading list", "to-do", "garden", "tag-8"]
 
@@ -17,7 +15,8 @@ class Write:
         # accepted, refused, or lost: prsnlctl was killed, or did not know.
         self.outcome = "lost"
         self.entry = self.state = self.item = self.code = None
-        self.behind_back = False
+        # When its command was started, and when it had answered: microseconds, real ones.
+        self.began = self.ended = None
 
     def record(self):
         return dict(vars(self))
@@ -30,8 +29,17 @@ class Ledger:
         self.refusals = []
 
     def add(self, write):
+        write.began = real_time()
         with self.lock:
             self.writes.append(write)
+
+    def recent(self, *kinds):
+        with self.lock:
+            return [write for write in self.writes[-40:] if write.kind in kinds]
+
+
+def real_time():
+    return int(time.time() * 1_000_000)
 
 
 class Writer(threading.Thread):
@@ -63,14 +71,16 @@ class Writer(threading.Thread):
     def write(self):
         draw = self.random.random()
         kill = self.random.uniform(0.001, 0.06) if self.random.random() < 0.12 else None
-        if draw < 0.34 or not self.recent:
+        if draw < 0.28 or not self.recent:
             self.create(self.note(self.marker()), kill)
-        elif draw < 0.60:
+        elif draw < 0.48:
             self.create(self.link(self.marker()), kill)
-        elif draw < 0.66:
+        elif draw < 0.62:
             self.again(kill)
-        elif draw < 0.70:
+        elif draw < 0.65:
             self.many()
+        elif draw < 0.70:
+            self.replace(kill)
         elif draw < 0.88:
             self.change("edit", kill)
         else:
@@ -90,8 +100,8 @@ class Writer(threading.Thread):
         return Write("capture", marker, url=f"https://storm.example/{marker}", title=title, tags=self.tags())
 
     def again(self, kill):
-        """The same once more: a note is another note, a URL gets other tags."""
-        earlier = self.random.choice(self.recent)
+        """The same once more, of one's own or of another person: a note is another note, a URL gets other tags."""
+        earlier = self.random.choice(self.recent if self.random.random() < 0.5 else self.ledger.recent("note", "capture"))
         fields = dict(earlier.fields)
         if earlier.kind == "capture":
             fields["tags"] = self.tags()
@@ -113,11 +123,31 @@ class Writer(threading.Thread):
         self.ledger.add(write)
         self.recent = [*self.recent[-19:], write]
 
+    def replace(self, kill):
+        """An item of another client, or of one's own, is deleted here, and its URL captured again at once."""
+        rows = self.world.setting.query(
+            "SELECT id, url FROM timeline WHERE url LIKE 'https://storm.example/mk%' ORDER BY created_at DESC LIMIT 30")
+        if not rows:
+            return
+        id, url = self.random.choice(rows)
+        write = Write("delete", self.marker(), target=id)
+        self.ledger.add(write)
+        self.perform(write, ["delete", "--", id], kill if self.random.random() < 0.3 else None)
+        marker = url.rpartition("/")[2]
+        title = f"Replaced {self.marker()} {marker}" if self.world.dialect == "E" or self.random.random() < 0.5 else None
+        self.create(Write("capture", marker, url=url, title=title, tags=self.tags()), kill)
+
     def many(self):
-        """`capture --stdin`: all of it in one durable transaction, and counted."""
+        """`capture --stdin`: all of it in one durable transaction, and counted. Some are long, with one URL in two lines."""
         writes, lines = [], []
-        for _ in range(self.random.randint(2, 12)):
+        count = 60 if self.random.random() < 0.15 else self.random.randint(2, 12)
+        repeated = self.random.random() < 0.5
+        for number in range(count):
             write = self.random.choice([self.note, self.link])(self.marker())
+            if repeated and number in (0, count - 1):
+                marker = write.marker if number == 0 else writes[0].marker
+                write = self.link(marker)
+                write.fields |= {"title": f"Line {number} {marker}", "tags": self.tags()}
             self.remember(write)
             writes.append(write)
             names = {"note": "note", "url": "url", "title": "title", "tags": "tags"}
@@ -153,7 +183,7 @@ class Writer(threading.Thread):
 
     def perform(self, write, words, kill):
         code, answer, complaint = self.world.control(*words, kill_after=kill)
-        write.code = code
+        write.code, write.ended = code, real_time()
         if not answer or not answer.get("writes"):
             if code not in (None, 0):
                 write.complaint = complaint.decode(errors="replace")[:500]
@@ -163,60 +193,3 @@ class Writer(threading.Thread):
         write.entry, write.state, write.item = said.get("entry"), said.get("state"), said.get("item_id")
         if write.outcome == "refused":
             self.ledger.refusals.append((said.get("error") or {}).get("code"))
-
-
-class OtherClient(threading.Thread):
-    """Another client of the same account, straight at the server: it writes the same URLs and notes, edits and deletes."""
-
-    def __init__(self, world, ledger, random, gate):
-        super().__init__(name="other", daemon=True)
-        self.world, self.ledger, self.random, self.gate = world, ledger, random, gate
-        self.count = 0
-        self.done = {"created": 0, "edited": 0, "deleted": 0}
-
-    def run(self):
-        while self.gate.enter():
-            try:
-                self.act()
-            except (OSError, http.client.HTTPException):
-                pass  # the server was killed, or a fault: what it did stands in its journal
-            except Exception as error:
-                self.world.accident(f"other client: {type(error).__name__}: {error}")
-            finally:
-                self.gate.leave()
-            self.gate.pause(self.random.uniform(0.2, 1.0))
-
-    def act(self):
-        self.count += 1
-        with self.ledger.lock:
-            recent = [write for write in self.ledger.writes[-12:] if write.kind in ("note", "capture")]
-        draw = self.random.random()
-        if draw < 0.6 or not recent:
-            body = {"title": f"Other {self.count}", "tags": ["elsewhere"]}
-            if recent and draw < 0.35:
-                # Exactly what somebody at prsnlctl has just asked for, with other tags.
-                fields = self.random.choice(recent).fields
-                body |= {"url": fields["url"]} if "url" in fields else {"content": fields["note"]}
-            elif draw < 0.48:
-                body["url"] = f"https://elsewhere.example/{self.count}"
-            else:
-                body["content"] = f"Written elsewhere, number {self.count}"
-            body["content_type" if self.world.dialect != "E" else "itemType"] = "link" if "url" in body else "note"
-            path = "/api/items" if self.world.dialect == "E" else "/api/capture"
-            self.world.request("POST", path, body)
-            self.done["created"] += 1
-            return
-        rows = self.world.setting.query("SELECT id FROM item WHERE deleted_at IS NULL ORDER BY random() LIMIT 1")
-        if not rows or rows[0][0] in self.world.failing:
-            return
-        path = f"/api/items/{rows[0][0]}"
-        if draw < 0.72:
-            text = f"Changed text {self.count}\n" + "naïve 日本語 " * self.random.choice([0, 3, 200])
-            self.world.request("POST", "/__dev/edit?" + urllib.parse.urlencode({"id": rows[0][0], "content": text}))
-            self.done["edited"] += 1
-        elif draw < 0.88:
-            self.world.request("PUT" if self.world.dialect == "E" else "PATCH", path, {"title": f"Elsewhere {self.count}"})
-            self.done["edited"] += 1
-        else:
-            self.world.request("DELETE", path)
-            self.done["deleted"] += 1

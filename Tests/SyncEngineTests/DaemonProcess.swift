@@ -41,14 +41,14 @@ final class FileSnapshot: Sendable {
         files.withLock { files in
             guard files == nil else { return }
             var taken: [String: [UInt8]] = [:]
-            for name in [path, path + "-wal"] where TestFile.exists(name) {
+            for name in [path, path + "-wal", path + ".mark"] where TestFile.exists(name) {
                 do { taken[name] = try TestFile.read(name) } catch { print("\(name): \(error)") }
             }
             files = taken
         }
     }
 
-    /// Puts it in place of what the process has made of it since.
+    /// Puts it in place of what the process has made of it since. The mark stays the file that it is: no backup was restored.
     func restore() throws {
         for name in [path, path + "-wal", path + "-shm"] where TestFile.exists(name) { try TestFile.remove(name) }
         let taken = files.withLock { $0 } ?? [:]

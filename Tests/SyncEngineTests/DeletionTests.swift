@@ -13,18 +13,81 @@ import Testing
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 1_100))
         try await fixture.pull()
         let items = fixture.server.items()
-        for item in items.prefix(12) { fixture.server.delete(item.id) }
+        for item in items.prefix(30) { fixture.server.delete(item.id) }
         #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 12)
-        for item in items[20..<1_020] { fixture.server.delete(item.id) }
+        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 30)
+        for item in items[40..<1_040] { fixture.server.delete(item.id) }
         let accepted = try await fixture.sync(SyncRequest(full: true, acceptDeletions: true))
-        #expect(accepted.deleted == 12)
+        #expect(accepted.deleted == 30)
         #expect(accepted.problem?.code == .deletionsHeld)
-        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1088")
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "1070")
         #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 1_000)
         #expect(try await fixture.sync(SyncRequest(acceptDeletions: true)).deleted == 1_000)
         try fixture.expectExact()
         #expect(try fixture.query("SELECT count(*) FROM held_deletion") == "0")
+    }
+
+    @Test(arguments: [(200, 6, 0), (200, 20, 0), (200, 21, 21), (2_000, 40, 0), (2_000, 41, 41)])
+    func moreThanTwentyAndTwoInAHundredAreHeld(_ items: Int, lost: Int, held: Int) async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: items))
+        try await fixture.pull()
+        for item in fixture.server.items().prefix(lost) { fixture.server.delete(item.id) }
+        #expect(try await fixture.pull(full: true).deleted == lost - held)
+        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == held)
+    }
+
+    @Test(arguments: Dialect.allCases)
+    func deletionsThatAreFewGoThroughWhileOthersAreHeld(_ dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        let items = fixture.server.items()
+        for item in items.prefix(100) { fixture.server.delete(item.id) }
+        #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
+        for item in items[200..<203] {
+            fixture.time.advance(by: .seconds(60))
+            fixture.server.delete(item.id)
+            let result = try await fixture.pull(full: true)
+            #expect(result.deleted == 1)
+            #expect(result.problem?.code == .deletionsHeld)
+            #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 100)
+        }
+        // As many again wait until those are decided, and are not asked for meanwhile.
+        for item in items[300..<400] { fixture.server.delete(item.id) }
+        let asked = fixture.server.requests(.item).count
+        #expect(try await fixture.pull(full: true).deleted == 0)
+        try await fixture.run(for: .seconds(3 * 3_600))
+        #expect(fixture.server.requests(.item).count == asked)
+        #expect(try await fixture.sync(SyncRequest(acceptDeletions: true)).deleted == 100)
+        #expect(try await fixture.sync(SyncRequest(acceptDeletions: true)).deleted == 100)
+        try fixture.expectExact()
+    }
+
+    @Test func whatIsHeldAndComesBackIsHeldNoLonger() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 600))
+        try await fixture.pull()
+        let items = fixture.server.items()
+        for item in items.prefix(50) { fixture.server.delete(item.id) }
+        try await fixture.pull(full: true)
+        fixture.server.add(Array(items.prefix(50)))
+        #expect(try await fixture.pull(full: true).isComplete)
+        #expect(try fixture.query("SELECT deletions_held FROM sync_state") == "0")
+        try fixture.expectExact()
+    }
+
+    @Test func aPersonWhoAsksDoesNotWaitForTheCache() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 400))
+        try await fixture.pull()
+        let gone = fixture.server.items()[200]
+        fixture.server.delete(gone.id, cached: true)
+        // Found again while the same cache may still answer, it is not found twice.
+        for _ in 0..<3 {
+            #expect(try await fixture.sync(SyncRequest(full: true)).deleted == 0)
+            #expect(try StoreReader(path: fixture.path).summary().suspects == 1)
+            fixture.time.advance(by: .seconds(60))
+        }
+        fixture.server.clearCache()
+        #expect(try await fixture.sync(SyncRequest(full: true)).deleted == 1)
+        try fixture.expectExact()
     }
 
     @Test(arguments: Dialect.allCases)

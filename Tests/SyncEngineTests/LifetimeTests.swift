@@ -10,7 +10,7 @@ import Testing
 /// What an engine and its parts start ends with them.
 struct LifetimeTests {
     @Test func anEngineThatWasUsedLeavesNoThreadAndNoDescriptor() async throws {
-        try await expectNothingLeft(threads: "store", "prsnl-http", "devserver") {
+        try await expectNothingLeft(threads: "prsnl-http", "devserver") {
             let fixture = try PullFixture(items: DevItem.generate(count: 3, seed: 1))
             try await fixture.pull()
             try await fixture.accept(.note("A note"))
@@ -21,7 +21,7 @@ struct LifetimeTests {
     /// As after an error on the way: the parts are only let go of.
     @Test func anEngineThatIsLetGoOfLeavesNothingEither() async throws {
         let fixture = try PullFixture()
-        try await expectNothingLeft(threads: "store", "prsnl-http") {
+        try await expectNothingLeft(threads: "prsnl-http") {
             weak var network: AnyObject?
             do {
                 let process = try DaemonProcess(fixture)
@@ -34,7 +34,7 @@ struct LifetimeTests {
 
     @Test func theRealNetworkEndsWithItsEngine() async throws {
         let fixture = try PullFixture()
-        try await expectNothingLeft(threads: "store", "prsnl-http", "prsnl-net") {
+        try await expectNothingLeft(threads: "prsnl-http", "prsnl-net") {
             try await fixture.withEngine(source: .kernel()) { engine, _ in _ = await engine.runOnce() }
         }
     }

@@ -126,6 +126,94 @@ import Testing
         #expect(fixture.server.requests(.refresh).count == 1)
         #expect(try fixture.query("SELECT count(*) FROM item") == "300")
     }
+
+    // MARK: While something is under way
+
+    /// What the server was asked, by endpoint, between two moments.
+    private func asked(_ server: DevServer, since before: [String: Int]) -> [String: Int] {
+        server.requestCounts().merging(before) { $0 - $1 }.filter { $0.value > 0 }
+    }
+
+    @Test func aLoginOfAnotherAccountEndsTheTextsAtOnce() async throws {
+        let fixture = try PullFixture.withTexts(count: 60)
+        try await fixture.pull(credentials: login(fixture))
+        let hold = fixture.server.script(.hold, on: .item, skip: 3)
+        let process = try DaemonProcess(fixture)
+        fixture.time.stand()
+        let engine = process.engine
+        let run = Task { await engine.run() }
+        let wish = Task { await engine.sync(SyncRequest(texts: true)) }
+        try await fixture.server.waitForRequest(.item, count: 4)
+        let before = fixture.server.requestCounts()
+        process.client.replaceCredentials(login(fixture, .other))
+        engine.credentialsChanged()
+        hold.release()
+        #expect(await wish.value.problem?.code == .accountChanged)
+        try await eventually("the refusal") { engine.state.problem?.code == .accountChanged }
+        #expect(engine.state.progress == nil)
+        #expect(engine.state.connectivity.state == .unauthorized)
+        #expect(asked(fixture.server, since: before) == [:])
+        // The copy's own account again: nothing that was said of the other login is said of this one.
+        process.client.replaceCredentials(login(fixture))
+        engine.credentialsChanged()
+        #expect(await engine.sync(SyncRequest(texts: true)).problem == nil)
+        run.cancel()
+        await run.value
+        await process.abandon()
+        try fixture.expectTexts()
+    }
+
+    /// The outbox finds out that the server takes the login for another account's, while texts are fetched with it.
+    @Test func aLoginThatTheServerTakesForAnothersEndsTheTextsAndOnlyTheAccountIsAskedFor() async throws {
+        let fixture = try PullFixture.withTexts(count: 60)
+        try await fixture.pull()
+        let hold = fixture.server.script(.hold, on: .item, skip: 3)
+        let process = try DaemonProcess(fixture)
+        fixture.time.stand()
+        let engine = process.engine
+        let run = Task { await engine.run() }
+        let wish = Task { await engine.sync(SyncRequest(texts: true)) }
+        try await fixture.server.waitForRequest(.item, count: 4)
+        fixture.server.reassignTokens(to: .other)
+        let before = fixture.server.requestCounts()
+        _ = try await process.store.accept([WriteDraft.note("a note")], now: fixture.time.now)
+        engine.writesAccepted()
+        try await eventually("the refusal") { engine.state.connectivity.state == .unauthorized }
+        #expect(engine.state.problem?.code == .accountChanged)
+        hold.release()
+        #expect(await wish.value.problem?.code == .accountChanged)
+        #expect(engine.state.problem?.code == .accountChanged)
+        #expect(await engine.sync(SyncRequest(full: true)).problem?.code == .accountChanged)
+        #expect(Set(asked(fixture.server, since: before).keys) == ["GET /api/auth/me"])
+        // It takes it for the right one again.
+        fixture.server.reassignTokens(to: .owner)
+        #expect(await engine.sync(SyncRequest()).problem == nil)
+        run.cancel()
+        await run.value
+        await process.abandon()
+    }
+
+    @Test func aLoginOfAnotherAccountEndsTheQuestionsAboutMissingItemsAtOnce() async throws {
+        let fixture = try fixture(200)
+        try await fixture.pull(credentials: login(fixture))
+        for item in fixture.server.items(owner: DevAccount.owner.id).prefix(2) { fixture.server.hide(item.id) }
+        let hold = fixture.server.script(.hold, on: .item)
+        let process = try DaemonProcess(fixture)
+        fixture.time.stand()
+        let engine = process.engine
+        let run = Task { await engine.run() }
+        let wish = Task { await engine.sync(SyncRequest(full: true)) }
+        try await fixture.server.waitForRequest(.item, count: 1)
+        let before = fixture.server.requestCounts()
+        process.client.replaceCredentials(login(fixture, .other))
+        engine.credentialsChanged()
+        hold.release()
+        #expect(await wish.value.problem?.code == .accountChanged)
+        #expect(asked(fixture.server, since: before) == [:])
+        run.cancel()
+        await run.value
+        await process.abandon()
+    }
 }
 
 extension Store {

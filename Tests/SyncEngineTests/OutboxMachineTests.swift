@@ -62,7 +62,7 @@ import Testing
         Row(sending(.capture), .located(.ambiguous, exists), "unknown +0 s (already_there) conflict"),
         Row(sending(.capture), .located(.toBeDeleted(by: 7), exists), "queued +4 s (retry) conflict"),
         Row(sending(.capture), .located(.was(created), proxys422), "delivered (delivered) was already there"),
-        Row(sending(.capture), .located(.ours(created), proxys422), "parked (park) invalid_input"),
+        Row(sending(.capture), .located(.ours(created), proxys422), "delivered (delivered) was already there"),
         Row(sending(.capture), .located(.nowhere, proxys422), "parked (park) invalid_input"),
         Row(sending(.capture), .locationFailed(busy), "unknown +4 s (already_there) conflict"),
     ]
@@ -230,7 +230,7 @@ extension OutboxMachineTests {
     static let moment = OutboxMachine.Moment(
         now: Timestamp(microseconds: 1_800_000_000_000_000), uptime: .seconds(100), draw: 1)
     static let created = Settlement.Delivery(serverID: "new")
-    static let since = UndecidedSince(server: moment.now, here: moment.now)
+    static let since = UndecidedSince(server: ServerTime(moment.now), here: moment.now)
     static let titled: OutboxTask = {
         var task = sending(.capture)
         task.entry.payload = .create(NewItem(url: "https://example.org/a", title: "Mine"))

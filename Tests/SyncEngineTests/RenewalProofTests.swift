@@ -89,13 +89,15 @@ import Testing
         try await store.suspectOne()
         try await withClient(fixture, login(fixture), store) { client, _ in
             let check = AbsenceCheck(
-                store: store, client: client, identity: identity(store, client, fixture), time: fixture.time.source,
+                store: store, identity: identity(store, client, fixture), time: fixture.time.source,
                 requests: RequestCounter())
             let record = PullRecord(kind: .check, startedAt: fixture.time.now)
             forgetToken(fixture, at: .item)
-            await #expect(throws: SyncFailure.self) { try await check.run(record: record, accepted: false) }
+            await #expect(throws: SyncFailure.self) {
+                try await check.run(record: record, accepted: false, byHand: false)
+            }
             #expect(fixture.server.requests(.refresh).count == 1)
-            let again = try await check.run(record: record, accepted: false)
+            let again = try await check.run(record: record, accepted: false, byHand: false)
             #expect(again.record.deleted == 0)
         }
         try fixture.expectExact()

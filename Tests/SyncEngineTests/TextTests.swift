@@ -261,7 +261,7 @@ import Testing
             try connection.execute(
                 """
                 DROP VIEW item_search; DROP TABLE search_index; DROP TABLE search_document; DROP TABLE search_tag;
-                DROP TABLE search_due; DROP TABLE search_state; DROP TRIGGER search_item_changed;
+                DROP TABLE search_due; DROP TABLE search_state; DROP TABLE search_piece; DROP TRIGGER search_item_changed;
                 DROP TRIGGER search_item_removed;
                 """)
             for table in ["local_item", "local_edit", "held_item"] {
@@ -272,7 +272,9 @@ import Testing
             try connection.execute(
                 """
                 DROP VIEW sync_state; DROP VIEW item_text; DROP TABLE item_body; DROP TABLE text_problem;
-                DROP INDEX item_text_due; ALTER TABLE item DROP COLUMN text_for;
+                DROP INDEX item_text_due; DROP INDEX item_unversioned; ALTER TABLE item DROP COLUMN text_for;
+                ALTER TABLE outbox_attempt DROP COLUMN items_before; ALTER TABLE copy DROP COLUMN server_ahead;
+                ALTER TABLE copy DROP COLUMN mark; ALTER TABLE copy DROP COLUMN sends;
                 CREATE VIEW sync_state AS SELECT 1 AS complete; PRAGMA user_version = 1;
                 """)
         } catch {
@@ -316,6 +318,15 @@ import Testing
             events: EngineInbox().pulls, time: time.source, pollAt: time.now.advanced(by: .seconds(5)), manner: .texts)
         #expect(try await untilPoll.pause(after: .seconds(2)) == .seconds(13))
         #expect(untilPoll.givesWay)
+    }
+
+    @Test func aDeliveryEndsThePauseBetweenTexts() async throws {
+        let time = VirtualTime()
+        let inbox = EngineInbox()
+        let pacing = Pacing(events: inbox.pulls, time: time.source, pollAt: .latest, manner: .texts)
+        inbox.post(.delivered)
+        #expect(try await pacing.pause(after: .seconds(2)) == .seconds(18), "what the server is owed is left")
+        #expect(pacing.givesWay)
     }
 
     /// A proof costs a slow server as much as a page.

@@ -9,18 +9,13 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
-
-// Where the Swift runtime hands over a task that may run on any thread (swift/Runtime/Concurrency.h). No header that Swift
-// can import declares it. The hook is called with the job and the default implementation, in Swift's calling convention,
-// which for pointers alone is that of C.
-// Returns whether this runtime has it.
-int prsnl_set_enqueue_hook(void (*hook)(void *job, void *original));
 
 // Variadic functions are not imported: prctl(2), open(2), openat(2), fcntl(2), ioctl(2).
 
@@ -39,6 +34,8 @@ int prsnl_ioctl_pointer(int fd, unsigned long operation, void *value);
 
 // O_PATH: open(2).
 extern const int prsnl_o_path;
+// The groups of this thread alone, which setgroups(2) of glibc gives to all.
+int prsnl_set_thread_groups(const gid_t *groups, size_t count);
 // Memory that is overwritten although it is not read afterwards: explicit_bzero(3).
 void prsnl_wipe(void *memory, size_t size);
 // A rename that never replaces: renameat2(2) with RENAME_NOREPLACE.
@@ -49,6 +46,13 @@ int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const c
 int prsnl_syncfs(int fd);
 // The type of a directory's entry, where the file system says it (readdir(3)): S_IFMT's bits, 0 where it is not known.
 mode_t prsnl_entry_type(const struct dirent *entry);
+// When a file was made: statx(2) with STATX_BTIME. -1 where the file system does not know.
+int prsnl_birth_time(int fd, int64_t *seconds, uint32_t *nanoseconds);
+// The two numbers of st_dev: makedev(3).
+unsigned int prsnl_major(uint64_t device);
+unsigned int prsnl_minor(uint64_t device);
+// f_type of statfs(2); -1 where that fails.
+long prsnl_file_system(const char *path);
 // flock(2): an exclusive lock, without waiting. Swift takes the name for the structure.
 int prsnl_lock_file(int fd);
 // accept4(2), with SOCK_CLOEXEC and SOCK_NONBLOCK.

@@ -53,7 +53,7 @@ enum AccountCommand {
             try FileOwner.become(ownerOf: database, consequence: consequence)
             return try setAside(context)
         }
-        if report.source == .file, let aside = report.setAside { try startNew(database, aside: aside) }
+        if report.source == .file, let aside = report.setAside { try startNew(context, aside: aside) }
         return report
     }
 
@@ -63,17 +63,18 @@ enum AccountCommand {
         try AccountChange.require(report.change)
         let name = report.setAsideName
         report.setAside = try blocking { () async throws(UserFacingError) -> String in
-            let store = try Store(path: database)
+            let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
             return try await store.setAside(as: name)
         }
         return report
     }
 
     /// An empty copy, so that writes can be queued before the daemon runs again.
-    private static func startNew(_ database: String, aside: String) throws(UserFacingError) {
+    private static func startNew(_ context: CommandContext, aside: String) throws(UserFacingError) {
+        let database = context.paths.database
         do throws(UserFacingError) {
             try blocking { () async throws(UserFacingError) in
-                let store = try Store(path: database)
+                let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
                 await store.close()
             }
         } catch {

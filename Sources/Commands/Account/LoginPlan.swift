@@ -98,6 +98,6 @@ struct LoginPlan {
         try PRSNLClient(
             configuration: ClientConfiguration(
                 serverURL: server, credentials: credentials, network: configuration.network,
-                userAgent: "prsnlctl/\(ProductVersion.current)"), time: taskTime())
+                userAgent: "prsnlctl/\(ProductVersion.current)"), time: TaskLoop.start().time)
     }
 }

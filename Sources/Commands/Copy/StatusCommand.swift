@@ -1,4 +1,7 @@
+import Configuration
 import Console
+import Control
+import Doctor
 import PRSNLCore
 import Reports
 import Store
@@ -10,14 +13,38 @@ enum StatusCommand {
     ) { context, _ throws(UserFacingError) in
         let report = try report(context)
         try context.write(report)
+        if report.source == .daemon { sayOther(context) }
         return report.exitCode
     }
 
+    /// Where the machine's daemon and the person's own both run, a person may mean either.
+    private static func sayOther(_ context: CommandContext) {
+        guard let other = context.paths.otherSocket else { return }
+        do throws(UserFacingError) {
+            _ = try ControlClient(path: other)
+        } catch {
+            return  // none that could be meant
+        }
+        let isMachines = context.paths.controlSocket == DefaultPaths.systemControlSocket
+        context.say(
+            """
+            This was \(isMachines ? "the machine's daemon" : "your own daemon"). \
+            \(isMachines ? "Your own" : "The machine's") runs too: `prsnlctl --socket \(other) status`.
+            """)
+    }
+
     private static func report(_ context: CommandContext) throws(UserFacingError) -> StatusReport {
-        guard let report = try context.ask(StatusRequest()) else {
+        let report: StatusReport
+        switch try context.askDaemon(StatusRequest()) {
+        case .success(let answer): report = answer
+        case .failure(let error):
             let path = context.paths.database
             let summary = try StoreReader(path: path).summary()
-            return StatusReport(summary: summary, path: path, daemon: nil, now: TimeSource.system.now())
+            return StatusReport(
+                summary: summary, path: path, daemon: nil,
+                absence: SystemdUnit.absence(
+                    after: error, of: context.unit, closedCopy: summary.wasClosed),
+                now: TimeSource.system.now())
         }
         guard report.schemaVersion <= StatusReport.schemaVersion else {
             throw UserFacingError(.controlProtocol, "The daemon is newer than this prsnlctl.")

@@ -8,7 +8,10 @@ enum SyncCommand {
     static let command = Command(
         "sync", "Pull now.",
         options: [
-            CommandOption("--full", nil, "Read the whole timeline again: edits and deletions too."),
+            CommandOption(
+                "--full", nil,
+                "Read the whole timeline again: edits and deletions too. Items that the list lacks are asked about at once."
+            ),
             CommandOption("--wait", nil, "Wait for the end, showing progress."),
             CommandOption("--accept-deletions", nil, "Believe the deletions that were held back."),
             CommandOption("--texts", nil, "Then fetch the texts that are missing, without pauses."),

@@ -43,9 +43,13 @@ enum ListCommand {
     private static func complete(
         _ prefix: String, _ reader: StoreReader, _ context: CommandContext
     ) throws(UserFacingError) -> ExitCode {
-        let items = try reader.items(withPrefix: prefix, limit: 50)
+        var seen: Set<ByteText> = []
+        // Each once: a shell inserts what all have in common, which of two equal ones would be the title too.
+        let items = try reader.items(withPrefix: prefix, limit: 50).filter {
+            ListOptions.isPlain($0.id) && seen.insert(ByteText($0.id)).inserted
+        }
         try context.print(
-            items.filter { ListOptions.isPlain($0.id) }.map { item in
+            items.map { item in
                 let title = SafeText.harmless(item.title ?? item.url ?? "")
                 return "\(item.id)\t\(TextLayout.cut(title, to: 60))\n"
             }.joined())

@@ -7,7 +7,7 @@ import Store
 enum SearchCommand {
     static let command = Command(
         "search", "Find items by their words, the best first.", operands: .some("WORD"),
-        options: [.limit, .ids, .reverse]
+        options: [.limit, .ids, .reverse], language: language
     ) { context, arguments throws(UserFacingError) in
         let words = arguments.operands.joined(separator: " ")
         let query = try SearchQuery(words, now: TimeSource.system.now())
@@ -21,6 +21,23 @@ enum SearchCommand {
         try ListOptions.print(&report, context, arguments)
         return .fine
     }
+
+    /// docs/cli.md has these rows too; a test holds the two together.
+    private static let language: [CommandDescription.Term] = [
+        .init("`\"exact words\"`", "these words in this order"),
+        .init("`begin*`", "words that begin so"),
+        .init("`-word`", "items without it; give `--` before a query that begins so"),
+        .init(
+            "`title:word`, `summary:word`, `text:word`, `url:word`",
+            "only there; `text` is the text and the transcription"),
+        .init(
+            "`tag:later`, `tag:\"reading list\"`, `-tag:later`",
+            "items with the tag, or without it; of several tags, all"),
+        .init(
+            "`type:video`, `-type:video`, `platform:youtube`",
+            "items of a type or platform, or of no such; of several, any"),
+        .init("`after:TIME`, `before:TIME`", "created at that time or later, or earlier than that"),
+    ]
 }
 
 /// What `search` and `list` have in common.

@@ -32,7 +32,12 @@ private enum Pager {
         guard isWanted, context.isText, let rows = terminalRows, text.count(where: { $0 == "\n" }) >= rows else {
             return try context.print(text)
         }
-        let program = context.environment.variables["PAGER"].flatMap { $0.isEmpty ? nil : $0 } ?? "less -R"
+        let environment = context.environment.variables
+        // A person who may only run prsnlctl as root must not get a shell of root's: less(1), "SECURITY".
+        let isLent = ["SUDO_UID", "DOAS_USER", "PKEXEC_UID"].contains { environment[$0] != nil }
+        if isLent || geteuid() == 0 { setenv("LESSSECURE", "1", 1) }
+        let chosen = isLent ? nil : environment["PAGER"].flatMap { $0.isEmpty ? nil : $0 }
+        let program = chosen ?? "less -R"
         // A person who leaves the pager early closes the pipe.
         signal(SIGPIPE, SIG_IGN)
         guard program != "cat", let pipe = popen(program, "w") else { return try context.print(text) }

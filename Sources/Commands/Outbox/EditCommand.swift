@@ -30,6 +30,10 @@ enum EditCommand {
         if edit.isEmpty {
             throw arguments.failure("--title, --summary, --tag or --no-tags is missing")
         }
-        return try WriteFlow.run(context, arguments, [.edit(item: item, edit)], names: [item])
+        let code = try WriteFlow.run(context, arguments, [.edit(item: item, edit)], names: [item])
+        if let tags = edit.tags, code != .error, context.isText {
+            context.say(tags.isEmpty ? "all tags are removed" : "tags replaced: \(tags.joined(separator: ", "))")
+        }
+        return code
     }
 }

@@ -79,13 +79,13 @@ package struct LoginFile: Sendable {
 
     static func parse(_ bytes: [UInt8]) -> StoredLogin? {
         var texts: [String: String] = [:]
-        var version: String?
+        var numbers: [String: String] = [:]
         do {
             try JSONReader.read(bytes) { reader in
                 try reader.object { name, reader in
                     switch try reader.kind() {
                     case .string: texts[name] = try reader.string()
-                    case .number where name == "version": version = try reader.numberText()
+                    case .number: numbers[name] = try reader.numberText()
                     default: try reader.skip()
                     }
                 }
@@ -94,8 +94,10 @@ package struct LoginFile: Sendable {
         } catch {
             return nil  // cut off, or not ours
         }
-        guard version == Self.version, let server = texts["server"], let access = texts["access_token"],
-            let refresh = texts["refresh_token"], let pair = TokenPair(access: access, refresh: refresh)
+        // A file of an earlier version does not say.
+        let life = numbers["access_life"].flatMap { Int32($0) }.map { Duration.seconds($0) }
+        guard numbers["version"] == Self.version, let server = texts["server"], let access = texts["access_token"],
+            let refresh = texts["refresh_token"], let pair = TokenPair(access: access, refresh: refresh, life: life)
         else { return nil }
         return StoredLogin(server: server, pair: pair)
     }
@@ -107,10 +109,15 @@ package struct LoginFile: Sendable {
     ///
     /// - Throws: `disk_full`, `login_not_stored`.
     package func write(_ login: StoredLogin) throws(UserFacingError) {
+        try FolderOwner.run(beside: path) { _ throws(UserFacingError) in try replace(login) }
+    }
+
+    private func replace(_ login: StoredLogin) throws(UserFacingError) {
         let text =
             "{\"version\":\(Self.version),\"server\":\(JSONText.string(login.server)),"
             + "\"access_token\":\(JSONText.string(login.pair.access)),"
-            + "\"refresh_token\":\(JSONText.string(login.pair.refresh))}\n"
+            + "\"refresh_token\":\(JSONText.string(login.pair.refresh))"
+            + (login.pair.life.map { ",\"access_life\":\($0.components.seconds)" } ?? "") + "}\n"
         do throws(SmallFile.Failure) {
             // Left by a process that died while it wrote. No one else writes here: there is one daemon per database.
             if unlink(temporaryPath) != 0, errno != ENOENT { throw .last }
@@ -145,19 +152,23 @@ package struct LoginFile: Sendable {
     ///
     /// - Throws: `login_not_stored`.
     package func remove() throws(UserFacingError) {
-        do throws(SmallFile.Failure) {
-            for path in [temporaryPath, path] where unlink(path) != 0 && errno != ENOENT { throw .last }
-            try syncFolder()
-        } catch {
-            throw UserFacingError(.loginNotStored, "The login file \(path) could not be removed: \(error.reason).")
+        try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
+            do throws(SmallFile.Failure) {
+                for path in [temporaryPath, path] where unlink(path) != 0 && errno != ENOENT { throw .last }
+                try syncFolder()
+            } catch {
+                throw UserFacingError(.loginNotStored, "The login file \(path) could not be removed: \(error.reason).")
+            }
         }
     }
 
     /// Removes what a process left that died while it wrote. Called once, before the file is used.
     package func cleanUp() throws(UserFacingError) {
-        guard unlink(temporaryPath) != 0, errno != ENOENT, errno != ENOTDIR else { return }
-        let reason = String(cString: strerror(errno))
-        throw UserFacingError(.loginNotStored, "The file \(temporaryPath) could not be removed: \(reason).")
+        try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
+            guard unlink(temporaryPath) != 0, errno != ENOENT, errno != ENOTDIR else { return }
+            let reason = String(cString: strerror(errno))
+            throw UserFacingError(.loginNotStored, "The file \(temporaryPath) could not be removed: \(reason).")
+        }
     }
 
     /// fsync(2): "does not necessarily ensure that the entry in the directory containing the file has also reached disk".

@@ -70,6 +70,14 @@ package enum DefaultPaths {
         path == systemConfiguration ? "prsnld" : instance(ofConfigurationFile: path).map { "prsnld@\($0)" }
     }
 
+    /// Whether systemd would find a unit of the machine's: `prsnld`, or `prsnld@NAME` (systemd.unit(5), "UNIT FILE LOAD PATH").
+    package static func hasUnit(_ name: String, exists: (String) -> Bool) -> Bool {
+        let file = (name.firstIndex(of: "@").map { String(name[...$0]) } ?? name) + ".service"
+        return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"].contains {
+            exists("\($0)/systemd/system/\(file)")
+        }
+    }
+
     /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=).
     package static func directories(ofInstance name: String?) -> (state: String, runtime: String) {
         let folder = name.map { "prsnld-instances/\($0)" } ?? "prsnld"

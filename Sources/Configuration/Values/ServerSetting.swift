@@ -16,7 +16,11 @@ package enum ServerSetting {
     ///   now, `disk_full`, `disk_error`. The file is as it was then.
     @discardableResult
     package static func write(_ server: String, to path: String) throws(UserFacingError) -> Bool {
-        let target = resolved(path)
+        let owner = try FolderOwner(path)
+        return try owner.run { () throws(UserFacingError) in try write(server, to: path, target: owner.path) }
+    }
+
+    private static func write(_ server: String, to path: String, target: String) throws(UserFacingError) -> Bool {
         let old = try content(target)
         let file = ConfigurationFile(path: path, bytes: old?.bytes ?? [])
         if let entry = file.entries.first(where: { $0.key == "server_url" }) {
@@ -53,12 +57,6 @@ package enum ServerSetting {
             }
         }
         return isDone ? result : result + line
-    }
-
-    private static func resolved(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
-        defer { free(real) }
-        return String(cString: real)
     }
 
     private static func content(_ path: String) throws(UserFacingError) -> (bytes: [UInt8], information: stat)? {

@@ -5,9 +5,28 @@ package struct CommandDescription: Sendable, Equatable {
     package let summary: String
     package let operands: CommandOperands
     package let options: [CommandOption]
+    /// What the operands may say, part by part.
+    package let language: [Term]
 
-    package init(name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption]) {
+    package struct Term: Sendable, Equatable {
+        package let form: String
+        package let meaning: String
+
+        package init(_ form: String, _ meaning: String) {
+            self.form = form
+            self.meaning = meaning
+        }
+
+        /// The term's row in docs/cli.md.
+        package var documentationRow: String { "| \(form) | \(meaning) |" }
+    }
+
+    package init(
+        name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption],
+        language: [Term] = []
+    ) {
         self.name = name
+        self.language = language
         self.summary = summary
         self.operands = operands
         self.options = options
@@ -100,6 +119,10 @@ extension CommandTable {
             lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, Self.plain($0.summary)) })
         }
         if let command {
+            if !command.language.isEmpty {
+                let terms = command.language.map { (Self.plain($0.form), Self.plain($0.meaning)) }
+                lines += ["", "\(command.operands.usage) may be:"] + Self.aligned(terms)
+            }
             lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
         }
         let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }

@@ -15,14 +15,14 @@ package enum JSONOutput {
 
     /// Of a document of ours, with members as `JSONKeys` names them.
     ///
-    /// - Parameter isOwn: it is not from a daemon, so that its commands are not doubted.
+    /// - Parameter isOwn: it is not from a daemon, so that its commands and numbers are not doubted.
     package static func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: [UInt8], isOwn: Bool = false
     ) throws -> Value {
         let decoder = JSONDecoder()
         decoder.userInfo[.isOwn] = isOwn
         decoder.keyDecodingStrategy = .custom { JSONKeys.Key(JSONKeys.camel($0.last?.stringValue ?? "")) }
-        return try decoder.decode(type, from: Data(bytes))
+        return try decoder.decode(type, from: Data(isOwn ? bytes : ForeignNumbers.clamped(bytes)))
     }
 
     private static func encode(_ value: some Encodable, _ unit: ServiceUnit, pretty: Bool) throws -> String {

@@ -13,7 +13,7 @@ package struct ControlClient: ~Copyable {
     /// After so long without an answer, the person who waits is told.
     private static let silence: Duration = .seconds(5)
     /// Called once for each answer that takes so long, where there is an end to the waiting.
-    package var whenSilent: (() -> Void)?
+    package var whenSilent: ((_ asksServer: Bool) -> Void)?
 
     /// - Throws: `daemon_not_running` when no daemon listens, `control_refused` when this user may not, `daemon_busy` when the
     ///   daemon does not take connections.
@@ -31,8 +31,11 @@ package struct ControlClient: ~Copyable {
         var limit = timeval(
             tv_sec: Int(timeout.wholeMilliseconds / 1_000), tv_usec: Int(timeout.wholeMicroseconds % 1_000_000))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        guard address.with({ connect(descriptor, $0, $1) }) == 0 else {
-            let error = Self.connectError(errno, path)
+        do throws(UserFacingError) {
+            try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
+                guard address.with({ connect(descriptor, $0, $1) }) == 0 else { throw Self.connectError(errno, path) }
+            }
+        } catch {
             close(descriptor)
             throw error
         }
@@ -84,7 +87,8 @@ package struct ControlClient: ~Copyable {
         update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
     ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
         while true {
-            switch try decode(type, try nextLine(timeout: timeout, interruption: interruption)) {
+            let line = try nextLine(timeout: timeout, interruption: interruption, asksServer: Request.asksServer)
+            switch try decode(type, line) {
             case .update(let report): try update(report)
             case .answer(let answer): return .success(answer)
             case .error(let report): return .failure(report)
@@ -94,7 +98,9 @@ package struct ControlClient: ~Copyable {
         }
     }
 
-    private mutating func nextLine(timeout: Duration?, interruption: Interruption?) throws(UserFacingError) -> [UInt8] {
+    private mutating func nextLine(
+        timeout: Duration?, interruption: Interruption?, asksServer: Bool
+    ) throws(UserFacingError) -> [UInt8] {
         let clock = ContinuousClock()
         let end = timeout.map { clock.now + $0 }
         var told = timeout == nil ? nil : whenSilent
@@ -107,7 +113,7 @@ package struct ControlClient: ~Copyable {
             }
             guard input.count < Self.replyLimit else { throw notOurs("it is too long") }
             if let tell = told, clock.now >= quiet {
-                tell()
+                tell(asksServer)
                 told = nil
             }
             let next = told == nil ? end : end.map { min($0, quiet) }

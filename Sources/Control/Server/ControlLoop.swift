@@ -174,7 +174,7 @@ struct ControlLoop {
         if type(of: read.request).asksServer { charge(connection, start.limits.serverRequestCost - 1) }
         HangPoint.control.block()
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
-        connection.task = Task {
+        connection.task = Task(executorPreference: TaskLoop.current) {
             await read.answer(conversation)
             conversation.mailbox.post(.handled(number))
         }

@@ -62,6 +62,7 @@ extension ServerState {
             response.fail(401, "Invalid or expired refresh token", code: "AUTHENTICATION_FAILED")
             return
         }
+        items.journal?.spent(token)
         let tokens = issueToken(for: known.account, lifetime: nil)
         // The token's own `exp` says 30 minutes: this figure is wrong on the real server too.
         response.set(

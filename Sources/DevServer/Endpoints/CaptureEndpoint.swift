@@ -55,11 +55,11 @@ extension ServerState {
             201, #"{"id":"\#(id)","status":"pending","message":"Item capture initiated","duplicate_info":null}"#)
     }
 
-    /// A fixed window of a minute that begins with its first capture.
+    /// A fixed window that begins with its first capture: a minute on real servers.
     private mutating func isRateLimited(_ response: inout HTTPResponse) -> Bool {
         guard let limit = quirks.capturesPerMinute, items.dialect == .cursor else { return false }
         let now = now
-        if captureWindowStart.map({ now.duration(since: $0) >= .seconds(60) }) ?? true {
+        if captureWindowStart.map({ now.duration(since: $0) >= quirks.captureWindow }) ?? true {
             captureWindowStart = now
             capturesInWindow = 0
         }
@@ -70,7 +70,7 @@ extension ServerState {
             #"{"error":"rate_limit_exceeded","message":"Rate limit exceeded: \#(limit) per 1 minute","#
                 + #""retry_after":null}"#
         )
-        response.headers.append(("retry-after", "60"))
+        response.headers.append(("retry-after", "\(quirks.captureWindow.components.seconds)"))
         return true
     }
 

@@ -30,6 +30,17 @@ extension ServerState {
         case ("POST", "clear-cache"):
             clearCache()
             response.set(200, "{}\n")
+        case ("POST", "clock"):
+            guard let ahead = request.parameter("ahead").flatMap(Double.init) else {
+                response.fail(400, "ahead: not a number")
+                return
+            }
+            setClock(ahead: .microseconds(Int64(ahead * 1_000_000)))
+            response.set(200, "{}\n")
+        case ("POST", "restore"):
+            restoreBackup(size: request.parameter("size").flatMap(Int.init) ?? .max)
+            response.set(200, "{}\n")
+        case ("POST", "quirks"): changeQuirks(request, &response)
         case ("POST", "fault"): scriptFault(request, &response)
         case ("POST", "random-fault"):
             let probability = request.parameter("probability").flatMap(Double.init) ?? 0
@@ -54,6 +65,20 @@ extension ServerState {
             response.set(200, "{}\n")
         default: response.fail(404, "no such thing: \(request.method) \(request.path)")
         }
+    }
+
+    private mutating func changeQuirks(_ request: HTTPRequest, _ response: inout HTTPResponse) {
+        if let limit = request.parameter("capture-limit").flatMap(Int.init) {
+            quirks.capturesPerMinute = limit == 0 ? nil : limit
+        }
+        if let seconds = request.parameter("capture-window").flatMap(Int.init) {
+            quirks.captureWindow = .seconds(seconds)
+        }
+        if let seconds = request.parameter("item-cache").flatMap(Double.init) {
+            quirks.itemCache = .milliseconds(Int64(seconds * 1_000))
+        }
+        if let text = request.parameter("hide-versions") { quirks.detailLacksUpdatedAt = text == "1" }
+        response.set(200, "{}\n")
     }
 
     private func respondWithItems(owner: String?, _ response: inout HTTPResponse) {

@@ -27,7 +27,8 @@ extension ServerState {
         if kept == nil, quirks.itemCache != nil {
             keptAnswers[ByteText(id)] = KeptAnswer(item: item, at: now)
         }
-        item.appendDetailJSON(to: &response.body, texts: texts(of: item))
+        item.appendDetailJSON(
+            to: &response.body, texts: texts(of: item), lacksUpdatedAt: quirks.detailLacksUpdatedAt)
     }
 
     /// The item as a cache in front of the server has it, while that is young enough.

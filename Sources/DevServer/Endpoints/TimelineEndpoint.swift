@@ -116,17 +116,27 @@ extension ServerState {
 
     /// - Returns: how many items there are in all.
     private mutating func appendPage(_ page: Int, limit: Int, owner: String?, to response: inout HTTPResponse) -> Int {
+        if pageLie == .emptyEnd {
+            pageLie = nil
+            appendItems([], to: &response)
+            return 0
+        }
         let timeline = items.timeline(owner: owner)
         let (offset, overflow) = (quirks.ignoresPage ? 0 : page - 1).multipliedReportingOverflow(by: limit)
         appendItems(overflow ? [] : timeline.page(from: offset, limit: limit), to: &response)
         return timeline.count
     }
 
-    // MARK: Both
+    // MARK: All
+
+    var itemStyle: ItemStyle {
+        ItemStyle(
+            dialect: items.dialect, saysItemType: quirks.saysItemType, lacksUpdatedAt: quirks.timelineLacksUpdatedAt)
+    }
 
     /// `{"items":[…]`
     private mutating func appendItems(_ slots: [Int32], to response: inout HTTPResponse) {
-        var style = ItemStyle(dialect: items.dialect, saysItemType: quirks.saysItemType)
+        var style = itemStyle
         if quirks.shufflesTags { style.tagRotation = timelineRequestCount }
         response.body.reserveCapacity(slots.count * 1_024 + 128)
         response.body.append(contentsOf: "{\"items\":[".utf8)

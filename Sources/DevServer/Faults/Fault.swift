@@ -45,7 +45,7 @@ package enum Fault: Sendable {
     case drip(bytes: Int, every: Duration)
     /// The right head and half of the body, and then silence on an open connection.
     case stall
-    /// Dialect C: the timeline's answer is this lie.
+    /// The timeline's answer is this lie. Dialects P and E know `emptyEnd` alone.
     case lie(PageLie)
     /// The right answer, said to come from a cache in which it was for so long (`Age`).
     case aged(Duration)

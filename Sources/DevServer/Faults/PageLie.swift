@@ -1,4 +1,4 @@
-/// A page of dialect C's timeline that contradicts the API, or what the server has said before, and still looks like one.
+/// A page of dialect C's timeline, or an empty one of any, that contradicts the API, or what the server has said before, and still looks like one.
 package enum PageLie: String, Sendable, CaseIterable {
     /// No items, and the right page's cursor.
     case emptyWithCursor
@@ -10,7 +10,7 @@ package enum PageLie: String, Sendable, CaseIterable {
     case newerCursor
     /// A full page without a cursor.
     case withoutCursor
-    /// A well-formed end of the list: no items, no cursor.
+    /// A well-formed end of the list: no items, no cursor. Of dialects P and E too: no items, and a total of 0.
     case emptyEnd
     /// A well-formed page that begins too far down: the newer half of the right one is not on it.
     case beginsTooLow

@@ -107,7 +107,7 @@ struct Storm: Sendable {
 /// A capture that is checked and not inserted yet.
 struct LateInsert: Sendable {
     let number: Int
-    let due: Timestamp
+    var due: Timestamp
     let request: HTTPRequest
     /// Once it is inserted.
     var answer: HTTPResponse?

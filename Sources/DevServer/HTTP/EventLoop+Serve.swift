@@ -107,5 +107,5 @@ extension EventLoop {
 }
 
 extension SharedState {
-    var time: Timestamp { configuration.now() }
+    var time: Timestamp { state.withLock { $0.now } }
 }

@@ -4,6 +4,7 @@ extension ServerState {
     /// Applies a request and writes its answer.
     mutating func respond(to request: HTTPRequest, response: inout HTTPResponse) {
         if request.path.hasPrefix("/__dev/") {
+            items.journal?.begin(request)
             respondToDev(request, &response)
             return
         }

@@ -20,19 +20,19 @@ extension DevItem {
     }
 
     /// As `GET /api/items/{id}` of dialects C and P shows it: other names, other times, always "completed".
-    func appendDetailJSON(to bytes: inout [UInt8], texts: ItemTexts) {
+    func appendDetailJSON(to bytes: inout [UInt8], texts: ItemTexts, lacksUpdatedAt: Bool = false) {
         let isVideo = type == "video"
         var object = JSONObjectWriter(&bytes)
         object.string("id", id, &bytes)
         object.string("title", title, &bytes)
         object.string("url", url, &bytes)
         object.string("content", texts.content, &bytes)
-        object.string("summary", summary, &bytes)
+        object.string("summary", shownSummary, &bytes)
         object.string("type", type, &bytes)
         object.string("category", type, &bytes)
         object.string("content_type", type, &bytes)
         object.time("created_at", createdAt, .offset, &bytes)
-        object.time("updated_at", updatedAt, .offset, &bytes)
+        if !lacksUpdatedAt { object.time("updated_at", updatedAt, .offset, &bytes) }
         object.strings("tags", tags, &bytes)
         object.string("status", "completed", &bytes)
         object.number("access_count", accessCount, &bytes)
@@ -50,6 +50,19 @@ extension DevItem {
         object.raw("metadata", metadata ?? generatedMetadata(texts), &bytes)
         object.string("permalink", "/items/\(id)", &bytes)
         object.end(&bytes)
+    }
+
+    /// Where the row has none, that of the analysis, which the timeline does not show.
+    private var shownSummary: String? {
+        guard (summary ?? "").isEmpty, let metadata else { return summary }
+        do {
+            guard case .object(let members) = try JSONValue(Array(metadata.utf8)),
+                case .object(let analysis)? = members["ai_analysis"]
+            else { return summary }
+            return analysis["summary"]?.string ?? summary
+        } catch {
+            return summary  // metadata that is no JSON, as a test may want it
+        }
     }
 
     /// `word_count` is a guess, as that of real servers.

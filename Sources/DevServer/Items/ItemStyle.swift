@@ -5,6 +5,8 @@ struct ItemStyle: Sendable, Equatable {
     var dialect: Dialect
     /// Dialect C: `item_type`.
     var saysItemType = false
+    /// Dialects C and P: no `updatedAt`.
+    var lacksUpdatedAt = false
     /// Not zero: the tags are turned by so many places.
     var tagRotation = 0
 
@@ -40,7 +42,7 @@ extension DevItem {
         object.string("file_path", filePath, &bytes)
         object.string("status", status, &bytes)
         object.time("createdAt", createdAt, .zulu, &bytes)
-        object.time("updatedAt", updatedAt, .zulu, &bytes)
+        if !style.lacksUpdatedAt { object.time("updatedAt", updatedAt, .zulu, &bytes) }
         object.strings("tags", rotatedTags(style), &bytes)
         object.string("permalink", permalink, &bytes)
     }

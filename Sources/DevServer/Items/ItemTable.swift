@@ -47,6 +47,9 @@ struct ItemTable: Sendable {
         entries.compactMap { $0?.isHidden == true ? $0?.item : nil }
     }
 
+    /// Visible or not.
+    var everyItem: [DevItem] { entries.compactMap { $0?.item } }
+
     /// - Parameter owner: an account's id. `nil` for everyone's items.
     func timeline(owner: String?) -> Timeline {
         guard let owner else { return everyone }

@@ -11,6 +11,8 @@ import Synchronization
 final class RowJournal: Sendable {
     private let file: Int32
     private let now: @Sendable () -> Timestamp
+    /// How far ahead of `now` the server's clock is.
+    private let ahead: Mutex<Duration>
     /// On whose behalf rows are changed at the moment.
     private let cause = Mutex(Cause())
 
@@ -21,11 +23,13 @@ final class RowJournal: Sendable {
     }
 
     /// - Throws: `Failure` where the file cannot be opened.
-    init(path: String, now: @escaping @Sendable () -> Timestamp) throws(DevServer.Failure) {
+    init(path: String, now: @escaping @Sendable () -> Timestamp, ahead: Duration) throws(DevServer.Failure) {
         file = prsnl_open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw DevServer.Failure(description: "cannot open \(path): errno \(errno)") }
         self.now = now
+        self.ahead = Mutex(ahead)
         endLine()
+        setClock(ahead: ahead)
     }
 
     deinit { close(file) }
@@ -58,13 +62,44 @@ final class RowJournal: Sendable {
         }
     }
 
+    /// What follows is dated by a clock that is so far ahead.
+    func setClock(ahead: Duration) {
+        self.ahead.withLock { $0 = ahead }
+        write("clock", id: nil) { object, line in
+            object.number("ahead", Int(ahead.wholeMicroseconds), &line)
+        }
+    }
+
+    /// The rows are now what they were when this journal was so many bytes long.
+    func restored(to size: Int) {
+        write("restore", id: nil) { object, line in object.number("size", size, &line) }
+    }
+
+    /// A login's token, so that a login outlives the server too.
+    func token(_ token: String, isRefresh: Bool, of account: String, until end: Timestamp) {
+        write("token", id: nil) { object, line in
+            object.string("token", token, &line)
+            object.bool("is_refresh", isRefresh, &line)
+            object.string("account", account, &line)
+            object.number("until", Int(end.microseconds), &line)
+        }
+    }
+
+    /// A refresh token that is worth nothing any more.
+    func spent(_ token: String) {
+        write("spent", id: nil) { object, line in object.string("token", token, &line) }
+    }
+
     private func write(
         _ operation: String, id: String?, _ more: (inout JSONObjectWriter, inout [UInt8]) -> Void = { _, _ in }
     ) {
         var line: [UInt8] = []
         var object = JSONObjectWriter(&line)
         object.string("op", operation, &line)
-        object.number("at", Int(now().microseconds), &line)
+        // The server's time, and the time that no step changes.
+        let real = now()
+        object.number("at", Int(real.advanced(by: ahead.withLock { $0 }).microseconds), &line)
+        object.number("real", Int(real.microseconds), &line)
         cause.withLock { cause in
             object.string("client", cause.client, &line)
             object.string("key", cause.key, &line)
@@ -102,21 +137,33 @@ final class RowJournal: Sendable {
         var isHidden: Bool
     }
 
+    struct Token: Sendable {
+        var account: String
+        var isRefresh: Bool
+        var expiresAt: Timestamp
+    }
+
     struct Contents: Sendable {
         var rows: [Row] = []
+        var tokens: [String: Token] = [:]
         var lineCount = 0
     }
 
     /// What the lines so far come to.
-    func contents() -> Contents {
+    ///
+    /// - Parameter size: so many bytes of them.
+    func contents(size: Int = .max) -> Contents {
         var contents = Contents()
         var rows: [String: Row] = [:]
-        for line in bytes().split(separator: UInt8(ascii: "\n")) {
+        for line in bytes().prefix(size).split(separator: UInt8(ascii: "\n")) {
             contents.lineCount += 1
-            // What was cut off is no JSON, and what has no id is no row.
-            guard let value = try? JSONValue(Array(line)), case .object(let members) = value,
-                let id = members["id"]?.string
-            else { continue }
+            // What was cut off is no JSON.
+            guard let value = try? JSONValue(Array(line)), case .object(let members) = value else { continue }
+            if let token = members["token"]?.string {
+                contents.tokens[token] = Token(members)
+                continue
+            }
+            guard let id = members["id"]?.string else { continue }
             switch members["op"]?.string {
             case "put":
                 guard let item = DevItem(row: members, id: id) else { continue }
@@ -139,6 +186,18 @@ final class RowJournal: Sendable {
                 count += read
             }
         }
+    }
+}
+
+extension RowJournal.Token {
+    /// `nil` for one that is spent.
+    fileprivate init?(_ members: [String: JSONValue]) {
+        guard let account = members["account"]?.string, case .number(let text)? = members["until"],
+            let end = Int64(text)
+        else { return nil }
+        self.init(
+            account: account, isRefresh: members["is_refresh"] == .bool(true),
+            expiresAt: Timestamp(microseconds: end))
     }
 }
 

@@ -110,18 +110,24 @@ struct CopyCheck: Check, Equatable {
             return [.ok(.copy, "texts", problem.message)]
         }
         var findings: [DoctorReport.Finding] = []
-        if texts.failing > 0 || texts.problem != nil {
-            let failing = texts.failing > 0 ? "\(Figures.count(texts.failing, "text")) could not be fetched: " : ""
+        if texts.failing > 0, let failure = texts.failure {
             findings.append(
                 .warning(
-                    .copy, "texts", failing + (texts.problem?.message ?? "the server does not give them"),
-                    texts.problem?.recoverySuggestion, next: "prsnlctl errors"))
+                    .copy, "texts",
+                    "\(Figures.count(texts.failing, "text")) could not be fetched: \(failure.message)",
+                    failure.recoverySuggestion, next: "prsnlctl errors"))
+        }
+        if let problem = texts.problem, problem != texts.failure {
+            findings.append(
+                .warning(.copy, "texts", problem.message, problem.recoverySuggestion, next: "prsnlctl errors"))
         }
         if texts.tooLarge > 0 {
             findings.append(
                 .warning(
-                    .copy, "texts", "\(Figures.count(texts.tooLarge, "text")) larger than text_max_size",
-                    "Raise text_max_size, or fetch one with `prsnlctl sync --text ID`.", next: nil))
+                    .copy, "texts",
+                    "\(Figures.count(texts.tooLarge, "text")) larger than text_max_size or max_answer_size",
+                    "Raise the limit that `prsnlctl show ID` names, or fetch one with `prsnlctl sync --text ID`.",
+                    next: nil))
         }
         if !findings.isEmpty { return findings }
         if texts.missing > 0 { return [.ok(.copy, "texts", "\(count) so far")] }
@@ -142,9 +148,13 @@ struct CopyCheck: Check, Equatable {
         guard let outbox = status.outbox else { return [] }
         var findings: [DoctorReport.Finding] = []
         if outbox.parked > 0 {
+            let isRestored =
+                status.isRestored
+                ? ": the database was restored from a backup, or copied, and they may have been sent since" : ""
             findings.append(
                 .warning(
-                    .copy, "writes", "\(Figures.count(outbox.parked, "write")) parked, for you to decide about",
+                    .copy, "writes",
+                    "\(Figures.count(outbox.parked, "write")) parked, for you to decide about\(isRestored)",
                     next: "prsnlctl queue --state parked"))
         }
         if let failing = outbox.failing, failing.ownCount > 0 {

@@ -189,11 +189,7 @@ extension CredentialsCheck {
             return file
         }
         do throws(UserFacingError) {
-            // With its owner's rights: a link beside the copy must not lead root elsewhere.
-            let login = try FolderOwner.run(beside: scene.database) { path throws(UserFacingError) in
-                try LoginFile(database: path).read()
-            }
-            guard let login else { return file }
+            guard let login = try stored.read() else { return file }
             if let server = scene.loaded.configuration.serverURL { try login.check(isFor: server) }
             // The access token is renewed all the time. The login ends with the refresh token.
             file.state = .sound(form: "a login", expires: AccessToken(login.pair.refresh)?.expiresAt)

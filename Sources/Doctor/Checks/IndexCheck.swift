@@ -3,7 +3,7 @@ import PRSNLCore
 import Reports
 import Store
 
-/// Whether the index of words finds what it is of: some items are looked for by their own titles.
+/// Whether the index of words is right about each item, and finds it by its title.
 struct IndexCheck: Check, Equatable {
     enum Outcome: Sendable, Equatable {
         case looked(checked: Int, lost: Int, due: Int)
@@ -31,7 +31,7 @@ struct IndexCheck: Check, Equatable {
         case .looked(_, let lost, _) where lost > 0:
             return [
                 .failed(
-                    .copy, "search", "the index does not find \(Figures.count(lost, "item")) by its own title",
+                    .copy, "search", "the index of words is wrong about \(Figures.count(lost, "item"))",
                     "The items themselves are there. Build it again:", next: rebuild)
             ]
         // New items are indexed within seconds.

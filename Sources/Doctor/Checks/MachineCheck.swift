@@ -134,9 +134,10 @@ extension MachineCheck {
             if errno != ENOENT { diskReason = "\(folder): \(String(cString: strerror(errno)))" }
             return
         }
-        let unit = Int64(status.f_frsize)
+        let unit = Double(status.f_frsize)
         disk = Disk(
-            free: Int64(clamping: status.f_bavail) * unit, total: Int64(clamping: status.f_blocks) * unit,
+            free: Int64(ForeignNumber.clamp(Double(status.f_bavail) * unit)),
+            total: Int64(ForeignNumber.clamp(Double(status.f_blocks) * unit)),
             freeInodes: Int64(clamping: status.f_favail), inodes: Int64(clamping: status.f_files))
     }
 

@@ -110,7 +110,7 @@ extension ServerCheck {
         settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
         settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
         settings.totalTimeout = min(settings.totalTimeout, .seconds(20))
-        let client = try PRSNLClient(configuration: settings, time: taskTime())
+        let client = try PRSNLClient(configuration: settings, time: TaskLoop.start().time)
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         var report = PingReport(

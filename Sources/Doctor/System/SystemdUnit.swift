@@ -1,13 +1,14 @@
 import Configuration
-import Console
+package import Console
 import Glibc
-import PRSNLCore
+package import PRSNLCore
+package import Reports
 
 /// Which unit the daemon is, or would be, and what systemd says of it.
-enum SystemdUnit {
+package enum SystemdUnit {
     private static let properties = [
         "LoadState", "ActiveState", "SubState", "Result", "UnitFileState", "NRestarts", "WatchdogUSec",
-        "NeedDaemonReload", "ActiveEnterTimestampMonotonic",
+        "NeedDaemonReload", "ActiveEnterTimestampMonotonic", "StatusText",
     ]
     private static let patience: Duration = .seconds(5)
 
@@ -23,7 +24,36 @@ enum SystemdUnit {
             case .byHand?, nil: return .notKnown("the daemon was not started by systemd")
             }
         }
-        switch scene.unit.kind {
+        return known(scene.unit)
+    }
+
+    /// Why no daemon has answered: what systemd says of the unit, else what the file says.
+    ///
+    /// - Parameters:
+    ///   - error: what the attempt to ask it ended with.
+    ///   - closedCopy: whether the copy was closed by its last owner.
+    package static func absence(
+        after error: UserFacingError, of unit: ServiceUnit, closedCopy: Bool
+    ) -> StatusReport.Absence {
+        switch error.code {
+        case .daemonBusy: return .init(.notResponding)
+        case .controlRefused: return .init(.refused, reason: error.message)
+        default: break
+        }
+        if case .known(let name, let isUser, let properties) = known(unit), properties["LoadState"] != "not-found" {
+            let scope = isUser ? ["--user"] : []
+            let log = NextCommand(["journalctl"] + scope + ["-u", name, "-e"])
+            let status = properties["StatusText"].flatMap { $0.isEmpty ? nil : $0 }
+            if properties["ActiveState"] == "failed" || properties["SubState"] == "auto-restart" {
+                return .init(.failed, reason: status ?? properties["Result"], nextCommand: log)
+            }
+        }
+        return closedCopy ? .init(.stopped) : .init(.failed, reason: "It ended without closing the copy.")
+    }
+
+    private static func known(_ unit: ServiceUnit) -> ServiceCheck.Unit {
+        guard isRunning else { return .notKnown("systemd does not run here") }
+        switch unit.kind {
         case .system(let name): return show(name, isUser: false)
         case .user: return show("prsnld", isUser: true)
         case .byHand(let file): return .notKnown("which unit starts prsnld with \(file) is not known")

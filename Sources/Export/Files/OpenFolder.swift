@@ -16,8 +16,24 @@ final class OpenFolder {
 
     deinit { close(descriptor) }
 
-    /// The folder that a person names, also by way of links. Made where it is missing; its parent has to be there.
-    convenience init(named path: String) throws(UserFacingError) {
+    /// Runs `body` with the folder that a person names, made where it is missing; its parent has to be there. For root, in a
+    /// folder of another user, with that user's rights.
+    static func run<Result>(
+        in path: String, _ body: (OpenFolder) throws(UserFacingError) -> Result
+    ) throws(UserFacingError) -> Result {
+        let folder = try owner(path).run { () throws(UserFacingError) in try OpenFolder(named: path) }
+        return try owner(folder.place(Manifest.folderName)).run { () throws(UserFacingError) in try body(folder) }
+    }
+
+    private static func owner(_ path: String) throws(UserFacingError) -> FolderOwner {
+        do throws(UserFacingError) { return try FolderOwner(path) } catch {
+            throw UserFacingError(
+                .exportFolder, error.message, consequence: "Nothing was exported.",
+                recoverySuggestion: error.recoverySuggestion)
+        }
+    }
+
+    private convenience init(named path: String) throws(UserFacingError) {
         if mkdir(path, 0o777) != 0, errno != EEXIST { throw FolderFailure.error(errno, "made", path) }
         let descriptor = prsnl_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {

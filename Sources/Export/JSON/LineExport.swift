@@ -10,11 +10,14 @@ package enum LineExport {
     ///
     /// - Parameter path: absolute.
     package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
-        let folder = try OpenFolder(named: path)
+        try OpenFolder.run(in: path) { folder throws(UserFacingError) in try run(reader, folder) }
+    }
+
+    private static func run(_ reader: StoreReader, _ folder: OpenFolder) throws(UserFacingError) -> ExportTally {
         let manifest = try Manifest(of: folder)
         let copy = try reader.exportOrigin()
         try ExportOwnership.check(
-            manifest.origin, ManifestText.Origin(serverURL: copy.serverURL, accountID: copy.accountID), path)
+            manifest.origin, ManifestText.Origin(serverURL: copy.serverURL, accountID: copy.accountID), folder.path)
         let file = try manifest.folder.create(Manifest.temporaryName)
         let lines = try write(reader, to: file)
         // A copy that was begun again must not replace a whole backup.

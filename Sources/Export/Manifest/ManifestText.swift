@@ -1,7 +1,8 @@
 import Glibc
 import PRSNLCore
 
-/// The lines of manifest and journal: fields between tabs, in which a tab, a line feed and a backslash are escaped.
+/// The lines of manifest and journal: fields between tabs, in which a tab, a line feed and a backslash are escaped. The last one
+/// is a checksum, so that a line in which a byte is damaged is known for that: its file is found again by its head.
 enum ManifestText {
     enum Line {
         case file(ManifestEntry)
@@ -33,18 +34,31 @@ enum ManifestText {
     // MARK: Writing
 
     static func append(_ entry: ManifestEntry, to bytes: inout [UInt8]) {
+        let start = bytes.count
         bytes.append(contentsOf: "+\t".utf8)
         appendEscaped(entry.id, to: &bytes)
         bytes.append(0x09)
         appendEscaped(entry.name, to: &bytes)
         let parts = entry.parts.map { "\($0.hash.hexadecimal):\($0.length)" }.joined(separator: ",")
-        bytes.append(contentsOf: "\t\(entry.fingerprint?.hexadecimal ?? "-")\t\(parts)\t\(entry.inode)\n".utf8)
+        bytes.append(contentsOf: "\t\(entry.fingerprint?.hexadecimal ?? "-")\t\(parts)\t\(entry.inode)".utf8)
+        appendChecksum(from: start, to: &bytes)
     }
 
     static func appendRemoval(of id: String, to bytes: inout [UInt8]) {
+        let start = bytes.count
         bytes.append(contentsOf: "-\t".utf8)
         appendEscaped(id, to: &bytes)
-        bytes.append(0x0A)
+        appendChecksum(from: start, to: &bytes)
+    }
+
+    private static func appendChecksum(from start: Int, to bytes: inout [UInt8]) {
+        let sum = bytes[start...].withUnsafeBufferPointer { checksum($0) }
+        bytes.append(contentsOf: "\t\(sum)\n".utf8)
+    }
+
+    /// FNV-1a (draft-eastlake-fnv): each byte changes it.
+    private static func checksum(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
     private static func appendEscaped(_ text: String, to bytes: inout [UInt8]) {
@@ -69,8 +83,14 @@ enum ManifestText {
 
     /// `nil` for a line that no export has written.
     static func line(_ line: UnsafeBufferPointer<UInt8>) -> Line? {
-        let fields = fields(line)
+        var fields = fields(line)
         guard let kind = fields.first, kind.count == 1 else { return nil }
+        // Older exports wrote none.
+        let hasChecksum = fields.count == (kind[0] == UInt8(ascii: "+") ? 7 : 3)
+        if hasChecksum, let sum = fields.popLast() {
+            let rest = UnsafeBufferPointer(rebasing: line[..<(line.count - sum.count - 1)])
+            guard number(sum) == checksum(rest) else { return nil }
+        }
         switch (kind[0], fields.count) {
         case (UInt8(ascii: "+"), 6):
             let name = text(fields[2])

@@ -26,22 +26,24 @@ package final class MarkdownExport {
 
     /// - Parameter path: absolute.
     package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
-        let export = try MarkdownExport(reader, path)
-        try export.compare()
-        try export.writeChanged()
-        try export.removeVanished()
-        try export.manifest.finish(export.origin)
-        if let failure = export.failure { throw failure }
-        return export.tally
+        try OpenFolder.run(in: path) { folder throws(UserFacingError) in
+            let export = try MarkdownExport(reader, folder)
+            try export.compare()
+            try export.writeChanged()
+            try export.removeVanished()
+            try export.manifest.finish(export.origin)
+            if let failure = export.failure { throw failure }
+            return export.tally
+        }
     }
 
-    private init(_ reader: StoreReader, _ path: String) throws(UserFacingError) {
+    private init(_ reader: StoreReader, _ folder: OpenFolder) throws(UserFacingError) {
+        self.folder = folder
         self.reader = reader
         copy = try reader.exportOrigin()
         origin = ManifestText.Origin(serverURL: copy.serverURL, accountID: copy.accountID)
-        folder = try OpenFolder(named: path)
         manifest = try Manifest(of: folder)
-        try ExportOwnership.check(manifest.origin, origin, path)
+        try ExportOwnership.check(manifest.origin, origin, folder.path)
         files = try folder.entries()
     }
 

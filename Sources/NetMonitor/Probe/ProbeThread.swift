@@ -31,12 +31,10 @@ enum ProbeThread {
     ) async throws(CancellationError) -> Outcome {
         guard let cancellation = Cancellation() else { return otherwise }
         let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                do throws(UserFacingError) {
-                    _ = try WorkerThread(name: "prsnl-probe") { continuation.resume(returning: body(cancellation)) }
-                } catch {
-                    continuation.resume(returning: otherwise)
-                }
+            do throws(UserFacingError) {
+                return try await WorkerThread.result(of: "prsnl-probe") { body(cancellation) }
+            } catch {
+                return otherwise
             }
         } onCancel: {
             cancellation.cancel()

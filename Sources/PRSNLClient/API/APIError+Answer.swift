@@ -42,6 +42,9 @@ extension APIError {
         status == 403 && isPRSNLError && !isOfLogin && detail?.lowercased().hasPrefix("invalid api key") == true
     }
 
+    /// Of a capture that was refused: by a gateway's page, or by a 400 without words.
+    package var saysNothingOfTheURL: Bool { !isPRSNLError || status == 400 && detail == nil }
+
     /// A capture that was refused because this account has an item with the very same URL. It is not said which one.
     package var saysURLExists: Bool {
         // The code is a header that a proxy may drop; the words are the server's.

@@ -1,18 +1,22 @@
 package import PRSNLCore
 import Synchronization
 
-/// Requests that all show the server the same credentials.
+/// Requests that all show the server the same credentials, or, before the first answer, one login and its renewals.
 ///
 /// A login may be renewed or replaced between any two requests, and within one. So what is in use now says nothing about an
 /// answer from before. A session pins what its first answer was given to, and sends nothing else from then on: a renewal or
 /// a replaced login ends it with `APIError.Kind.sessionEnded`. So one proof, asked for in the session, covers all that was
-/// read in it.
+/// read in it. Nothing is sent under a login that has replaced the one which the session began with.
 package final class ClientSession: Sendable {
     let client: PRSNLClient
+    /// What the client used when the session began.
+    package let first: Credentials
+    private let generation: UInt64
     private let pinned = Mutex<Credentials?>(nil)
 
     init(_ client: PRSNLClient) {
         self.client = client
+        (first, generation) = client.memory.withLock { ($0.credentials, $0.generation) }
     }
 
     /// What the session shows to the server; `nil` before its first answer.
@@ -21,15 +25,15 @@ package final class ClientSession: Sendable {
     /// Whether the client still uses what the session has pinned.
     package var isCurrent: Bool { credentials.map { $0 == client.credentials } ?? true }
 
-    /// Pins what the client uses now, where no answer has pinned anything yet.
-    package func pin() {
-        let used = client.credentials
-        pinned.withLock { $0 = $0 ?? used }
-    }
+    /// Pins what the session began with, where no answer has pinned anything yet.
+    package func pin() { pinned.withLock { $0 = $0 ?? first } }
 
-    /// - Throws: `sessionEnded` where something else is pinned than would be shown.
+    /// - Throws: `sessionEnded` where something else is pinned than would be shown, or another login has come.
     func require(_ shown: Credentials, for call: Call) throws(APIError) {
-        if let credentials, credentials != shown { throw .sessionEnded(call, mayHaveReachedServer: false) }
+        let isSameLogin = client.memory.withLock { $0.generation == generation }
+        guard isSameLogin, credentials == nil || credentials == shown else {
+            throw .sessionEnded(call, mayHaveReachedServer: false)
+        }
     }
 
     /// The server has answered a request that showed these.

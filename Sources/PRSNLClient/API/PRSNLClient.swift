@@ -78,6 +78,9 @@ package final class PRSNLClient: Sendable {
 
     deinit { shutdown() }
 
+    /// The longest answer that it takes, in bytes, decompressed.
+    package var maximumAnswerSize: Int { configuration.maximumAnswerSize }
+
     /// What it shows to the server.
     package var credentials: Credentials { memory.withLock(\.credentials) }
 
@@ -98,6 +101,12 @@ package final class PRSNLClient: Sendable {
     /// How far the server's clock is ahead of ours, from the newest answer that had a `Date`. That header has whole
     /// seconds and the answer was under way, so up to a second and the time of the request are missing from it.
     package var serverClockOffset: Duration? { memory.withLock(\.clockOffset) }
+
+    /// What the server's clock says now, by its newest answer and by what has passed since: a step of our clock does not move
+    /// it. `nil` before the first answer that was JSON and had a `Date`.
+    package var serverTime: ServerTime? {
+        memory.withLock(\.serverClock).map { ServerTime($0.date).advanced(by: time.uptime() - $0.uptime) }
+    }
 
     /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
     package func health() async throws(APIError) {
@@ -201,7 +210,7 @@ package final class PRSNLClient: Sendable {
     /// Waits before a GET is repeated; not longer than there is a network.
     func pause(_ duration: Duration) async {
         Heartbeat.current?.expect(within: duration)
-        let nap = Task { [time] in
+        let nap = Task(executorPreference: TaskLoop.current) { [time] in
             // Cancelled: the network or the caller is gone, and the next attempt says so.
             do { try await time.sleep(duration) } catch { return }
         }

@@ -7,6 +7,8 @@ package struct ItemDetail: Sendable, Equatable {
     package var title: String?
     package var url: String?
     package var summary: String?
+    /// The main server fills an empty summary from its analysis. Its timeline does not.
+    package var isSummaryOfAnalysis = false
     /// Of a note: `nil` until the server has processed it. Of a link: always `nil` on the main server.
     package var content: String?
     /// In the server's order.
@@ -71,6 +73,7 @@ extension ItemDetail {
             summary: value.said("summary")?.text, content: value.said("content")?.text,
             tags: value.said("tags")?.texts, createdAt: value.time("created_at", "createdAt"),
             updatedAt: value.time("updated_at", "updatedAt"))
+        isSummaryOfAnalysis = summary != nil && summary == value["metadata"]?["ai_analysis"]?["summary"]?.text
     }
 }
 

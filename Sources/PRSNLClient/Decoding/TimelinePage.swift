@@ -148,7 +148,7 @@ extension TimelinePage {
                 try reader.skip()
                 return nil
             }
-            return Int(try reader.numberText()).flatMap { $0 >= 0 ? $0 : nil }
+            return Int64(try reader.numberText()).flatMap { $0 >= 0 ? ForeignNumber.clamp($0) : nil }
         }
 
         private func finished() throws -> TimelinePage {

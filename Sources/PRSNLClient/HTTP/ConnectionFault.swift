@@ -72,7 +72,7 @@ extension ConnectionFault.NameFault {
 
 /// Which check of TLS failed.
 package enum TLSFault: Sendable, Equatable {
-    case expired, notYetValid, wrongName, selfSigned, unknownAuthority
+    case expired, notYetValid, wrongName, noAlternativeName, selfSigned, unknownAuthority
     /// What came back is no TLS.
     case notTLS
     /// The other side hung up during the handshake.
@@ -89,6 +89,8 @@ package enum TLSFault: Sendable, Equatable {
         case .expired: "the certificate of \(peer.place) has expired"
         case .notYetValid: "the certificate of \(peer.place) is not valid yet"
         case .wrongName: "the certificate of \(peer.place) is for another name than \(peer.host)"
+        case .noAlternativeName:
+            "the certificate of \(peer.place) has no subjectAltName, where its names have to stand"
         case .selfSigned: "the certificate of \(peer.place) is self-signed"
         case .unknownAuthority: "the certificate of \(peer.place) is from an unknown authority"
         case .notTLS: "\(peer.place) does not speak TLS"
@@ -104,6 +106,8 @@ package enum TLSFault: Sendable, Equatable {
         case .expired: "Have the certificate renewed. If it has not expired, set this machine's clock."
         case .notYetValid: "Check this machine's clock with `timedatectl`."
         case .wrongName: "Use an address whose name is in the certificate, or have this name put into the certificate."
+        case .noAlternativeName:
+            "Have a certificate made with the server's name in its subjectAltName. The name in its subject does not count."
         case .selfSigned: "If you trust this server, name its certificate with ca_file."
         case .unknownAuthority: "If you trust that authority, name its certificate with ca_file."
         case .notTLS: "Check the port. A server without TLS has an address that begins with http://."

@@ -18,6 +18,7 @@ final class CurlDriver {
     private var multi: UnsafeMutableRawPointer?
     private var active: [UInt64: Transfer] = [:]
     private var pool: [Transfer] = []
+    private let meter = CPUMeter()
     /// When the last transfer ended, on the monotonic clock.
     private var idleSince: Int64 = 0
     /// The kept connections lead over a network that is gone. They are closed when there is a way again: closing sends
@@ -70,6 +71,7 @@ final class CurlDriver {
         }
         guard let multi else { return }
         var running: Int32 = 0
+        _ = meter.lap()
         curl_multi_perform(multi, &running)
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
@@ -93,7 +95,8 @@ final class CurlDriver {
 
     private func start(_ job: CurlLoop.Job) {
         guard let multi = openMulti(),
-            let transfer = pool.popLast() ?? Transfer(options: loop.options, lastAddress: loop.lastAddress)
+            let transfer = pool.popLast()
+                ?? Transfer(options: loop.options, lastAddress: loop.lastAddress, meter: meter)
         else {
             let failure = TransportFailure(
                 kind: .networkError(.connectFailed), mayHaveReachedServer: false, status: nil,

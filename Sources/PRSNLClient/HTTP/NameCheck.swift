@@ -8,15 +8,11 @@ enum NameCheck {
     static func fault(of host: String, within limit: Duration) async -> ConnectionFault.NameFault {
         let wakeup = ThreadWakeup()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                do throws(UserFacingError) {
-                    // One thread waits for the other: getaddrinfo(3) cannot be told to stop.
-                    _ = try WorkerThread(name: "prsnl-name") {
-                        continuation.resume(returning: ask(host, wakeup, within: limit))
-                    }
-                } catch {
-                    continuation.resume(returning: .unresolved)
-                }
+            do throws(UserFacingError) {
+                // One thread waits for the other: getaddrinfo(3) cannot be told to stop.
+                return try await WorkerThread.result(of: "prsnl-name") { ask(host, wakeup, within: limit) }
+            } catch {
+                return .unresolved
             }
         } onCancel: {
             wakeup.signal()

@@ -2,6 +2,27 @@ import CCurl
 import Glibc
 import PRSNLCore
 
+extension Transfer {
+    /// Whether the certificate of a new connection names its hosts in its subject alone. libcurl would take that name, which
+    /// RFC 9110 section 4.3.4 forbids. Looked at before anything is sent.
+    func lacksAlternativeName() -> Bool {
+        // Of other TLS libraries libcurl does not list the extensions.
+        guard let backend = curl_version_info(CURLVERSION_SEVENTH)?.pointee.ssl_version,
+            String(cString: backend).contains("OpenSSL")
+        else { return false }
+        var pointer: UnsafeMutableRawPointer?
+        guard prsnl_getinfo_pointer(easy, CURLINFO_CERTINFO, &pointer) == CURLE_OK,
+            let chain = pointer?.assumingMemoryBound(to: curl_certinfo.self).pointee, chain.num_of_certs > 0
+        else { return false }
+        var line = chain.certinfo[0]
+        while let entry = line?.pointee {
+            if String(cString: entry.data).hasPrefix("X509v3 Subject Alternative Name:") { return false }
+            line = entry.next
+        }
+        return true
+    }
+}
+
 // Where a transfer has failed, from what libcurl knows of it.
 extension Transfer {
     /// - Parameter code: `nil` where the transfer was ended from here, because it stalled.
@@ -25,6 +46,7 @@ extension Transfer {
             // Of a proxy that is itself reached by TLS, which comes before anything is asked of it.
             let isProxys = way.peer.isProxy && !way.peer.isSOCKS && connectStatus == nil
             let check = long(isProxys ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
+            if isWithoutAlternativeName { return .tls(way.server, .noAlternativeName) }
             return .tls(
                 isProxys ? way.peer : way.server, TLSFault(code, check: check, words, caFile: options.caFile))
         case .timedOut: return timeFault(way, request, code)

@@ -17,6 +17,9 @@ final class Transfer {
     static let keptErrorBytes = 128 << 10
     /// All headers of an answer, those before and after it too: trailers and 1xx have no limit of libcurl's own.
     static let headerLimit = 256 << 10
+    /// CPU that this thread may use to read an answer: beyond that, for each byte of it. Ordinary answers take a tenth.
+    private static let longestReading: Int64 = 500_000_000  // nanoseconds
+    private static let readingOfByte: Int64 = 50
     /// libcurl's receive buffer. The default; larger ones cost memory and save nothing measurable on 84 KB pages.
     private static let receiveBuffer = 32 << 10
 
@@ -30,6 +33,7 @@ final class Transfer {
 
     let options: CurlLoop.Options
     private let lastAddress: CurlLoop.LastAddress
+    private let meter: CPUMeter
     let stallMilliseconds: Int64
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -39,6 +43,11 @@ final class Transfer {
     private var received = 0
     private var isTooLarge = false
     private var headerBytes = 0
+    private var encodings = Encodings()
+    /// CPU of this thread since the request was sent, in nanoseconds.
+    private var reading: Int64 = 0
+    private var takesTooLong: Bool { reading > Self.longestReading + Self.readingOfByte * Int64(received) }
+    private(set) var isWithoutAlternativeName = false
     /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
     private var starts = 0
     /// A connection stood, and the request was about to be sent.
@@ -56,11 +65,12 @@ final class Transfer {
         return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    init?(options: CurlLoop.Options, lastAddress: CurlLoop.LastAddress) {
+    init?(options: CurlLoop.Options, lastAddress: CurlLoop.LastAddress, meter: CPUMeter) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
         self.options = options
         self.lastAddress = lastAddress
+        self.meter = meter
         stallMilliseconds = max(1, options.stallTimeout.wholeMilliseconds)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         // An option that cannot be set must not be missing in silence: the protocol limit and the guard against
@@ -87,10 +97,12 @@ final class Transfer {
             // What is asked for is asked for: libcurl would take `..` for the folder above.
             prsnl_setopt_long(easy, CURLOPT_PATH_AS_IS, 1),
             prsnl_setopt_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS),
-            prsnl_setopt_string(easy, CURLOPT_ACCEPT_ENCODING, ""),
+            // Of what libcurl knows besides, an answer may ask for a memory of 128 MiB: a window of zstd.
+            prsnl_setopt_string(easy, CURLOPT_ACCEPT_ENCODING, "gzip, deflate"),
             prsnl_setopt_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBuffer),
             prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
             prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
+            prsnl_setopt_long(easy, CURLOPT_CERTINFO, 1),
             // Otherwise a cancelled transfer waits for its resolver thread: 9.5 s and more with a dead name server.
             prsnl_setopt_long(easy, CURLOPT_QUICK_EXIT, 1),
             prsnl_setopt_long(
@@ -107,7 +119,8 @@ final class Transfer {
             },
             prsnl_setopt_pointer(easy, CURLOPT_HEADERDATA, selfPointer),
             prsnl_setopt_header(easy) { pointer, size, count, context in
-                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().receiveHeader(size * count)
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
+                    .receiveHeader(UnsafeRawBufferPointer(start: pointer, count: size * count))
             },
             prsnl_setopt_pointer(easy, CURLOPT_PREREQDATA, selfPointer),
             prsnl_setopt_prereq(easy) { context, address, _, _, _ in
@@ -117,7 +130,6 @@ final class Transfer {
             prsnl_setopt_pointer(easy, CURLOPT_XFERINFODATA, selfPointer),
             prsnl_setopt_progress(easy) { context, _, _, _, uploaded in
                 Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().progress(uploaded: Int(uploaded))
-                return 0
             },
         ]
         WireTrace.install(on: easy, options.trace)
@@ -165,6 +177,9 @@ final class Transfer {
         keptLimit = 0
         isTooLarge = false
         headerBytes = 0
+        encodings = Encodings()
+        reading = 0
+        isWithoutAlternativeName = false
         starts = 0
         refusedRepeat = false
         progressMark = 0
@@ -180,6 +195,10 @@ final class Transfer {
     ///
     /// - Parameter address: the other end's: the server's, or the proxy's.
     private func begin(_ address: UnsafePointer<CChar>?) -> Int32 {
+        if job?.request.url.hasPrefix("https:") == true, lacksAlternativeName() {
+            isWithoutAlternativeName = true
+            return CURL_PREREQFUNC_ABORT
+        }
         starts += 1
         if let address { lastAddress.note(address) }
         if starts > 1, job?.request.isWrite == true {
@@ -192,9 +211,11 @@ final class Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    private func receiveHeader(_ count: Int) -> Int {
-        headerBytes += count
-        return headerBytes <= Self.headerLimit ? count : 0  // libcurl ends the transfer with CURLE_WRITE_ERROR
+    private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        headerBytes += line.count
+        encodings.read(line)
+        // With another number, libcurl ends the transfer with CURLE_WRITE_ERROR.
+        return headerBytes <= Self.headerLimit && encodings.areExpected ? line.count : 0
     }
 
     private func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
@@ -221,11 +242,19 @@ final class Transfer {
 
     /// Headers and uploads count as progress in the moment in which their bytes move: libcurl calls this whenever any do,
     /// and now and then besides.
-    private func progress(uploaded: Int) {
+    ///
+    /// - Returns: other than 0 to end the transfer.
+    private func progress(uploaded: Int) -> Int32 {
+        let used = meter.lap()
+        // The connection's own cost is not the answer's: certificates are read once.
+        guard starts > 0 else { return 0 }
+        reading += used
         let mark = uploaded + long(CURLINFO_HEADER_SIZE)
-        guard mark != progressMark else { return }
-        progressMark = mark
-        if starts > 0 { stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds }
+        if mark != progressMark {
+            progressMark = mark
+            stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
+        }
+        return takesTooLong ? 1 : 0
     }
 
     func trace(_ lines: [String]) {
@@ -258,6 +287,14 @@ extension Transfer {
         case .done where isTooLarge:
             failure(
                 .networkError(.answerTooLarge(limit: answerLimit)), "the answer is longer than \(answerLimit) bytes")
+        case .done where !encodings.areExpected:
+            failure(
+                .decodingError(
+                    .notJSON("the answer is encoded more than once, or in a way that was not asked for")), "encoding")
+        case .done where takesTooLong:
+            failure(.decodingError(.notJSON("to read the answer takes too long")), "more CPU than an answer may use")
+        case .done(let code) where isWithoutAlternativeName:
+            failure(.networkError(.tlsFailed), "the certificate has no subjectAltName", code)
         case .done where headerBytes > Self.headerLimit:
             failure(
                 .decodingError(.notJSON("the answer has more than \(Self.headerLimit >> 10) KiB of headers")),
@@ -299,43 +336,5 @@ extension Transfer {
             answer.redirect = string(CURLINFO_REDIRECT_URL)
         }
         return answer
-    }
-
-    private var status: Int? {
-        let code = long(CURLINFO_RESPONSE_CODE)
-        return code > 0 ? code : nil
-    }
-
-    private var requestSize: Int { long(CURLINFO_REQUEST_SIZE) }
-    private var uploaded: Int { offset(CURLINFO_SIZE_UPLOAD_T) }
-    /// A small body is sent with the headers and counted in both figures, hence not added.
-    private var bytesSent: Int { max(requestSize, uploaded) }
-    var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
-
-    func long(_ info: CURLINFO) -> Int {
-        var value = 0
-        _ = prsnl_getinfo_long(easy, info, &value)
-        return value
-    }
-
-    func offset(_ info: CURLINFO) -> Int {
-        var value: curl_off_t = 0
-        _ = prsnl_getinfo_off(easy, info, &value)
-        return Int(value)
-    }
-
-    func string(_ info: CURLINFO) -> String? {
-        var value: UnsafeMutablePointer<CChar>?
-        guard prsnl_getinfo_string(easy, info, &value) == CURLE_OK, let value else { return nil }
-        return String(cString: value)
-    }
-
-    /// The last header of that name in the last answer (not of a proxy's CONNECT, and not a trailer).
-    private func header(_ name: String) -> String? {
-        var found: UnsafeMutablePointer<curl_header>?
-        guard curl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else {
-            return nil
-        }
-        return String(cString: found.pointee.value)
     }
 }

@@ -68,7 +68,17 @@ struct LoginState {
         self.pair = pair
         self.isFresh = isFresh
         claims = AccessToken(pair.access)
+        life = pair.life
         if let end = claims?.expiresAt, let start = claims?.issuedAt { life = end.duration(since: start) }
+    }
+
+    /// A pair that the server has given out just now, with the life of its access token, which the pair is stored with.
+    static func measured(_ pair: TokenPair, _ clock: ServerClock?, uptime: Duration) -> TokenPair {
+        var state = LoginState(pair, isFresh: true)
+        state.measure(clock, uptime: uptime)
+        var pair = pair
+        pair.life = state.life.map { .seconds(max(0, $0.components.seconds)) }
+        return pair
     }
 
     /// Notes how long the token lives, at the first time that the server's clock is known.

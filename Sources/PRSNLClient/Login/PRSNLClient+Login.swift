@@ -29,7 +29,7 @@ extension PRSNLClient {
                 throw .unexpectedShape("the answer to the login names no account")
             }
             let account = Account(id: id, email: user["email"]?.text, name: user["name"]?.text)
-            return (try Self.pair(value), account)
+            return (try pair(value), account)
         }
     }
 
@@ -57,13 +57,14 @@ extension PRSNLClient {
     }
 
     /// The pair in the answer to a login or a renewal.
-    static func pair(_ value: JSONValue) throws(APIError.DecodingCause) -> TokenPair {
+    func pair(_ value: JSONValue) throws(APIError.DecodingCause) -> TokenPair {
         guard let access = value["access_token"]?.text, let refresh = value["refresh_token"]?.text else {
             throw .unexpectedShape("the answer holds no pair of tokens")
         }
         guard let pair = TokenPair(access: access, refresh: refresh) else {
             throw .unexpectedShape("a token in the answer is empty or cannot stand in a header")
         }
-        return pair
+        let uptime = time.uptime()
+        return memory.withLock { LoginState.measured(pair, $0.serverClock, uptime: uptime) }
     }
 }

@@ -168,7 +168,7 @@ extension PRSNLClient {
                     return (nil, started)
                 }
                 if let end { continuation.resume(returning: end) }
-                if let started { Task { await self.fly(started) } }
+                if let started { Task(executorPreference: TaskLoop.current) { await self.fly(started) } }
             }
         } onCancel: {
             let waiter = memory.withLock { $0.flight?.waiters.removeValue(forKey: id) }
@@ -260,7 +260,7 @@ extension PRSNLClient {
         do throws(APIError) {
             let (answer, requestID) = try await attempt(call, &figures, over: loop)
             return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-                try Self.pair(try Self.object(body))
+                try pair(try Self.object(body))
             }
         } catch {
             var failure = error

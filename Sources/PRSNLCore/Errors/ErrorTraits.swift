@@ -177,6 +177,15 @@ package struct ErrorTraits: Sendable {
         .databaseLinked: ErrorTraits(
             [.needsPerson, .isBadFile],
             "Remove the other name. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."),
+        .databaseRestored: ErrorTraits(
+            [.needsPerson],
+            """
+            `prsnlctl retry-queue --parked` looks for each write on the server and sends what is not there. `prsnlctl \
+            queue drop N` gives one up.
+            """, command: "prsnlctl queue --state parked"),
+        .databaseOnNetwork: ErrorTraits(
+            [.needsPerson, .isBadFile],
+            "Set `database` to a place on a disk of this machine, or allow it with `allow_network_file_system = yes`."),
         .databaseReadOnly: ErrorTraits(
             [.needsPerson, .stopsEverything, .isOfFile],
             """

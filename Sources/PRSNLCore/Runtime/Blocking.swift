@@ -4,9 +4,8 @@ import Synchronization
 package func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
-    _ = try tasks.get()
     let outcome = Outcome<Value>()
-    Task.detached {
+    Task.detached(executorPreference: try TaskLoop.start()) {
         do throws(UserFacingError) {
             outcome.set(.success(try await body()))
         } catch {
@@ -15,13 +14,6 @@ package func blocking<Value: Sendable>(
     }
     return try outcome.wait().get()
 }
-
-/// What tasks run on, made with the first of them. Swift's own pool stands on libdispatch, which ends the process with a trap
-/// where it finds no descriptor for itself, and has a complaint in the system's log each time that it may not raise a priority.
-private let tasks = Result { () throws(UserFacingError) in try TaskLoop.install() }
-
-/// For what waits in tasks.
-package func taskTime() throws(UserFacingError) -> TimeSource { try tasks.get().time }
 
 /// A value that another thread waits for.
 private final class Outcome<Value: Sendable>: Sendable {

@@ -40,6 +40,8 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case afterExportRemoval = "after_export_removal"
     /// The manifest is in its place, and the journal is still there.
     case afterExportManifest = "after_export_manifest"
+    /// A document of the index is made.
+    case whileIndexing = "while_indexing"
 
     /// `PRSNL_CRASH_AT=point`, or `point:3` for the third time that it is reached.
     package static let variable = "PRSNL_CRASH_AT"

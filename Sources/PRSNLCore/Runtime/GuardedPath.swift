@@ -15,6 +15,9 @@ package struct GuardedPath: ~Copyable {
     package let path: String
     package let owner: uid_t
     package let group: gid_t
+    /// Whose rights root takes there: those of the last other user whose folder is on the way. Root's own folders and links
+    /// below it could be given other names by that user.
+    let rights: (user: uid_t, group: gid_t)
 
     /// As many links as the kernel follows (path_resolution(7)).
     private static let mostLinks = 40
@@ -22,12 +25,12 @@ package struct GuardedPath: ~Copyable {
     /// - Throws: `database_linked`, which names the link that root does not follow, `no_database` where there is no such
     ///   folder.
     package init(_ given: String) throws(UserFacingError) {
-        var pending = Self.parts(given)
+        var pending = Self.parts(given.hasPrefix("/") ? given : "\(Self.workingDirectory)/\(given)")
         var done: [String] = []
         var last: String?
         var links = 0
-        var here = prsnl_openat(AT_FDCWD, given.hasPrefix("/") ? "/" : ".", Self.look)
-        if !given.hasPrefix("/") { done = Self.parts(Self.workingDirectory).reversed() }
+        var rights: (user: uid_t, group: gid_t) = (0, 0)
+        var here = prsnl_openat(AT_FDCWD, "/", Self.look)
         func failure(_ code: Int32) -> UserFacingError {
             close(here)
             return Self.unreachable(given, code)
@@ -64,6 +67,7 @@ package struct GuardedPath: ~Copyable {
             case S_IFDIR where !pending.isEmpty:
                 close(here)
                 here = entry
+                if status.st_uid != 0 { rights = (status.st_uid, status.st_gid) }
                 if part == ".." { _ = done.popLast() } else { done.append(part) }
             default:
                 close(entry)
@@ -72,12 +76,14 @@ package struct GuardedPath: ~Copyable {
             }
         }
         var status = stat()
-        guard let last, fstat(here, &status) == 0 else { throw failure(ENOENT) }
+        guard fstat(here, &status) == 0 else { throw failure(errno) }
+        // Nothing is left of "/", or of a link to it.
+        name = last ?? "."
+        path = "/" + (done + [name]).joined(separator: "/")
         folder = here
-        name = last
-        path = "/" + (done + [last]).joined(separator: "/")
         owner = status.st_uid
         group = status.st_gid
+        self.rights = rights
     }
 
     deinit { close(folder) }
@@ -116,13 +122,21 @@ package struct GuardedPath: ~Copyable {
         let name = getpwuid(owner).map { String(cString: $0.pointee.pw_name) } ?? "#\(owner)"
         return UserFacingError(
             .databaseLinked, "\(link) is a symbolic link that \(name) has made, and root does not follow it.",
-            recoverySuggestion: "Name the file itself in the configuration, or give the command as \(name).")
+            recoverySuggestion: "Name what it leads to, or give the command as \(name).")
+    }
+
+    package struct File {
+        /// To be closed by the caller.
+        package let descriptor: Int32
+        package let owner: uid_t
+        package let group: gid_t
+        package let mode: mode_t
     }
 
     /// Opens a file in the folder, which must be a file of its own: a link of either kind could lead to any file.
     ///
     /// - Returns: `nil` where there is none.
-    package func open(_ name: String) throws(UserFacingError) -> (descriptor: Int32, status: stat)? {
+    package func open(_ name: String) throws(UserFacingError) -> File? {
         let file = prsnl_openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         let path = "\(path.dropLast(self.name.count))\(name)"
         guard file >= 0 else {
@@ -134,7 +148,7 @@ package struct GuardedPath: ~Copyable {
             close(file)
             throw Self.notOfItsOwn(path, nil)
         }
-        return (file, status)
+        return File(descriptor: file, owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o777)
     }
 
     private static func notOfItsOwn(_ path: String, _ code: Int32?) -> UserFacingError {

@@ -4,55 +4,37 @@ import Synchronization
 ///
 /// For work that blocks (SQLite, fsync): on the shared pool, which has one thread per core, it would hold up everything
 /// else. On Linux, Dispatch's queues are not executors, hence this type.
+///
+/// It lives as long as the process, because its thread holds it and never ends. An actor's jobs name their executor without
+/// holding it (`UnownedSerialExecutor`), so that one which ended with its actor could be gone while `enqueue` is still
+/// running: the job may have run by then, and have let go of the actor.
 package final class SerialThreadExecutor: SerialExecutor {
-    private struct State {
-        var jobs: [UnownedJob] = []
-        var isStopped = false
-        /// It keeps the executor until it is stopped, because jobs name their executor without holding it.
-        var thread: WorkerThread?
-    }
-
-    private let state = Mutex(State())
+    private let jobs = Mutex<[UnownedJob]>([])
     private let wakeup = ThreadWakeup()
 
     /// - Parameter name: the thread's name, 15 bytes at most (prctl(2)).
     /// - Throws: `limit_reached`.
     package init(name: String) throws(UserFacingError) {
-        let thread = try WorkerThread(name: name) { [self] in work() }
-        state.withLock { $0.thread = thread }
+        _ = try WorkerThread(name: name) { [self] in work() }
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
-        let isFirst = state.withLock { state in
-            state.jobs.append(unowned)
-            return state.jobs.count == 1
+        let isFirst = jobs.withLock { jobs in
+            jobs.append(unowned)
+            return jobs.count == 1
         }
         if isFirst { wakeup.signal() }
     }
 
-    /// Ends the thread after the jobs that are queued, and returns when it has ended. At once in one of these jobs. Nothing
-    /// may be enqueued afterwards.
-    package func stop() {
-        let thread = state.withLock { state in
-            state.isStopped = true
-            defer { state.thread = nil }
-            return state.thread
-        }
-        wakeup.signal()
-        thread?.join()
-    }
-
-    private func work() {
+    private func work() -> Never {
         while true {
-            let (jobs, isStopped) = state.withLock { state in
-                defer { state.jobs = [] }
-                return (state.jobs, state.isStopped)
+            let due = jobs.withLock { jobs in
+                defer { jobs = [] }
+                return jobs
             }
-            for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
-            guard jobs.isEmpty else { continue }
-            if isStopped { return }
-            wakeup.wait()
+            for job in due { job.runSynchronously(on: asUnownedSerialExecutor()) }
+            if due.isEmpty { wakeup.wait() }
         }
     }
 }

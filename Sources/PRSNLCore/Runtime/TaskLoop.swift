@@ -1,16 +1,15 @@
-import CLinux
 import Glibc
 import Synchronization
 
-/// Runs all of a process's tasks, and its timers, on one thread.
+/// Runs the tasks of a process, and its timers, on one thread.
 ///
 /// Swift's own pool stands on libdispatch, whose pool monitor wakes up once a second for as long as the process lives, and
 /// whose threads each keep a stack. A daemon that mostly waits should do neither: this loop sleeps until there is a job or
 /// a timer is due. What blocks or computes for long has threads of its own (the store, the HTTP client).
 ///
-/// It takes over by the runtime's enqueue hook, so it must be installed before the first task exists, and nothing may use
-/// `Task.sleep`, which would bring libdispatch back: use `time`. The hook is no part of the language. With a runtime that does
-/// not honour it, tasks run in Swift's own pool, and this thread keeps the timers only.
+/// A task runs here when it prefers the loop (SE-0417), and so do its child tasks and what it calls, unless an actor has an
+/// executor of its own. A task that is made by `Task { }` or `Task.detached { }` takes no preference over, so each has to name
+/// it: `Task(executorPreference: TaskLoop.current)`. Nothing may use `Task.sleep`, whose timers are libdispatch's: use `time`.
 package final class TaskLoop: TaskExecutor {
     private struct Timer {
         var deadline: Duration
@@ -31,54 +30,34 @@ package final class TaskLoop: TaskExecutor {
     private let wakeup = ThreadWakeup()
     private let thread = Mutex<pthread_t?>(nil)
 
-    private static let installed = TaskLoop()
+    private static let started = Mutex<TaskLoop?>(nil)
 
-    /// Whether the runtime hands its tasks to the loop.
-    package static var isInEffect: Bool { inEffect.load(ordering: .relaxed) }
-    private static let inEffect = Atomic(false)
-    /// Jobs that the hook has handed over.
-    private static let handedOver = Atomic(0)
-
-    /// In debug builds, "no" makes a runtime that does not honour the hook, for tests.
-    package static let variable = "PRSNL_TASK_HOOK"
+    /// The loop of this process. `nil`, which leaves tasks to Swift's own pool, in one that did not start it: the tests.
+    package static var current: TaskLoop? { started.withLock(\.self) }
 
     private init() {}
 
-    /// Makes the loop the place where all tasks run, and starts its thread, which lives as long as the process. Call it in
-    /// `main`, once, before the first task.
+    /// Makes the loop at the first call, and starts its thread. Both live as long as the process.
     ///
     /// - Throws: `limit_reached`.
-    package static func install() throws(UserFacingError) -> TaskLoop {
-        let loop = installed
-        _ = try WorkerThread(name: "tasks") { loop.run() }
-        inEffect.store(takeOver(), ordering: .relaxed)
-        return loop
-    }
-
-    /// - Returns: Whether the runtime calls the hook.
-    private static func takeOver() -> Bool {
-        #if DEBUG
-            if getenv(variable).map({ String(cString: $0) }) == "no" { return false }
-        #endif
-        let isThere = prsnl_set_enqueue_hook { job, _ in
-            guard let job else { return }
-            TaskLoop.handedOver.wrappingAdd(1, ordering: .relaxed)
-            TaskLoop.installed.add(unsafeBitCast(job, to: UnownedJob.self))
+    @discardableResult
+    package static func start() throws(UserFacingError) -> TaskLoop {
+        try started.withLock { started throws(UserFacingError) in
+            if let started { return started }
+            let loop = TaskLoop()
+            _ = try WorkerThread(name: "tasks") { loop.run() }
+            started = loop
+            return loop
         }
-        guard isThere != 0 else { return false }
-        // A task is handed over when it is made.
-        Task.detached {}
-        return handedOver.load(ordering: .relaxed) > 0
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) { add(UnownedJob(job)) }
-
-    private func add(_ job: UnownedJob) {
-        let first = state.withLock { state in
-            state.jobs.append(job)
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let unowned = UnownedJob(job)
+        let isFirst = state.withLock { state in
+            state.jobs.append(unowned)
             return state.jobs.count == 1
         }
-        if first { signal() }
+        if isFirst { signal() }
     }
 
     /// Only for other threads: the loop itself looks for jobs and timers before it waits. One `await` is several jobs.

@@ -4,7 +4,8 @@ import Synchronization
 package final class Wakeup: Sendable {
     private struct State {
         var isSignalled = false
-        var waiter: CheckedContinuation<Void, Never>?
+        /// Ends the wait.
+        var waiter: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -17,20 +18,33 @@ package final class Wakeup: Sendable {
             defer { state.waiter = nil }
             return state.waiter
         }
-        waiter?.resume()
+        waiter?()
     }
 
     /// Waits at most `duration`. Returns early when signalled or cancelled. One task at a time.
+    ///
+    /// The sleep has ended when `signal` returns: whoever counts sleepers, as the time of tests does, counts it no longer.
     package func wait(atMost duration: Duration, time: TimeSource) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
+        let nap = state.withLock { state -> Task<Void, Never>? in
+            if state.isSignalled || Task.isCancelled {
+                state.isSignalled = false
+                return nil
+            }
+            let nap = Task(executorPreference: TaskLoop.current) {
                 // Cancelled means that the signal came first.
                 do { try await time.sleep(duration) } catch { return }
             }
-            group.addTask { await self.waitForSignal() }
-            await group.next()
-            group.cancelAll()
+            state.waiter = { nap.cancel() }
+            return nap
         }
+        guard let nap else { return }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
+        // Where it was no signal.
+        state.withLock { $0.waiter = nil }
     }
 
     /// Waits until it is signalled, or cancelled, without a timer. One task at a time.
@@ -42,7 +56,7 @@ package final class Wakeup: Sendable {
                         state.isSignalled = false
                         return true
                     }
-                    state.waiter = continuation
+                    state.waiter = { continuation.resume() }
                     return false
                 }
                 if isOver { continuation.resume() }
@@ -52,7 +66,7 @@ package final class Wakeup: Sendable {
                 defer { state.waiter = nil }
                 return state.waiter
             }
-            waiter?.resume()
+            waiter?()
         }
     }
 }

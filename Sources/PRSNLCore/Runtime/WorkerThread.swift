@@ -54,6 +54,22 @@ package final class WorkerThread: Sendable {
         }
     }
 
+    /// Runs work that blocks on a thread of its own, while the task waits.
+    ///
+    /// - Throws: `limit_reached`.
+    package static func result<Value: Sendable>(
+        of name: String, _ work: @escaping @Sendable () -> Value
+    ) async throws(UserFacingError) -> Value {
+        let result: Result<Value, UserFacingError> = await withCheckedContinuation { continuation in
+            do throws(UserFacingError) {
+                _ = try WorkerThread(name: name) { continuation.resume(returning: .success(work())) }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try result.get()
+    }
+
     private func take() -> pthread_t? {
         thread.withLock { thread in
             defer { thread = nil }

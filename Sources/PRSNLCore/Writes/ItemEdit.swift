@@ -44,6 +44,14 @@ package struct ItemEdit: Sendable, Equatable {
         ItemEdit(title: later.title ?? title, summary: later.summary ?? summary, tags: later.tags ?? tags)
     }
 
+    /// Where `tags` are only those to be added: the same with all tags that the item then has.
+    package func addingTags(to there: [String]?) -> ItemEdit {
+        guard let tags else { return self }
+        var edit = self
+        edit.tags = Tags.set(there ?? []).union(Tags.set(tags)).sorted().map(\.text)
+        return edit
+    }
+
     /// Whether all that `part` sets is set to the same here.
     package func contains(_ part: ItemEdit) -> Bool {
         func isSame(_ part: String?, _ whole: String?) -> Bool {

@@ -25,6 +25,12 @@ package struct NewItem: Sendable, Equatable {
         self.summarize = summarize
     }
 
+    /// What people see as its title until the server has given it one: of a note without a title, its first line.
+    package var shownTitle: String? {
+        guard title == nil, url == nil, let note else { return title }
+        return NoteTitle.derived(from: note).split(whereSeparator: \.isNewline).first.map(String.init)
+    }
+
     // MARK: As JSON
 
     /// In the order in which people are told of them.

@@ -34,7 +34,11 @@ package struct LoginRequest: ControlRequest {
             return text
         }
         server = try member("server")
-        guard let pair = TokenPair(access: try member("access_token"), refresh: try member("refresh_token")) else {
+        let life = try members.number("access_life").map { Duration.seconds($0) }
+        guard
+            let pair = TokenPair(
+                access: try member("access_token"), refresh: try member("refresh_token"), life: life)
+        else {
             throw RequestRefusal(reason: "access_token or refresh_token is no token")
         }
         self.pair = pair
@@ -47,6 +51,7 @@ package struct LoginRequest: ControlRequest {
         line.add("server", server)
         line.add("access_token", pair.access)
         line.add("refresh_token", pair.refresh)
+        if let life = pair.life { line.add("access_life", life.components.seconds) }
         line.add("account_id", account.id ?? "")
         line.add("account_name", account.name ?? "")
     }

@@ -75,7 +75,9 @@ extension WhoamiReport: Report {
         }
         if source == .file { return "the server was not asked; this is what the copy remembers" }
         if !asked { return "none: there are no credentials" }
-        return error == nil ? "this server has no accounts that it names" : "the server named no account"
+        guard let error else { return "this server has no accounts that it names" }
+        return error.heading == ErrorTraits.Heading.login.rawValue
+            ? "the server named no account" : "not known: the server could not be asked"
     }
 
     private func copyText(_ account: AccountName, _ style: TextStyle) -> String {

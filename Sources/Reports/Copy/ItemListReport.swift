@@ -78,9 +78,10 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             remarks.append(words == nil ? "There are no such items." : "No item was found.")
         }
         if notIndexed > 0 {
+            let items = "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
+            // The status says nothing of what takes a moment.
             remarks.append(
-                "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or only by what was in it before: `prsnlctl status`."
-            )
+                notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")
         }
         if more { remarks.append("There are more: `--limit` shows them.") }
         return remarks
@@ -101,7 +102,8 @@ extension ItemListReport: Report {
         let front = "\(id)  \(date)  \(type)  "
         let room = max(20, style.rowWidth == .max ? .max : style.rowWidth - TextLayout.width(front))
         let line = front + title(of: item, room: room, style)
-        guard !item.passageParts.isEmpty else { return [line] }
+        // A short note's text is its title.
+        guard !item.passageParts.isEmpty, item.passage != item.title else { return [line] }
         let indent = String(repeating: " ", count: idWidth + 2)
         let width = style.rowWidth == .max ? .max : style.rowWidth - idWidth - 2
         return [line, indent + marked(item.passageParts, room: width, style)]
@@ -110,16 +112,18 @@ extension ItemListReport: Report {
     private func title(of item: Item, room: Int, _ style: TextStyle) -> String {
         let name = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? item.url ?? "(no title)"
         let parts = item.titleParts.isEmpty ? [Passage.Part(text: name, isFound: false)] : item.titleParts
-        let text = style.link(marked(parts, room: room, style), to: item.url)
         let used = parts.reduce(0) { $0 + TextLayout.width(style.safe($1.text)) }
         let remark =
             switch item.pending {
-            case "creation": "(not on the server yet)"
+            case "creation" where LocalID.isLocal(item.id): "(not on the server yet)"
             case "edit": "(edit not sent yet)"
             default: item.tags.isEmpty ? "" : "[" + style.safe(item.tags.joined(separator: ", ")) + "]"
             }
-        guard !remark.isEmpty, room == .max || used + 2 + TextLayout.width(remark) <= room else { return text }
-        return text + "  " + remark
+        func text(_ room: Int) -> String { style.link(marked(parts, room: room, style), to: item.url) }
+        guard !remark.isEmpty, room != .max else { return text(room) + (remark.isEmpty ? "" : "  " + remark) }
+        // On a narrow terminal both are cut: the remark has half of the room, and what the title leaves.
+        let cut = TextLayout.cut(remark, to: max(room - used - 2, room / 2))
+        return text(room - 2 - TextLayout.width(cut)) + "  " + cut
     }
 
     /// In one line, cut at the end of it.

@@ -79,7 +79,8 @@ package struct ItemReport: Sendable, Equatable, Codable {
 
     /// The text alone, as the server has it. Of two that differ, both.
     package var rawText: String {
-        [content, transcription == content ? nil : transcription].compactMap(\.self).joined(separator: "\n\n")
+        [content, transcription == content ? nil : transcription].compactMap(\.self).filter { !$0.isEmpty }
+            .joined(separator: "\n\n")
     }
 
     /// A text with its lines, and nothing that a terminal would obey.
@@ -109,7 +110,11 @@ extension ItemReport: Report {
         if !tags.isEmpty { lines.append("tags: " + style.safe(tags.joined(separator: ", "))) }
         lines.append("id: " + style.safe(id))
         switch pending {
-        case "creation": lines.append("made here, and not on the server yet")
+        case "creation":
+            lines.append(
+                LocalID.isLocal(id)
+                    ? "made here, and not on the server yet"
+                    : "made here and delivered; the next pull brings the server's item")
         case "edit": lines.append("edited here; the edit is not on the server yet")
         default: break
         }
@@ -123,7 +128,7 @@ extension ItemReport: Report {
         let hasText = content != nil || transcription != nil
         if !hasText, let summary { lines += ["Summary:"] + paragraphs(summary, style) }
         if let content { lines += paragraphs(content, style) }
-        if let transcription, transcription != content {
+        if let transcription, !transcription.isEmpty, transcription != content {
             lines +=
                 (content == nil ? [] : ["", style.paint("Transcription", .bold), ""]) + paragraphs(transcription, style)
         }
@@ -143,12 +148,12 @@ extension ItemReport: Report {
         case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
         case .outdated:
             return
-                "The item has changed on the server. This is its text of \(textVersion.map(Figures.time) ?? "before")"
+                "The server may have another text now. This is its text of \(textVersion.map(Figures.time) ?? "before")"
                 + reason
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
         case .pending: return "The server still works on this item, so that there is no text yet."
         case .tooLarge:
-            return "Its text is larger than text_max_size. \(style.command("prsnlctl sync --text \(id)")) fetches it."
+            return "Its text was not fetched\(reason) \(style.command("prsnlctl sync --text \(id)")) fetches it."
         case .failing: return "Its text could not be fetched" + reason
         }
     }

@@ -52,6 +52,7 @@ package struct DeliveryReport: ControlReply {
         package var state: String
         package var itemID: String
         @Nullable package var behind: Int64? = nil
+        @Nullable package var awaitsDecision: Int64? = nil
         @Nullable package var remark: String? = nil
         @Nullable package var error: ErrorReport? = nil
     }
@@ -63,6 +64,7 @@ package struct DeliveryReport: ControlReply {
         deliveries = entries.map { entry in
             Delivery(
                 entry: entry.id, state: entry.state.rawValue, itemID: entry.itemID, behind: entry.behind,
+                awaitsDecision: entry.awaitsDecision,
                 remark: entry.remark, error: entry.error)
         }
     }

@@ -7,14 +7,14 @@ extension QueueReport: Report {
         guard !entries.isEmpty else { return emptyText }
         let hold = QueueHold(source, connectivity, wait)
         var lines: [String] = []
-        if let reason = hold?.headline(style, now: generatedAt), entries.contains(where: \.isWaiting) {
-            lines += TextLayout.wrap(reason, width: style.width)
-        }
+        let reason =
+            hold?.headline(style, now: generatedAt) ?? problem.map { "Nothing is sent: \(style.safe($0.message))" }
+        if let reason, entries.contains(where: \.isWaiting) { lines += TextLayout.wrap(reason, width: style.width) }
         // A server that fails at every edit fails at all of these: they wait together.
         let together = entries.filter(\.isFailingFollowUp)
         let isOneLine = together.count > 1
         lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
-            .flatMap { $0.lines(style, hold, now: generatedAt) }
+            .flatMap { $0.lines(style, hold, said: problem?.message, now: generatedAt) }
         if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
         if total > entries.count { lines.append("and \(Figures.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
@@ -92,12 +92,16 @@ private struct QueueHold {
 
 extension QueueReport.Entry {
     /// Two lines, three where there is an error or a remark.
-    fileprivate func lines(_ style: TextStyle, _ hold: QueueHold?, now: Timestamp) -> [String] {
+    ///
+    /// - Parameter said: The reason that stands above all entries.
+    fileprivate func lines(
+        _ style: TextStyle, _ hold: QueueHold?, said: String?, now: Timestamp
+    ) -> [String] {
         let front = "#\(entry)  \(painted(style))  \(style.safe(kind))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
         lines.append("    " + [since(now), whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
-        if let reason = error?.message ?? remark, !reason.isEmpty {
+        if let reason = error?.message ?? remark, !reason.isEmpty, reason != said {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
         return lines
@@ -122,9 +126,10 @@ extension QueueReport.Entry {
     fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
 
     fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
+        if let awaitsDecision { return "waits for a decision about #\(awaitsDecision)" }
         if let behind { return "waits for #\(behind)" }
         if let supersededBy { return "replaced by #\(supersededBy)" }
-        if let endedAt { return "over for \(Figures.duration(now.duration(since: endedAt)))" }
+        if let endedAt { return "ended \(Figures.duration(now.duration(since: endedAt))) ago" }
         guard let nextAttemptAt else { return nil }
         if awaitsItem { return "waits until the server has processed the item" }
         // When that is over, waiting writes are due at once.

@@ -52,6 +52,8 @@ package struct QueueReport: ControlReply {
         @Nullable package var endedAt: Timestamp? = nil
         @Nullable package var nextAttemptAt: Timestamp? = nil
         @Nullable package var behind: Int64? = nil
+        /// The parked entry that it waits for.
+        @Nullable package var awaitsDecision: Int64? = nil
         /// Of an edit that carries what a creation asked for and the server replaced: the creation.
         @Nullable package var follows: Int64? = nil
         /// It waits until the server has processed the item.
@@ -83,6 +85,8 @@ package struct QueueReport: ControlReply {
     @Nullable package var connectivity: StatusReport.Connectivity? = nil
     /// `null` where it has not, or where the file answered.
     @Nullable package var wait: Wait? = nil
+    /// What keeps all entries from being sent, though the server can be reached.
+    @Nullable package var problem: ErrorReport? = nil
     /// `open`, `all`, or a state.
     package var filter: String
     /// How many entries there are; `entries` may hold fewer.
@@ -91,11 +95,13 @@ package struct QueueReport: ControlReply {
 
     package init(
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, wait: Wait? = nil, now: Timestamp
+        connectivity: StatusReport.Connectivity? = nil, wait: Wait? = nil, problem: UserFacingError? = nil,
+        now: Timestamp
     ) {
         self.source = source
         self.connectivity = connectivity
         self.wait = wait
+        self.problem = problem.map(ErrorReport.init)
         generatedAt = now
         self.filter = filter.name
         total = list.total
@@ -114,6 +120,7 @@ extension QueueReport.Entry {
         endedAt = entry.endedAt
         nextAttemptAt = entry.nextAttemptAt
         behind = entry.behind
+        awaitsDecision = entry.awaitsDecision
         follows = entry.follows
         awaitsItem = entry.awaitsItem
         supersededBy = entry.supersededBy

@@ -52,7 +52,11 @@ extension WriteReport: Report {
             parts.append("on disk, not delivered yet")
             if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
         }
-        if let behind = write.behind { parts.append("waits for #\(behind)") }
+        if let parked = write.awaitsDecision {
+            parts.append("waits for a decision about #\(parked)")
+        } else if let behind = write.behind {
+            parts.append("waits for #\(behind)")
+        }
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
         parts.append(wasTried ? "will be tried again" : sending.text(style))

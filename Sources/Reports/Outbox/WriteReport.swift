@@ -48,6 +48,8 @@ package struct WriteReport: ControlReply {
         package var wasQueued = false
         package var supersedes: [Int64] = []
         @Nullable package var behind: Int64? = nil
+        /// The parked entry that it waits for.
+        @Nullable package var awaitsDecision: Int64? = nil
         @Nullable package var remark: String? = nil
         /// Why it was refused, or what the last attempt failed with.
         @Nullable package var error: ErrorReport? = nil
@@ -80,6 +82,7 @@ package struct WriteReport: ControlReply {
             writes[index].state = delivery.state
             writes[index].itemID = delivery.itemID
             writes[index].behind = delivery.behind
+            writes[index].awaitsDecision = delivery.awaitsDecision
             writes[index].remark = delivery.remark
             writes[index].error = delivery.error
         }

@@ -35,7 +35,7 @@ extension PullProgress {
             return String("\(name)  \(figures)".prefix(limit))
         }
         let size = min(room, 30)
-        let filled = min(size, Int(Double(size) * Double(items) / Double(expectedItems)))
+        let filled = max(0, min(size, Int(Double(size) * Double(items) / Double(expectedItems))))
         let (full, empty) = style.isUTF8 ? ("█", "░") : ("#", "-")
         let bar = String(repeating: full, count: filled) + String(repeating: empty, count: size - filled)
         return "\(name)  [\(bar)]  \(figures)"

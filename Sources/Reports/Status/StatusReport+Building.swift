@@ -4,10 +4,14 @@ package import Store
 
 extension StatusReport {
     /// Puts together what the file says and, where a daemon runs, what it knows beyond that.
-    package init(summary: CopySummary, path: String, daemon facts: DaemonFacts?, now: Timestamp) {
+    ///
+    /// - Parameter absence: why no daemon has answered.
+    package init(
+        summary: CopySummary, path: String, daemon facts: DaemonFacts?, absence: Absence? = nil, now: Timestamp
+    ) {
         source = facts == nil ? .file : .daemon
         generatedAt = now
-        attention = Self.attention(summary, problem: facts?.problem)
+        attention = Self.attention(summary, facts)
         server = Server(
             url: summary.serverURL, dialect: summary.dialect?.rawValue, accountID: summary.accountID,
             accountName: summary.accountName)
@@ -20,19 +24,22 @@ extension StatusReport {
             path: path, size: summary.databaseSize, walSize: summary.walSize, schemaVersion: summary.schemaVersion)
         outbox = Outbox(
             waiting: summary.waiting, parked: summary.parked, unknown: summary.unknown,
-            oldestWaiting: summary.oldestWaiting, failing: summary.failing.map(Failing.init))
+            oldestWaiting: summary.oldestWaiting, failing: summary.failing.map(Failing.init),
+            problem: summary.waiting > 0 ? facts?.hindrance.map { ErrorReport($0.error) } : nil)
         daemon = facts.map(Daemon.init)
+        noDaemon = absence
         pull = facts?.pull
         lastError = summary.lastError.map(RecurringErrorReport.init)
     }
 
-    private static func attention(_ summary: CopySummary, problem: UserFacingError?) -> [Attention] {
+    private static func attention(_ summary: CopySummary, _ facts: DaemonFacts?) -> [Attention] {
         var reasons: [Attention] = []
         if !summary.isComplete { reasons.append(.copyIncomplete) }
         if summary.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
         if summary.parked > 0 { reasons.append(.writesParked) }
         if let failing = summary.failing, failing.ownCount > 0 { reasons.append(.writesFailing) }
-        if let problem, problem.code.needsPerson { reasons.append(.problem) }
+        if summary.waiting > 0, facts?.hindrance?.isLasting == true { reasons.append(.writesHeld) }
+        if let problem = facts?.problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
     }
 }
@@ -79,11 +86,10 @@ extension StatusReport.Texts {
         failing = texts.failing
         asOf = StatusReport.Copy.past(texts.asOf, now)
         enabled = facts?.copiesTexts
-        if let problem = facts?.textsProblem {
-            self.problem = ErrorReport(problem)
-        } else if let (code, message) = texts.failure {
-            self.problem = ErrorReport(UserFacingError(ErrorCode(rawValue: code) ?? .storeBug, message))
+        failure = texts.failure.map { code, message in
+            ErrorReport(UserFacingError(ErrorCode(rawValue: code) ?? .storeBug, message))
         }
+        problem = facts?.textsProblem.map { ErrorReport($0) } ?? failure
     }
 }
 

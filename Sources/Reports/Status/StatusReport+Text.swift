@@ -42,7 +42,7 @@ extension StatusReport: Report {
     }
 
     private func daemonText(_ style: TextStyle) -> [String] {
-        guard let daemon else { return ["not responding; showing data from the file"] }
+        guard let daemon else { return noDaemonText(style) }
         var lines = [
             "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Figures.time(daemon.since))"
         ]
@@ -53,6 +53,19 @@ extension StatusReport: Report {
         }
         lines.append(activity)
         return lines
+    }
+
+    private func noDaemonText(_ style: TextStyle) -> [String] {
+        let reason = noDaemon?.reason.map { style.safe($0) }
+        let state =
+            switch noDaemon?.state {
+            case .stopped, nil: "stopped"
+            case .failed: style.paint("failed", .red)
+            case .notResponding: style.paint("not responding", .red)
+            case .refused: "does not answer this user"
+            }
+        return ["\(state); showing data from the file"]
+            + [reason, noDaemon?.nextCommand.map { style.next($0) } ?? nil].compactMap(\.self)
     }
 
     private func serverText(_ style: TextStyle) -> String {
@@ -83,10 +96,16 @@ extension StatusReport: Report {
         if outbox.unknown > 0 {
             lines.append("\(Figures.count(outbox.unknown)) of them may be on the server already; the daemon looks")
         }
+        if let problem = outbox.problem, problem.message != daemon?.problem?.message {
+            lines.append(style.paint("nothing is sent", .red) + ": " + style.safe(problem.message))
+        }
         if let failing = outbox.failing { lines += failing.lines(style) }
         if outbox.parked > 0 {
             lines.append(
                 style.paint("\(Figures.count(outbox.parked)) parked", .red) + ", waiting for your decision:")
+            if isRestored {
+                lines.append("the database was restored from a backup, or copied: they may have been sent since")
+            }
             lines.append(style.command("prsnlctl queue --state parked"))
         }
         return lines
@@ -129,11 +148,13 @@ extension StatusReport: Report {
             lines.append(Figures.notKnown)
         }
         if texts.tooLarge > 0 {
-            lines.append("\(Figures.count(texts.tooLarge)) larger than text_max_size, not fetched")
+            lines.append("\(Figures.count(texts.tooLarge)) larger than text_max_size or max_answer_size, not fetched")
         }
-        if let problem = texts.problem {
-            let count = texts.failing > 0 ? "\(Figures.count(texts.failing)) failing: " : ""
-            lines.append(count + style.safe(problem.message))
+        if let failure = texts.failure, texts.failing > 0 {
+            lines.append("\(Figures.count(texts.failing)) failing: \(style.safe(failure.message))")
+        }
+        if let problem = texts.problem, problem != texts.failure, !isSaid(problem) {
+            lines.append(style.safe(problem.message))
         }
         return lines
     }
@@ -198,12 +219,21 @@ extension StatusReport: Report {
     }
 
     private func problemText(_ style: TextStyle) -> [String] {
-        guard let problem = daemon?.problem else { return [] }
+        guard let problem = daemon?.problem, !isSaid(problem) else { return [] }
+        // A heading that says nothing of the problem is left out.
+        guard problem.heading != ErrorTraits.Heading.other.rawValue else { return problem.lines(style) }
         return [style.paint(style.safe(problem.heading), .red)] + problem.lines(style)
     }
 
+    /// Whether the line of the connection says it already.
+    private func isSaid(_ problem: ErrorReport) -> Bool {
+        daemon?.connectivity?.reason?.message == problem.message && problem.consequence == nil
+    }
+
     private func lastErrorText(_ style: TextStyle) -> [String] {
-        guard let error = lastError else { return [] }
+        guard let error = lastError, error.isOver || error.message != daemon?.connectivity?.reason?.message else {
+            return []
+        }
         let times = error.count == 1 ? "once" : "\(Figures.count(error.count)) times"
         var lines = ["\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"]
         lines.append(

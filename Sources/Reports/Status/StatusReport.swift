@@ -32,6 +32,8 @@ package struct StatusReport: ControlReply {
         case writesParked = "writes_parked"
         /// Writes fail again and again: see `outbox.failing`.
         case writesFailing = "writes_failing"
+        /// Nothing can be sent, though the server can be reached: see `outbox.problem`.
+        case writesHeld = "writes_held"
         /// The daemon waits for something that only a person can do: see `daemon.problem`.
         case problem
     }
@@ -48,6 +50,32 @@ package struct StatusReport: ControlReply {
         @Nullable package var network: Network? = nil
         /// By endpoint, in the order of their names.
         @Nullable package var requests: [Requests]? = nil
+    }
+
+    /// Why no daemon has answered, so that the file did.
+    package struct Absence: Sendable, Equatable, Codable {
+        package enum State: String, Sendable, Codable {
+            /// It does not run, and closed the copy when it ended.
+            case stopped
+            /// systemd has given up, or it ended without closing the copy.
+            case failed
+            /// It runs and does not answer in time.
+            case notResponding = "not_responding"
+            /// It does not answer this user.
+            case refused
+        }
+
+        package var state: State
+        /// Why, as far as systemd or the file knows.
+        @Nullable package var reason: String? = nil
+        /// Where there is more about it.
+        @Nullable package var nextCommand: NextCommand? = nil
+
+        package init(_ state: State, reason: String? = nil, nextCommand: NextCommand? = nil) {
+            self.state = state
+            self.reason = reason
+            self.nextCommand = nextCommand
+        }
     }
 
     /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
@@ -161,8 +189,10 @@ package struct StatusReport: ControlReply {
         package var failing: Int
         /// Whether the daemon copies them; `null` where only the file was asked.
         @Nullable package var enabled: Bool? = nil
-        /// What the newest of the failing ones failed with, or what keeps all of them away.
+        /// What keeps all of them away, else what the newest of the failing ones failed with.
         @Nullable package var problem: ErrorReport? = nil
+        /// What the newest of the failing ones failed with.
+        @Nullable package var failure: ErrorReport? = nil
     }
 
     /// Writes that have failed at least four times, or were refused, and are still tried.
@@ -190,6 +220,8 @@ package struct StatusReport: ControlReply {
         package var unknown: Int
         @Nullable package var oldestWaiting: Timestamp? = nil
         @Nullable package var failing: Failing? = nil
+        /// Why nothing is sent though the server can be reached.
+        @Nullable package var problem: ErrorReport? = nil
     }
 
     package struct File: Sendable, Equatable, Codable {
@@ -205,12 +237,19 @@ package struct StatusReport: ControlReply {
     package var generatedAt: Timestamp
     package var attention: [Attention]
     @Nullable package var daemon: Daemon? = nil
+    /// `null` where the daemon answered.
+    @Nullable package var noDaemon: Absence? = nil
     package var server: Server
     package var copy: Copy
     @Nullable package var outbox: Outbox? = nil
     @Nullable package var pull: PullProgress? = nil
     @Nullable package var lastError: RecurringErrorReport? = nil
     package var file: File
+
+    /// Whether parked writes wait for a decision because the database was restored or copied.
+    package var isRestored: Bool {
+        lastError.map { $0.code == ErrorCode.databaseRestored.rawValue && !$0.isOver } ?? false
+    }
 
     /// 0, or 4 where `attention` has a reason.
     package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }

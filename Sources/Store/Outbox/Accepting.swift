@@ -105,17 +105,20 @@ extension OutboxWriter {
         // An item that never left this machine is simply made differently. The server takes no summary with a new item.
         if open.count == 1, let creation = open.first, creation.isUnsent,
             creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
-            case .create(var made) = creation.payload
+            case .create(var made) = creation.payload, try !isCapturedAgain(item, since: creation.id)
         {
             made.title = edit.title ?? made.title
             made.tags = edit.tags ?? made.tags
             return try replace(creation, item: item, by: made, key: key)
         }
-        let last = open.last { $0.kind == .edit && $0.state == .queued && $0.attempts == 0 }
+        var last = open.last {
+            $0.kind == .edit && $0.follows == nil && $0.state == .queued && $0.attempts == 0
+        }
+        if let before = last, try isCapturedAgain(item, since: before.id) { last = nil }
         var merged = edit
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
         let isSettled = try !isLocal(item) && !isUnsettled(item)
-        var base = isSettled ? try shownFields(item).map { edit.sameFields(of: $0) } : nil
+        var base = isSettled ? try fieldsBefore(open, of: item).map { edit.sameFields(of: $0) } : nil
         if let last, case .edit(let earlier) = last.payload {
             merged = earlier.overlaid(by: edit)
             if let older = last.base, let newer = base {
@@ -127,15 +130,38 @@ extension OutboxWriter {
                 base = nil
             }
         }
-        let before = open.last { $0.id != last?.id }?.id
         let entry = try insert(
             .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, requestKey: key)
         if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
+        try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
         return AcceptedWrite(
             entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
-            supersedes: last.map { [$0.id] } ?? [], behind: before)
+            supersedes: last.map { [$0.id] } ?? [], behind: try self.open(item).last { $0.id < entry }?.id)
+    }
+
+    /// Whether the item's URL was captured again after an entry: then a new write cannot become a part of that entry, because
+    /// the capture came in between.
+    private func isCapturedAgain(_ item: String, since entry: Int64) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached(
+            """
+            SELECT 1 FROM outbox WHERE id > ?1 AND kind = 'capture' AND url =
+                (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1) LIMIT 1
+            """
+        ).bind(Int(entry)).bind(item)
+        defer { row.reset() }
+        return try row.step()
+    }
+
+    /// What the server has when an edit that is accepted now is sent. What follows a creation and is not under way goes after it.
+    private func fieldsBefore(_ open: [Open], of item: String) throws(SQLiteFailure) -> ItemEdit? {
+        guard var fields = try serverFields(item) else { return nil }
+        for entry in open where entry.state.isWaiting && (entry.follows == nil || !entry.isUnsent) {
+            guard case .edit(let edit) = entry.payload else { continue }
+            fields = fields.overlaid(by: entry.follows == nil ? edit : edit.addingTags(to: fields.tags))
+        }
+        return fields
     }
 
     private mutating func replace(
@@ -146,7 +172,7 @@ extension OutboxWriter {
             requestKey: key)
         try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
         try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
-            .bind(item).bind(Int(entry)).bind(made.title).bind(Tags.json(made.tags)).run()
+            .bind(item).bind(Int(entry)).bind(made.shownTitle).bind(Tags.json(made.tags)).run()
         return AcceptedWrite(
             entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
             supersedes: [creation.id], behind: nil)

@@ -79,8 +79,10 @@ extension Store {
     /// Longer than any entry is made to wait.
     package static let longestWait: Duration = .seconds(12 * 3_600)
 
-    /// A clock that was set back makes due times of the past look like times to come: such entries are due now.
+    /// A clock that was set back makes due times of the past look like times to come: such entries are due now. One that was
+    /// tried at a time to come waits as long as after that try.
     package func distrustDueTimes(now: Timestamp) throws(UserFacingError) {
+        try bringBackTries(now: now)
         let limit = now.advanced(by: Self.longestWait)
         // An edit that waits until the server has processed its item has its time by right.
         let condition = """
@@ -96,6 +98,46 @@ extension Store {
                 "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
             ).bind(limit).bind(now).run()
         }
+    }
+
+    private func bringBackTries(now: Timestamp) throws(UserFacingError) {
+        let tried = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id, last_attempt_at, next_attempt_at FROM outbox
+                WHERE next_attempt_at IS NOT NULL AND last_attempt_at > ?
+                """
+            ).bind(now)
+            var tried: [(id: Int64, wait: Duration)] = []
+            while try rows.step() {
+                guard let last = rows.timestamp(1), let next = rows.timestamp(2) else { continue }
+                tried.append((rows.int64(0), max(.zero, next.duration(since: last))))
+            }
+            return tried
+        }
+        guard !tried.isEmpty else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            for entry in tried {
+                try connection.cached("UPDATE outbox SET last_attempt_at = ?2, next_attempt_at = ?3 WHERE id = ?1")
+                    .bind(Int(entry.id)).bind(now).bind(now.advanced(by: entry.wait)).run()
+            }
+        }
+    }
+
+    /// Whether an edit has to wait on for the server's processing of its item, although its time has come: that is an hour by a
+    /// clock that may be wrong. Then it waits a little longer.
+    package func awaitsOn(_ entry: OutboxEntry, now: Timestamp) throws(UserFacingError) -> Bool {
+        guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience else { return false }
+        let serverNow = serverNow
+        let isUnsettled = try read { connection throws(SQLiteFailure) in
+            try OutboxWriter(connection, nil, now: now, serverNow: serverNow, reachable: 0).isUnsettled(entry.itemID)
+        }
+        guard isUnsettled else { return false }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.cached("UPDATE outbox SET next_attempt_at = ?2 WHERE id = ?1 AND state = 'queued'")
+                .bind(Int(entry.id)).bind(now.advanced(by: .seconds(300))).run()
+        }
+        return true
     }
 
     /// A server that failed answers again: what it failed at is due now, but what was tried a moment ago, so that one that

@@ -1,102 +1,107 @@
 import PRSNLCore
 
-// What a creation asked for and the server did not take over: it follows as an edit, once the server has processed the item.
+// What was asked for and the server does not have: it follows as an edit, once the server has processed the item.
 //
 // The main server gives a link the title of its page and a note the title of its first line, not the one that was asked for, and may
-// insert an item without its tags. So each delivered creation is compared with the processed item, as a pull shows it.
+// insert an item without its tags. So what was asked for (`Wish`) is compared with the processed item, as a pull shows it.
 extension OutboxWriter {
     /// An item that the server still works on after this long is taken as it is: such items stay `pending` for good.
     static let settlingPatience: Duration = .seconds(3_600)
 
-    /// Whether the server still works on the item, as far as the copy knows. So does an item that no pull has brought yet.
+    /// Whether the server still works on the item, as far as the copy knows. It counts as if it did where no pull has brought
+    /// the item yet, and where the server's time is not known.
     func isUnsettled(_ item: String) throws(SQLiteFailure) -> Bool {
         let row = try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND created_at > ?2 AND deleted_at IS NULL
-            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 AND delivered_at > ?2 LIMIT 1
+            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 AND delivered_at IS NOT NULL LIMIT 1
             """
-        ).bind(item).bind(now.advanced(by: .zero - Self.settlingPatience))
+        ).bind(item).bind((serverNow ?? .earliest).advanced(by: .zero - Self.settlingPatience).written)
         defer { row.reset() }
         return try row.step()
     }
 
-    /// After a creation was delivered: compares what it asked for with what the server has, or notes that this is still to
-    /// be done.
-    mutating func carryOver(
-        _ entry: OutboxEntry, _ delivery: Settlement.Delivery, remark: String?
-    ) throws(SQLiteFailure) {
-        // The small server answers with the item as it keeps it.
-        guard case .create(let asked) = entry.payload, let item = delivery.serverID, delivery.item == nil else {
-            return
-        }
-        let isUnsettled = try isUnsettled(item)
-        if let there = delivery.there, !isUnsettled {
-            let later = try deliveredWords(on: item, after: entry.id)
-            let wanted = Wanted(entry: entry.id, title: asked.title, tags: asked.tags, summary: asked.note)
-            if let followUp = try follow(wanted, item: item, theirs: there, after: later) {
-                let words = [remark, followUp].compactMap(\.self).joined(separator: "; ")
-                try connection.cached("UPDATE outbox SET remark = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(words)
-                    .run()
-            }
-            return
-        }
-        if let there = delivery.there, let note = asked.note, asked.url != nil {
-            // Processing does not touch a remark that becomes the summary.
-            let wanted = Wanted(entry: entry.id, title: nil, tags: [], summary: note)
-            _ = try follow(wanted, item: item, theirs: there, after: ItemEdit())
-        }
-        guard asked.title != nil || !asked.tags.isEmpty else { return }
-        try connection.cached("UPDATE outbox SET is_unverified = 1 WHERE id = ?").bind(Int(entry.id)).run()
-        awaited.insert(item)
-        if !isUnsettled { try settled(item) }
+    /// Whether no pull has shown the item as processed, however old it is. Its row may be as old as that.
+    private func isPending(_ item: String) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached(
+            """
+            SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
+            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
+            """
+        ).bind(item)
+        defer { row.reset() }
+        return try row.step()
     }
 
-    /// The server has processed the item, as the copy has it now: creations of it are compared, and its edits may go.
-    mutating func settled(_ item: String) throws(SQLiteFailure) {
-        if let theirs = try serverFields(item) {
-            for wanted in try unverified(item) {
-                _ = try follow(wanted, item: item, theirs: theirs, after: ItemEdit())
-            }
-            try connection.cached("UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND is_unverified IS 1")
-                .bind(item).run()
+    /// After a write was delivered: whether the server has all that it asked for is still to be seen.
+    ///
+    /// - Parameter there: of a creation whose item was there before: what the server had in its fields.
+    func noteUnverified(_ entry: OutboxEntry, there: ItemEdit?, item: String) throws(SQLiteFailure) {
+        var isUnverified = false
+        switch entry.payload {
+        case .create(let asked):
+            let hasRemark = there != nil && asked.url != nil && asked.note != nil
+            isUnverified = asked.title != nil || !asked.tags.isEmpty || hasRemark
+        // Processing, which is not over, may replace what it has set.
+        case .edit(let edit):
+            guard entry.follows == nil else { return }
+            if edit.title != nil || edit.summary != nil { isUnverified = try isPending(item) }
+            for later in try wish(item).replaced(by: edit, of: entry.id) { try setUnverified(true, later) }
+        case .delete: return
         }
+        if isUnverified { try setUnverified(true, entry.id) }
+        guard let there else { return }
+        try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(there.fields.json)
+            .run()
+    }
+
+    private func setUnverified(_ isUnverified: Bool, _ entry: Int64) throws(SQLiteFailure) {
+        try connection.cached("UPDATE outbox SET is_unverified = ?2 WHERE id = ?1").bind(Int(entry))
+            .bind(isUnverified ? 1 : 0).run()
+    }
+
+    /// The server has processed the item, as the copy has it now: its edits may go.
+    mutating func settled(_ item: String) throws(SQLiteFailure) {
         try connection.cached(
             """
             UPDATE outbox SET awaits_item = 0, next_attempt_at = NULL
             WHERE item_id = ? AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
             """
         ).bind(item).run()
+        try followUp(item, isProcessed: true)
         try refreshLocalEdit(item)
         try advance(item)
     }
 
-    /// What a creation asked for.
-    private struct Wanted {
-        var entry: Int64
-        var title: String?
-        /// At least these.
-        var tags: [String]
-        /// A remark to a URL that was there already.
-        var summary: String?
-    }
-
-    private func unverified(_ item: String) throws(SQLiteFailure) -> [Wanted] {
+    /// What was said of an item. Edits that became a part of a later one are in that.
+    private func wish(_ item: String) throws(SQLiteFailure) -> Wish {
         let rows = try connection.cached(
-            "SELECT id, kind, payload FROM outbox WHERE item_id = ? AND is_unverified IS 1 ORDER BY id"
+            """
+            SELECT id, kind, payload, state = 'delivered', is_unverified, base IS NOT NULL FROM outbox
+            WHERE item_id = ? AND follows IS NULL AND (ended_at IS NULL OR state = 'delivered') ORDER BY id
+            """
         ).bind(item)
         defer { rows.reset() }
-        var wanted: [Wanted] = []
+        var words: [Wish.Word] = []
         while try rows.step() {
-            guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
-                case .create(let asked)? = OutboxEntry.Payload(kind: kind, json: rows.text(2))
-            else { continue }
-            wanted.append(Wanted(entry: rows.int64(0), title: asked.title, tags: asked.tags, summary: nil))
+            guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init) else { continue }
+            let said: ItemEdit
+            switch OutboxEntry.Payload(kind: kind, json: rows.text(2)) {
+            case .create(let item):
+                let remark = item.url != nil && rows.int(5) == 1 ? item.note : nil
+                said = ItemEdit(title: item.title, summary: remark, tags: item.tags)
+            case .edit(let edit): said = edit
+            case .delete?, nil: continue
+            }
+            let standing: Wish.Word.Standing = rows.int(3) == 0 ? .open : rows.int(4) == 1 ? .unverified : .delivered
+            words.append(
+                Wish.Word(entry: rows.int64(0), isCreation: kind.isCreation, standing: standing, said: said))
         }
-        return wanted
+        return Wish(words: words)
     }
 
     /// The server's own fields, without what waits here.
-    private func serverFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
+    func serverFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
         let row = try connection.cached("SELECT title, summary, tags FROM item WHERE id = ? AND deleted_at IS NULL")
             .bind(item)
         defer { row.reset() }
@@ -104,76 +109,76 @@ extension OutboxWriter {
         return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
     }
 
-    /// What later entries have set on the item already.
-    private func deliveredWords(on item: String, after entry: Int64) throws(SQLiteFailure) -> ItemEdit {
-        let rows = try connection.prepare(
-            "SELECT kind, payload FROM outbox WHERE id > ?1 AND item_id = ?2 AND state = 'delivered' ORDER BY id"
-        ).bind(Int(entry)).bind(item)
-        var words = ItemEdit()
-        while try rows.step() {
-            guard let kind = rows.text(0).flatMap(OutboxEntry.Kind.init) else { continue }
-            switch OutboxEntry.Payload(kind: kind, json: rows.text(1)) {
-            case .create(let later)?: words.title = later.title ?? words.title
-            case .edit(let edit)?: words = words.overlaid(by: edit)
-            case .delete?, nil: break
-            }
+    /// Makes the item's one follow-up what its wish and the server's fields say now. It goes after the edits that wait, so that
+    /// it holds up none of them.
+    ///
+    /// - Parameters:
+    ///   - seen: What is known of the server's fields besides the item's row.
+    ///   - isProcessed: A page has just shown the item, and the server works on it no more.
+    /// - Returns: `title and tags follow as #3`. `nil` where nothing new follows.
+    @discardableResult
+    mutating func followUp(
+        _ item: String, seen: ItemEdit? = nil, isProcessed: Bool = false
+    ) throws(SQLiteFailure) -> String? {
+        let wish = try wish(item)
+        let open = try open(item)
+        let old = open.first { $0.follows != nil }
+        guard old != nil || wish.words.contains(where: { $0.standing == .unverified }) else { return nil }
+        let isRowOld = isProcessed ? false : seen == nil ? try isPending(item) : try isUnsettled(item)
+        if isRowOld {
+            awaited.insert(item)
+            return nil
         }
-        return words
+        // What is on its way comes back here with its answer.
+        if let old, !old.isUnsent { return nil }
+        guard !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }), var theirs = try serverFields(item)
+        else { return nil }
+        theirs = theirs.overlaid(by: seen ?? ItemEdit())
+        for entry in wish.settled(in: theirs) { try setUnverified(false, entry) }
+        let lacking = wish.lacking(in: theirs)
+        let edits = open.filter { $0.kind == .edit && $0.follows == nil && $0.state.isWaiting }
+        let isLast = old.map { old in !edits.contains { $0.id > old.id } } ?? false
+        if isLast, old?.edit == lacking.edit { return nil }
+        var entry: Int64?
+        if !lacking.isEmpty {
+            entry = try insert(
+                .edit, item: item, payload: .edit(lacking.edit), base: base(of: lacking.edit, old, edits, theirs),
+                dueAt: nil, follows: lacking.entries.max())
+        }
+        if let old {
+            let later = edits.filter { $0.id > old.id }
+            let replacement = entry ?? later.last?.id
+            try move(
+                old.id, from: old.state, to: .superseded, supersededBy: replacement,
+                remark: replacement == nil ? "not needed any more: the server has it" : nil)
+            try rebase(later, without: old, theirs)
+        }
+        return entry.map { "\(lacking.edit.fieldNames) \(lacking.edit.isOneWord ? "follows" : "follow") as #\($0)" }
     }
 
-    /// Queues an edit with what the item lacks. Entry numbers decide which word is the later one. Tags are added to those
-    /// that are there.
-    ///
-    /// - Returns: `title and tags follow as #3`. `nil` where nothing is lacking.
-    private mutating func follow(
-        _ wanted: Wanted, item: String, theirs: ItemEdit, after delivered: ItemEdit
-    ) throws(SQLiteFailure) -> String? {
-        let edits = try open(item).filter { $0.state.isWaiting }
-        if edits.contains(where: { $0.kind == .delete }) { return nil }
-        var expected = theirs
-        var later = delivered
-        for entry in edits {
-            guard case .edit(var edit) = entry.payload else { continue }
-            if entry.word > wanted.entry {
-                // Tags of a later creation are added to ours, those of an edit take their place.
-                if entry.follows != nil {
-                    expected.tags = edit.tags ?? expected.tags
-                    edit.tags = nil
-                }
-                later = later.overlaid(by: edit)
-            } else {
-                expected = expected.overlaid(by: edit)
-            }
-        }
-        var edit = ItemEdit()
-        if let title = wanted.title, later.title == nil, !ServerText.isSame(title, expected.title) {
-            edit.title = title
-        }
-        let there = Tags.set(expected.tags ?? [])
-        if later.tags == nil, !there.isSuperset(of: Tags.set(wanted.tags)) {
-            edit.tags = there.union(Tags.set(wanted.tags)).map(\.text).sorted()
-        }
-        if let note = wanted.summary, later.summary == nil, !ServerText.isSame(note, expected.summary) {
-            edit.summary = note
-        }
-        guard !edit.isEmpty else { return nil }
-        var base = edit.sameFields(of: expected)
+    /// What the fields are before the follow-up. What an earlier one was to replace stays so: a change made elsewhere since is a
+    /// conflict. Tags are only added, and need no base.
+    private func base(
+        of edit: ItemEdit, _ old: Open?, _ before: [Open], _ theirs: ItemEdit
+    ) -> ItemEdit {
+        var base = before.reduce(theirs) { fields, open in fields.overlaid(by: open.edit ?? ItemEdit()) }
+        if let old, old.edit?.title == edit.title { base.title = old.base?.title ?? base.title }
         // A remark becomes the summary of an item that has none. One that is there is not replaced unasked.
-        base.summary = nil
-        let names = edit.fieldNames
-        let earlier = edits.last { $0.follows != nil && $0.state == .queued && $0.isUnsent && $0.attempts == 0 }
-        if let earlier, earlier.word < wanted.entry, case .edit(let before) = earlier.payload {
-            base = base.overlaid(by: earlier.base ?? ItemEdit())
-            edit = before.overlaid(by: edit)
+        return ItemEdit(title: edit.title == nil ? nil : base.title)
+    }
+
+    /// Edits that were made on top of a follow-up that is not sent before them: what they replace is what it was to replace.
+    private func rebase(_ edits: [Open], without old: Open, _ theirs: ItemEdit) throws(SQLiteFailure) {
+        for edit in edits {
+            guard var base = edit.base else { continue }
+            if let title = base.title, title == old.edit?.title { base.title = old.base?.title }
+            if let tags = base.tags, let added = old.edit?.tags, Tags.set(tags).isSuperset(of: Tags.set(added)) {
+                base.tags = theirs.tags
+            }
+            guard base != edit.base else { continue }
+            try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(edit.id)).bind(base.fields.json)
+                .run()
         }
-        let entry = try insert(
-            .edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: wanted.entry
-        )
-        if let earlier, earlier.word < wanted.entry {
-            try move(earlier.id, from: .queued, to: .superseded, supersededBy: entry)
-        }
-        let isOne = names == "title" || names == "remark"
-        return "\(names) \(isOne ? "follows" : "follow") as #\(entry)"
     }
 
     // MARK: A server that fails at every edit
@@ -217,6 +222,8 @@ extension OutboxWriter {
 }
 
 extension ItemEdit {
+    fileprivate var isOneWord: Bool { tags == nil && (title == nil || summary == nil) }
+
     /// `title and tags`
     fileprivate var fieldNames: String {
         let names = [title.map { _ in "title" }, tags.map { _ in "tags" }, summary.map { _ in "remark" }]

@@ -37,10 +37,10 @@ struct InFlightWrites: Sendable {
     mutating func noteProcessed(_ items: [String]) { for item in items { awaited.remove(ByteText(item)) } }
 
     /// Whether something waits for the item, and the server has processed it.
-    func awaits(_ item: TimelineItem, now: Timestamp) -> Bool {
+    func awaits(_ item: TimelineItem, now: ServerTime?) -> Bool {
         guard !awaited.isEmpty, awaited.contains(ByteText(item.id)) else { return false }
         return item.status != TimelineItem.pendingStatus
-            || item.createdAt <= now.advanced(by: .zero - OutboxWriter.settlingPatience)
+            || ServerTime(item.createdAt) <= (now ?? .earliest).advanced(by: .zero - OutboxWriter.settlingPatience)
     }
 
     mutating func setPulling(_ isPulling: Bool) {

@@ -69,7 +69,8 @@ package struct OutboxEntry: Sendable, Equatable {
     /// The server's id, or `local-<uuid>` until a creation's is known.
     package var itemID: String
     package var payload: Payload
-    /// What the edited fields were when the edit was accepted. `nil` for other kinds.
+    /// What the edited fields were when the edit was accepted. Of a delivered creation whose item was there before: what the
+    /// server had. `nil` for others.
     package var base: ItemEdit?
     /// In a conflict, what the server has there.
     package var theirs: ItemEdit?
@@ -79,6 +80,8 @@ package struct OutboxEntry: Sendable, Equatable {
     package var nextAttemptAt: Timestamp?
     /// The entry of its item that it waits for.
     package var behind: Int64?
+    /// The parked entry of its item that it waits for.
+    package var awaitsDecision: Int64?
     /// How often it was sent.
     package var attempts: Int
     package var lastAttemptAt: Timestamp?

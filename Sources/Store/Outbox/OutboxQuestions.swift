@@ -50,6 +50,28 @@ extension Store {
         }
     }
 
+    /// Which of the ids the copy had before the entry was sent, deleted ones included: they are not its work. Of sends whose
+    /// outcome is not known, the first counts.
+    package func knownIDs(among ids: [String], before entry: Int64) throws(UserFacingError) -> Set<ByteText> {
+        try read { connection throws(SQLiteFailure) in
+            let rows = try connection.cached(
+                """
+                SELECT id FROM item WHERE id IN (SELECT value FROM json_each(?1))
+                    AND rowid <= (SELECT min(items_before) FROM outbox_attempt WHERE entry_id = ?2 AND \(Self.isUnknownSend))
+                """
+            ).bind(JSONText.array(ids)).bind(Int(entry))
+            defer { rows.reset() }
+            var known: Set<ByteText> = []
+            while try rows.step() {
+                if let id = rows.text(0) { known.insert(ByteText(id)) }
+            }
+            return known
+        }
+    }
+
+    /// Of an attempt: the server may have applied it, or still does.
+    private static let isUnknownSend = "purpose = 'send' AND (verdict IS NULL OR verdict = 'look')"
+
     /// The item of the copy that has exactly this URL, or the one that was made of it here.
     package func itemID(url: String) throws(UserFacingError) -> String? {
         try read { connection throws(SQLiteFailure) in
@@ -63,11 +85,17 @@ extension Store {
         }
     }
 
-    /// The base of an edit that was made before the server had processed the item.
+    /// The base of an edit that was made before the server had processed the item. Until then its fields are not yet what the
+    /// server makes of them.
     package func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
         try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL")
-                .bind(base.fields.json).bind(Int(id)).run()
+            try connection.prepare(
+                """
+                UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL
+                    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = outbox.item_id AND status = 'pending')
+                    AND NOT EXISTS (SELECT 1 FROM local_item WHERE local_item.id = outbox.item_id)
+                """
+            ).bind(base.fields.json).bind(Int(id)).run()
         }
     }
 
@@ -90,7 +118,7 @@ extension Store {
             let row = try connection.prepare(
                 """
                 SELECT min(started_at) FROM outbox_attempt
-                WHERE entry_id = ?1 AND purpose = 'send' AND (verdict IS NULL OR verdict = 'look')
+                WHERE entry_id = ?1 AND \(Self.isUnknownSend)
                     AND NOT (EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sending')
                         AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1))
                 """
@@ -131,17 +159,21 @@ extension Store {
         }
     }
 
-    /// Removes entries that have been over since before `limit`, with their attempts.
+    /// Removes entries that have been over since before `limit`, with their attempts. All that was said of an item stays as
+    /// long as the server lacks some of it.
     package func purgeOutbox(endedBefore limit: Timestamp) throws(UserFacingError) {
-        let old = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM outbox WHERE ended_at < ? LIMIT 1").bind(limit).step()
+        let old = """
+            SELECT id FROM outbox WHERE ended_at < ? AND item_id NOT IN (
+                SELECT item_id FROM outbox WHERE is_unverified IS 1
+                    AND item_id IN (SELECT id FROM item WHERE deleted_at IS NULL UNION ALL SELECT id FROM local_item))
+            """
+        let isAny = try read { connection throws(SQLiteFailure) in
+            try connection.prepare(old + " LIMIT 1").bind(limit).step()
         }
-        guard old else { return }
+        guard isAny else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare(
-                "DELETE FROM outbox_attempt WHERE entry_id IN (SELECT id FROM outbox WHERE ended_at < ?)"
-            ).bind(limit).run()
-            try connection.prepare("DELETE FROM outbox WHERE ended_at < ?").bind(limit).run()
+            try connection.prepare("DELETE FROM outbox_attempt WHERE entry_id IN (\(old))").bind(limit).run()
+            try connection.prepare("DELETE FROM outbox WHERE id IN (\(old))").bind(limit).run()
         }
     }
 }

@@ -8,7 +8,10 @@ extension OutboxEntry {
         error_message, idempotency_key,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END,
-        follows, awaits_item
+        follows, awaits_item,
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
+                AND earlier.state = 'parked') END
         """
 
     /// `nil` for a row that this program did not write.
@@ -21,8 +24,10 @@ extension OutboxEntry {
             id: row.int64(0), kind: kind, state: state, itemID: itemID, payload: payload,
             base: ItemEdit(json: row.text(5)),
             theirs: ItemEdit(json: row.text(6)), acceptedAt: acceptedAt, endedAt: row.timestamp(8),
-            nextAttemptAt: row.timestamp(9), behind: row.text(18) == nil ? nil : row.int64(18), attempts: row.int(10),
-            lastAttemptAt: row.timestamp(11), reachableAge: .microseconds(Int64(max(0, row.double(12)) * 1e6)),
+            nextAttemptAt: row.timestamp(9), behind: row.text(18) == nil ? nil : row.int64(18),
+            awaitsDecision: row.text(21) == nil ? nil : row.int64(21), attempts: row.int(10),
+            lastAttemptAt: row.timestamp(11),
+            reachableAge: .microseconds(ForeignNumber.clamp(max(0, row.double(12)) * 1e6)),
             supersededBy: row.text(13) == nil ? nil : row.int64(13), remark: row.text(14), errorCode: row.text(15),
             errorMessage: row.text(16), idempotencyKey: key, follows: row.text(19) == nil ? nil : row.int64(19),
             awaitsItem: row.int(20) == 1)
@@ -37,9 +42,9 @@ extension OutboxTask {
     init?(row: Statement) {
         guard let entry = OutboxEntry(row: row) else { return nil }
         self.init(
-            entry: entry, failures: row.int(21), maybeApplied: row.int(22) == 1,
-            byHand: row.text(23).flatMap(ByHand.init), evidence: row.text(24).flatMap(SendEvidence.init(json:)),
-            undecidedSince: UndecidedSince(row.timestamp(25), row.timestamp(27)), failedLooks: row.int(26))
+            entry: entry, failures: row.int(22), maybeApplied: row.int(23) == 1,
+            byHand: row.text(24).flatMap(ByHand.init), evidence: row.text(25).flatMap(SendEvidence.init(json:)),
+            undecidedSince: UndecidedSince(row.timestamp(26), row.timestamp(28)), failedLooks: row.int(27))
     }
 }
 
@@ -55,20 +60,20 @@ extension SendEvidence {
     var json: String {
         var fields = JSONFields()
         fields.add("known_ids", knownIDs)
-        fields.add("known_down_to", knownDownTo?.description)
+        fields.add("known_down_to", knownDownTo?.written.description)
         return fields.json
     }
 
     init?(json: String) {
         guard let fields = JSONFields(json: json), case .texts(let ids)? = fields["known_ids"] else { return nil }
         self.init(knownIDs: ids)
-        if case .text(let time)? = fields["known_down_to"] { knownDownTo = Timestamp(time) }
+        if case .text(let time)? = fields["known_down_to"] { knownDownTo = Timestamp(time).map(ServerTime.init) }
     }
 }
 
 extension UndecidedSince {
     fileprivate init?(_ server: Timestamp?, _ here: Timestamp?) {
         guard let server, let here else { return nil }
-        self.init(server: server, here: here)
+        self.init(server: ServerTime(server), here: here)
     }
 }

@@ -30,9 +30,9 @@ package struct SendEvidence: Sendable, Equatable {
     /// The ids of the newest items.
     package var knownIDs: [String]
     /// All items that are newer than this are among `knownIDs`. `nil` where all items are.
-    package var knownDownTo: Timestamp?
+    package var knownDownTo: ServerTime?
 
-    package init(knownIDs: [String], knownDownTo: Timestamp? = nil) {
+    package init(knownIDs: [String], knownDownTo: ServerTime? = nil) {
         self.knownIDs = knownIDs
         self.knownDownTo = knownDownTo
     }
@@ -40,10 +40,10 @@ package struct SendEvidence: Sendable, Equatable {
 
 /// When a look first could not find what was sent. Either clock may be set: only what both say has passed.
 package struct UndecidedSince: Sendable, Equatable {
-    package var server: Timestamp
+    package var server: ServerTime
     package var here: Timestamp
 
-    package init(server: Timestamp, here: Timestamp) {
+    package init(server: ServerTime, here: Timestamp) {
         self.server = server
         self.here = here
     }

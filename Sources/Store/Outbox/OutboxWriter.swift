@@ -37,12 +37,13 @@ extension Store {
     func moveEntries<Result>(
         now: Timestamp, _ body: (inout OutboxWriter) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
-        let (result, awaited) = try writeOutbox { connection throws(SQLiteFailure) in
-            var writer = OutboxWriter(connection, statements, now: now, reachable: reachable)
+        let (result, awaited, sends) = try writeOutbox { connection throws(SQLiteFailure) in
+            var writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
             let result = try body(&writer)
             try writer.deltas.save(connection)
-            return (result, writer.awaited)
+            return (result, writer.awaited, writer.deltas.sends)
         }
+        followSends(sends)
         inFlight.expectProcessing(of: awaited)
         return result
     }
@@ -55,16 +56,22 @@ struct OutboxWriter {
     let connection: Connection
     let statements: ItemStatements?
     let now: Timestamp
+    /// The times of items are compared with this.
+    let serverNow: ServerTime?
     /// Seconds during which the server could be reached: the outbox's own clock.
     let reachable: Double
     var deltas = CounterDeltas()
     /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
 
-    init(_ connection: Connection, _ statements: ItemStatements?, now: Timestamp, reachable: Double) {
+    init(
+        _ connection: Connection, _ statements: ItemStatements?, now: Timestamp, serverNow: ServerTime?,
+        reachable: Double
+    ) {
         self.connection = connection
         self.statements = statements
         self.now = now
+        self.serverNow = serverNow
         self.reachable = reachable
     }
 
@@ -82,8 +89,7 @@ struct OutboxWriter {
         var base: ItemEdit?
         var follows: Int64?
 
-        /// The entry whose words these are: later ones count.
-        var word: Int64 { follows ?? id }
+        var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
     }
@@ -114,7 +120,7 @@ struct OutboxWriter {
 
     /// - Parameters:
     ///   - dueAt: `nil` puts it behind the entry of its item that comes first. `advance` gives that one its time.
-    ///   - follows: of an edit: the creation that asked for it.
+    ///   - follows: of an edit that nobody made: the last entry that asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
@@ -200,6 +206,9 @@ struct OutboxWriter {
         var isDeleted = false
         for entry in try open(item) where entry.state.isWaiting {
             switch entry.payload {
+            case .edit(let later) where entry.follows != nil:
+                let there = try serverFields(item)?.tags
+                edit = edit.overlaid(by: later.addingTags(to: edit.tags ?? there))
             case .edit(let later): edit = edit.overlaid(by: later)
             case .delete: isDeleted = true
             case .create: break
@@ -223,7 +232,7 @@ struct OutboxWriter {
             INSERT INTO local_item (id, entry_id, created_at, type, title, url, content, tags)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """
-        ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.title).bind(item.url).bind(item.note)
+        ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.shownTitle).bind(item.url).bind(item.note)
             .bind(Tags.json(item.tags)).run()
     }
 
@@ -235,14 +244,6 @@ struct OutboxWriter {
         let row = try connection.cached("SELECT 1 FROM local_item WHERE id = ?").bind(item)
         defer { row.reset() }
         return try row.step()
-    }
-
-    /// What a person sees of an item's fields: the base of an edit. `nil` where it is not shown.
-    func shownFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
-        let row = try connection.cached("SELECT title, summary, tags FROM timeline WHERE id = ?").bind(item)
-        defer { row.reset() }
-        guard try row.step() else { return nil }
-        return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
     }
 }
 

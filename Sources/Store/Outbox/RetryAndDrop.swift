@@ -178,7 +178,8 @@ extension OutboxWriter {
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
             let code = row.text(5)
-            let isLookedFor = row.int(6) == 1 && !isNamed
+            // What may have been sent from another copy of the file is never sent unseen.
+            let isLookedFor = row.int(6) == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
             try unpark(
                 id, item: item, to: isLookedFor ? .unknown : .queued,
                 byHand: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
@@ -217,17 +218,25 @@ extension OutboxWriter {
     }
 
     fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) {
-        let row = try connection.cached("SELECT state, item_id, kind FROM outbox WHERE id = ?").bind(Int(id))
+        let row = try connection.cached("SELECT state, item_id, kind, follows FROM outbox WHERE id = ?").bind(Int(id))
         guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
             let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
         else { throw stale("#\(id) is gone") }
+        let isFollowUp = row.text(3) != nil
         row.reset()
         guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
         try move(id, from: state, to: .dropped)
+        // The server's values are to stand: what was asked for before does not follow either.
+        if isFollowUp || kind == .edit && state == .parked {
+            try connection.cached(
+                "UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND id < ? AND is_unverified IS 1"
+            ).bind(item).bind(Int(id)).run()
+        }
         if kind.isCreation {
             try removeLocalItem(entry: id)
             try release(id)
         }
+        try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
     }

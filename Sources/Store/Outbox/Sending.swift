@@ -100,7 +100,7 @@ extension Store {
 
 extension OutboxWriter {
     /// - Returns: The task as it is now. `nil` where the entry is not queued any more.
-    func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
+    mutating func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
@@ -109,10 +109,12 @@ extension OutboxWriter {
             """
         ).bind(Int(id)).bind(now).bind(evidence?.json).run()
         guard changed == 1 else { return nil }
+        deltas.sends += 1
         try connection.cached(
             """
-            INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
-            SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2 FROM outbox_attempt WHERE entry_id = ?1
+            INSERT INTO outbox_attempt (entry_id, number, purpose, started_at, items_before)
+            SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2, coalesce((SELECT max(rowid) FROM item), 0)
+            FROM outbox_attempt WHERE entry_id = ?1
             """
         ).bind(Int(id)).bind(now).run()
         return try task(id)

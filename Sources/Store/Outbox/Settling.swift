@@ -28,10 +28,7 @@ extension OutboxWriter {
             if task.entry.follows != nil, isFailure, settlement.error?.code == .serverError {
                 try holdFollowUps(until: at, after: settlement, failures: task.failures + 1)
             }
-            if task.entry.kind == .edit {
-                try giveWayToDeletion(task.entry, from: .queued)
-                try refreshLocalEdit(task.entry.itemID)
-            }
+            if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .queued) }
         case .unknown(let lookAt, let undecidedSince, let failedLooks):
             try update(
                 settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
@@ -44,8 +41,13 @@ extension OutboxWriter {
                 evidence: isUndecidable ? task.evidence : nil, theirs: theirs)
             if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .parked) }
             if task.entry.kind.isCreation, !isUndecidable { try collapse(task.entry) }
-            try refreshLocalEdit(task.entry.itemID)
         }
+        // What was said meanwhile does not wait behind a follow-up that has failed.
+        if task.entry.follows != nil, !settlement.outcome.isUnknown {
+            try followUp(task.entry.itemID)
+            try advance(task.entry.itemID)
+        }
+        if task.entry.kind == .edit || settlement.outcome.isParked { try refreshLocalEdit(task.entry.itemID) }
         if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
             !settlement.outcome.isUnknown
         {
@@ -97,7 +99,7 @@ extension OutboxWriter {
             """
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
             .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
-            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server)
+            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server.written)
             .bind(failedLooks).bind(undecidedSince?.here).run()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: state)
@@ -139,23 +141,54 @@ extension OutboxWriter {
         guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: .delivered)
         var write = DeliveredWrite(item)
+        var remark: String?
         switch entry.kind {
         case .capture, .note:
+            let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, item)
             try bind(entry, to: delivery.serverID)
             if let made = delivery.item { try insert(made) }
-            try carryOver(entry, delivery, remark: settlement.remark)
+            // The small server answers with the item as it keeps it.
+            guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
+            try noteUnverified(entry, there: delivery.there, item: item)
+            remark = try followUp(item, seen: delivery.there)
         case .edit:
             write.fields = try applyEdit(entry, delivery)
             write.updatedAt = delivery.updatedAt
             try releaseFollowUps()
+            try noteUnverified(entry, there: nil, item: item)
+            // A title that the server has cut or cleaned is not sent again and again.
+            try followUp(item, seen: entry.follows == nil ? nil : followUpFields(entry, item))
         case .delete:
             try bury(item)
             write.isDeletion = true
             try releaseCaptures()
         }
+        if let remark {
+            let words = [settlement.remark, remark].compactMap(\.self).joined(separator: "; ")
+            try connection.cached("UPDATE outbox SET remark = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(words).run()
+        }
         try refreshLocalEdit(item)
         try advance(item)
         return write
+    }
+
+    /// What the item has after its follow-up was delivered, as it was sent.
+    private func followUpFields(_ entry: OutboxEntry, _ item: String) throws(SQLiteFailure) -> ItemEdit? {
+        guard case .edit(let edit) = entry.payload else { return nil }
+        return edit.addingTags(to: try serverFields(item)?.tags)
+    }
+
+    /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
+    /// its local id, so that nothing of it is asked for of the item.
+    private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String) throws(SQLiteFailure) -> Bool {
+        let deletion = try open(capture.itemID).first { $0.kind == .delete && $0.state == .queued }
+        guard let deletion else { return false }
+        try move(
+            deletion.id, from: .queued, to: .superseded,
+            remark: "not sent: the URL was there before you captured it; to delete that item: prsnlctl delete \(item)")
+        try connection.cached("UPDATE outbox SET item_id = ?2 WHERE id = ?1").bind(Int(capture.id)).bind(capture.itemID)
+            .run()
+        return true
     }
 
     /// A deletion takes the place of edits that the server does not have, also of one that was under way when the deletion
@@ -229,7 +262,8 @@ extension OutboxWriter {
         _ entry: OutboxEntry, _ delivery: Settlement.Delivery
     ) throws(SQLiteFailure) -> ItemEdit {
         guard case .edit(let edit) = entry.payload else { return ItemEdit() }
-        let fields = edit.overlaid(by: delivery.fields ?? ItemEdit())
+        let sent = entry.follows == nil ? edit : edit.addingTags(to: try serverFields(entry.itemID)?.tags)
+        let fields = sent.overlaid(by: delivery.fields ?? ItemEdit())
         for table in ["item", "local_item"] {
             // A new item has no summary yet.
             let summary =

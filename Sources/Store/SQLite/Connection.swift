@@ -14,6 +14,9 @@ final class Connection {
     private static let patience: Int32 = 5_000
     /// When reading is given up (uptime in nanoseconds), for `bound`.
     private let end = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
+    /// How many bytes may be taken out of the file yet, and how many in all, for `bound`.
+    let budget = ReadBudget()
+    private var mostTaken = Int.max
 
     let path: String
     private let handle: OpaquePointer
@@ -54,8 +57,11 @@ final class Connection {
     /// Bounds what a prepared file can do to its reader: a view in the place of a table, an endless recursion, texts of
     /// gigabytes (https://sqlite.org/security.html). Temporary data stays in memory, and so below `MemoryBound`.
     ///
-    /// - Parameter limit: For all that is read from now on, up to `removeDeadline`.
-    func bound(to limit: Duration) throws(SQLiteFailure) {
+    /// - Parameters:
+    ///   - limit: For all that is read from now on, up to `removeDeadline`.
+    ///   - fileSize: What the file takes on the disk. More than twice as much is not in it, however it says so.
+    func bound(to limit: Duration, fileSize: Int) throws(SQLiteFailure) {
+        mostTaken = max(Self.mostOfSmallFile, 2 * fileSize)
         extendDeadline(to: limit)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -67,13 +73,18 @@ final class Connection {
     /// A limit for what is read from now on, of a connection that is bound.
     func extendDeadline(to limit: Duration) {
         end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
+        budget.left = mostTaken
     }
 
     /// For reading a whole file of any size. The caller has its own limit, or none.
-    func removeDeadline() { sqlite3_progress_handler(handle, 0, nil, nil) }
+    func removeDeadline() {
+        sqlite3_progress_handler(handle, 0, nil, nil)
+        budget.left = .max
+    }
 
     /// Twice what the largest item may have.
     private static let longestValue: Int32 = 32 << 20
+    private static let mostOfSmallFile = 64 << 20
 
     private static func uptime() -> UInt64 {
         var now = timespec()

@@ -86,6 +86,16 @@ struct FileIdentity {
     /// no modes, the failure changes nothing.
     static func setMode(_ file: Int32) { fchmod(file, mode) }
 
+    /// What the file and its log take on the disk. A file with holes may say any size.
+    static func diskSize(path: String) -> Int {
+        [path, path + "-wal"].reduce(0) { sum, path in
+            var status = stat()
+            guard stat(path, &status) == 0 else { return sum }
+            // Not every file system says it.
+            return sum + (status.st_blocks > 0 ? Int(status.st_blocks) * 512 : Int(status.st_size))
+        }
+    }
+
     static func size(path: String) -> Int {
         var status = stat()
         return stat(path, &status) == 0 ? Int(status.st_size) : 0

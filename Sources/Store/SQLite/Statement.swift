@@ -1,16 +1,30 @@
 import CSQLite
 import PRSNLCore
 
+/// How many bytes a connection's statements may yet take out of the file. A statement may outlive its connection.
+final class ReadBudget {
+    var left = Int.max
+
+    /// Notes that a row was read, after what was taken out of the one before it.
+    func take(_ bytes: Int, _ sql: String) throws(SQLiteFailure) {
+        left -= bytes
+        guard left < 0 else { return }
+        throw SQLiteFailure(code: SQLITE_TOOBIG, message: "more is read than the file holds", operation: sql)
+    }
+}
+
 /// A prepared statement, reset by each `bind` series and finalised with the object.
 final class Statement {
     private let handle: OpaquePointer
     private unowned let connection: Connection
+    private let budget: ReadBudget
     private let sql: String
     private var nextParameter: Int32 = 1
 
     init(_ handle: OpaquePointer, connection: Connection, sql: String) {
         self.handle = handle
         self.connection = connection
+        budget = connection.budget
         self.sql = sql
     }
 
@@ -114,11 +128,16 @@ final class Statement {
 
     // MARK: Running
 
+    /// About what a program keeps for a row, and for a text besides its bytes.
+    private static let (rowCost, textCost) = (64, 32)
+
     /// Goes to the next row. False at the end.
     func step() throws(SQLiteFailure) -> Bool {
         let code = sqlite3_step(handle)
         switch code {
-        case SQLITE_ROW: return true
+        case SQLITE_ROW:
+            try budget.take(Self.rowCost, sql)
+            return true
         case SQLITE_DONE: return false
         default: throw connection.failure(code, sql)
         }
@@ -137,7 +156,8 @@ final class Statement {
 
     func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
     func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
-    func int(_ column: Int32) -> Int { Int(sqlite3_column_int64(handle, column)) }
+    /// A count or a size, clamped: see `ForeignNumber`.
+    func int(_ column: Int32) -> Int { ForeignNumber.clamp(sqlite3_column_int64(handle, column)) }
 
     /// The bytes of a column as text, `nil` for NULL. They are there until the next step, and until the column is read as
     /// another type.
@@ -157,6 +177,7 @@ final class Statement {
     func text(_ column: Int32) -> String? {
         guard let bytes = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
+        budget.left -= count + Self.textCost
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 

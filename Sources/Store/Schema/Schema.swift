@@ -4,12 +4,15 @@ struct Schema {
     static let applicationID: UInt32 = 0x5052_534E
 
     static let current = Schema(
-        steps: [(Tables.all + Views.all), TextTables.all, SearchTables.all].map { $0.joined(separator: "\n") })
+        steps: [
+            Tables.all + Views.all, TextTables.all, SearchTables.all, KnownItems.all, TextTables.claims,
+            SearchTables.inPieces, CopyMarks.all, WishTables.all,
+        ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
     static let versionWithTexts = 2
-    /// The first with an index of words.
-    static let versionWithSearch = 3
+    /// The first with an index of words as it is searched now.
+    static let versionWithSearch = 6
 
     /// Step N takes a file from `user_version` N - 1 to N. The first makes an empty file a copy. A released step is never
     /// changed: a change of the schema is a step of its own.

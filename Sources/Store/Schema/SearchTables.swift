@@ -11,6 +11,29 @@
 enum SearchTables {
     static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers, found]
 
+    /// Step 5: a long text is indexed in pieces, each of which is a document of its own.
+    ///
+    /// - `search_piece`: the pieces of items that have more than one, the first among them, which is the item's document.
+    /// - `search_document.position`: bytes of the item's texts that have a piece; NULL where all have.
+    /// - `search_state.attempt`: the item that is being indexed, after a process that was killed, and how often it was tried.
+    static let inPieces = [
+        """
+        ALTER TABLE search_document ADD COLUMN position INTEGER;
+        CREATE INDEX search_document_unfinished ON search_document (docid) WHERE position IS NOT NULL;
+        CREATE TABLE search_piece (
+            docid INTEGER PRIMARY KEY,
+            document INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX search_piece_by_document ON search_piece (document);
+        ALTER TABLE search_state ADD COLUMN attempt TEXT;
+        ALTER TABLE search_state ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+        DROP VIEW IF EXISTS item_search;
+        """, foundInPieces,
+    ]
+
+    /// All that a new index needs.
+    static let present = all + inPieces
+
     /// The names of those that a file has.
     static func triggers(_ connection: Connection) throws(SQLiteFailure) -> [String] {
         let rows = try connection.prepare(
@@ -121,16 +144,24 @@ enum SearchTables {
         """
     }
 
+    private static let found = view("search_index.rowid")
+
+    private static let foundInPieces = view(
+        "coalesce((SELECT document FROM search_piece WHERE search_piece.docid = search_index.rowid), search_index.rowid)"
+    )
+
     /// What is found. A view cannot be searched by `MATCH` but through a column that is the index itself: `words`.
-    static let found = """
+    private static func view(_ document: String) -> String {
+        """
         CREATE VIEW item_search AS
             SELECT document.item_id AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
                 \(ShownRow.title) AS title, \(ShownRow.url) AS url, search_index.rank AS rank,
                 search_index.search_index AS words
-            FROM search_index JOIN search_document AS document ON document.docid = search_index.rowid
+            FROM search_index JOIN search_document AS document ON document.docid = \(document)
                 \(ShownRow.join("document.item_id"))
             WHERE \(ShownRow.isShown);
         """
+    }
 }
 
 /// The row that `timeline` shows for one item, as a join by its id. SQLite would go through the whole of `timeline` for each

@@ -125,9 +125,9 @@ enum Tables {
     /// - `request_key`: the sender's name for the write. A request with a known key is not written again.
     /// - `undecided_since`, `undecided_here`: when a look first could not find what was sent, by the server's clock and by
     ///   this machine's. `failed_looks` counts failed looks in a row, for their backoff.
-    /// - `follows`: the creation whose title or tags this edit carries, because the server did not take them.
+    /// - `follows`: the last entry whose title or tags this edit carries, because the server did not take them.
     /// - `awaits_item`: 1 while an edit waits until the server has processed its item.
-    /// - `is_unverified`: 1 until a delivered creation's title and tags were compared with the processed item.
+    /// - `is_unverified`: 1 as long as the server may lack some of what a delivered entry asked for.
     ///
     /// Each index costs a page or two per move, so there are only those that a move itself asks. `outbox_unknown` does not
     /// say WHERE state = 'unknown': SQLite prepares a statement again for each value of a parameter that is compared with

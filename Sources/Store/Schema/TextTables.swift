@@ -1,27 +1,42 @@
 /// Step 2: the texts of items, beside the items. A scan of the timeline does not read them.
 enum TextTables {
-    static let all = [marker, itemBody, textProblem, itemText, "DROP VIEW sync_state", syncState].map { $0 + ";" }
+    static let all = [marker, itemBody, textProblem, itemText, "DROP VIEW sync_state", syncState(where: isBehind)].map {
+        $0 + ";"
+    }
 
-    /// Whether the text of a row of `item` is to be asked for: it never was, or it was asked for when the row was of another
-    /// time. An item that the server works on has no text yet.
+    /// Step 5: texts of items that the list lacks are not missing, and which rows say no version.
+    static let claims = [
+        "CREATE INDEX item_unversioned ON item (id) WHERE updated_at IS NULL",
+        "DROP VIEW sync_state", syncState(where: isMissing),
+    ].map { $0 + ";" }
+
+    /// Whether the copy lacks the text of a row of `item`: it was never asked for, or when the row was of another time. An item
+    /// that the server works on has no text yet.
     ///
     /// The condition of `item_text_due`, which a query repeats to be answered by it. So the index is the list of what is due,
     /// and SQLite keeps it true.
-    static let isDue = """
+    static let isBehind = """
         text_for IS NOT coalesce(updated_at, created_at) AND status IS NOT 'pending'
             AND deleted_at IS NULL
         """
 
-    /// The same without those that are known to be too large.
-    private static let isMissing = """
-        \(isDue) AND NOT EXISTS (SELECT 1 FROM text_problem AS problem WHERE problem.item_id = item.id
+    /// Whether the text is to be asked for. An item that the list lacks is asked about first.
+    static let isDue = "\(isBehind) AND missing_since IS NULL"
+
+    /// Whether the text counts as missing. That of an item which a complete sweep did not see does not: it cannot be had.
+    static let isMissing = """
+        \(isBehind) AND coalesce(missing_since > (SELECT swept_at FROM copy), 1)
+        """
+
+    static let isTooLarge = """
+        EXISTS (SELECT 1 FROM text_problem AS problem WHERE problem.item_id = item.id
             AND problem.kind = 'too_large' AND problem.row_version = coalesce(updated_at, created_at))
         """
 
     /// `text_for`: the `updated_at` that the item had when its text was asked for last, with success.
     private static let marker = """
         ALTER TABLE item ADD COLUMN text_for TEXT;
-        CREATE INDEX item_text_due ON item (created_at) WHERE \(isDue)
+        CREATE INDEX item_text_due ON item (created_at) WHERE \(isBehind)
         """
 
     /// The texts. `version`: the server's `updated_at` of the item as the answer had it. Short columns stand first: the long
@@ -72,7 +87,8 @@ enum TextTables {
     }
 
     /// As before, with the texts.
-    private static let syncState = """
+    private static func syncState(where isMissing: String) -> String {
+        """
         CREATE VIEW sync_state AS
             SELECT server_url, dialect, account_id, account_name,
                 complete = 1 AND NOT EXISTS (SELECT 1 FROM crowded_instant)
@@ -83,10 +99,11 @@ enum TextTables {
                 (SELECT count(*) FROM rejected_item) AS rejected,
                 (SELECT count(*) FROM crowded_instant) AS crowded_instants,
                 waiting, unknown, parked,
-                complete = 1 AND (dialect = 'E' OR NOT EXISTS (SELECT 1 FROM item WHERE \(isDue))) AS texts_complete,
-                CASE WHEN dialect = 'E' OR NOT EXISTS (SELECT 1 FROM item WHERE \(isMissing)) THEN edits_as_of END
-                    AS texts_as_of,
-                CASE WHEN dialect = 'E' THEN 0 ELSE (SELECT count(*) FROM item WHERE \(isDue)) END AS texts_missing
+                complete = 1 AND (dialect = 'E' OR NOT EXISTS (SELECT 1 FROM item WHERE \(isMissing))) AS texts_complete,
+                CASE WHEN dialect = 'E' OR NOT EXISTS (SELECT 1 FROM item WHERE \(isMissing) AND NOT \(isTooLarge))
+                    THEN edits_as_of END AS texts_as_of,
+                CASE WHEN dialect = 'E' THEN 0 ELSE (SELECT count(*) FROM item WHERE \(isMissing)) END AS texts_missing
             FROM copy
         """
+    }
 }

@@ -8,9 +8,26 @@ final class DocumentWriter {
     private var through: Int64
     private var size = 0
     private var staleSize = 0
+    /// The first piece of a long text is the last of its step: see `DocumentPiece`.
+    private var hasLongText = false
+    /// Parts of the index that pieces of long texts make: each has one.
+    private(set) var parts = 0
 
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    /// The item of which only the beginnings are indexed, because its texts have ended the process.
+    private let fatal: ByteText?
+
+    /// Notes the item that comes next, in the order of `index`.
+    static let noteAttempt = """
+        UPDATE search_state SET (attempt, attempts) = (SELECT next.id, 1 + CASE WHEN next.id IS attempt THEN attempts ELSE 0 END
+            FROM (SELECT coalesce((SELECT item_id FROM search_due ORDER BY item_id LIMIT 1),
+                (SELECT item_id FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1),
+                (SELECT id FROM item WHERE item.rowid > through ORDER BY item.rowid LIMIT 1)) AS id) AS next)
+        RETURNING attempt, attempts
+        """
+
+    init(_ connection: Connection, fatal: String? = nil) throws(SQLiteFailure) {
         self.connection = connection
+        self.fatal = fatal.map(ByteText.init)
         document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE item_id = ?")
         row = try connection.cached(SearchableRow.sql)
         through = try connection.integer("SELECT through FROM search_state")
@@ -28,12 +45,13 @@ final class DocumentWriter {
         for (id, _) in changed {
             try index(id)
             done += 1
-            if isEnough() { break }
+            if hasLongText || isEnough() { break }
         }
         if done > 0 {
             try connection.cached("DELETE FROM search_due WHERE item_id <= ?").bind(changed[done - 1].id).run()
         }
-        guard done == changed.count, done < limit, !(done > 0 && isEnough()) else { return }
+        guard done == changed.count, done < limit, !(done > 0 && (hasLongText || isEnough())) else { return }
+        if try goOn(isEnough) { return }
         let new = try ids(
             connection.cached("SELECT id, rowid FROM item WHERE rowid > ? ORDER BY rowid LIMIT ?").bind(Int(through))
                 .bind(limit - done))
@@ -41,7 +59,7 @@ final class DocumentWriter {
             // It may have changed since it came, and be in the index already.
             if try !isIndexed(id) { try index(id) }
             through = rowid
-            if isEnough() { break }
+            if hasLongText || isEnough() { break }
         }
     }
 
@@ -59,35 +77,79 @@ final class DocumentWriter {
 
     private func index(_ id: String) throws(SQLiteFailure) {
         try remove(id)
-        guard let item = try SearchableRow(row, id: id) else { return }
-        // What is no list of texts is no error here: SQLite would refuse to take it apart.
-        let tags = Tags.parse(item.tags) == nil ? nil : item.tags
-        try connection.cached(
-            "INSERT INTO search_document (item_id, type, created_at, tags, size) VALUES (?, ?, ?, ?, ?)"
-        ).bind(id).bind(item.type).bind(item.createdAt).bind(tags).bind(item.size).run()
-        let docid = connection.lastInsertedRow
-        size += item.size
-        try insertWords(of: item, docid)
-        guard let tags else { return }
-        try connection.cached(
-            "INSERT OR IGNORE INTO search_tag SELECT value, ?, ? FROM json_each(?) WHERE type = 'text'"
-        ).bind(item.createdAt).bind(Int(docid)).bind(tags).run()
+        _ = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) in
+            if ByteText(id) != fatal { CrashPoint.whileIndexing.reach() }
+            let piece = ByteText(id) == fatal ? item.beginnings : item.piece(from: 0)
+            try connection.cached(
+                """
+                INSERT INTO search_document (item_id, type, created_at, tags, size, position) VALUES (?, ?, ?, ?, ?, ?)
+                """
+            ).bind(id).bind(item.type).bind(item.createdAt).bind(item.tags).bind(item.size).bind(piece.next).run()
+            let docid = connection.lastInsertedRow
+            size += item.size
+            try insert(piece, docid)
+            if piece.next != nil { try note(docid, of: docid) }
+            guard let tags = item.tags else { return }
+            try connection.cached(
+                "INSERT OR IGNORE INTO search_tag SELECT value, ?, ? FROM json_each(?) WHERE type = 'text'"
+            ).bind(item.createdAt).bind(Int(docid)).bind(tags).run()
+        }
     }
 
-    private func insertWords(of item: SearchableRow, _ docid: Int64) throws(SQLiteFailure) {
-        let texts = item.words.map(SearchText.indexed)
+    // MARK: Long texts
+
+    /// The next pieces of a text that was begun.
+    ///
+    /// - Returns: False where there is none.
+    private func goOn(_ isEnough: () -> Bool) throws(SQLiteFailure) -> Bool {
+        let unfinished = try connection.cached(
+            "SELECT docid, item_id, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1")
+        defer { unfinished.reset() }
+        guard try unfinished.step(), let id = unfinished.text(1) else { return false }
+        let (document, position) = (unfinished.int64(0), unfinished.int(2))
+        unfinished.reset()
+        // An item that is not shown any more is due as well.
+        let next = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) -> Int? in
+            if ByteText(id) == fatal { return nil }
+            var position = position
+            while true {
+                let piece = item.piece(from: position)
+                let docid = try takeNumber()
+                try insert(piece, docid)
+                try note(docid, of: document)
+                guard let next = piece.next, !isEnough() else { return piece.next }
+                position = next
+                // With a savepoint, SQLite writes the words that it has in memory: the next piece finds its table empty.
+                try connection.execute("SAVEPOINT piece; RELEASE piece")
+            }
+        }
+        try connection.cached("UPDATE search_document SET position = ? WHERE docid = ?").bind(next ?? nil)
+            .bind(Int(document)).run()
+        return true
+    }
+
+    /// A number of `search_document` that no other document gets (https://sqlite.org/autoinc.html).
+    private func takeNumber() throws(SQLiteFailure) -> Int64 {
+        try connection.integer(
+            "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'search_document' RETURNING seq")
+    }
+
+    private func note(_ piece: Int64, of document: Int64) throws(SQLiteFailure) {
+        hasLongText = true
+        parts += 1
+        try connection.cached("INSERT INTO search_piece (docid, document) VALUES (?, ?)").bind(Int(piece))
+            .bind(Int(document)).run()
+    }
+
+    private func insert(_ piece: DocumentPiece, _ docid: Int64) throws(SQLiteFailure) {
         let words = try connection.cached(
             """
             INSERT INTO search_index (rowid, title, summary, content, transcription, tags, url)
             VALUES (?, ?, ?, ?, ?, ?, ?)
             """
-        ).bind(Int(docid)).bind(texts[0]).bind(texts[1])
-        // Long texts are not copied.
-        try words.borrowing(texts[2]) { words throws(SQLiteFailure) in
-            try words.borrowing(texts[3]) { words throws(SQLiteFailure) in
-                _ = try words.bind(texts[4]).bind(texts[5]).run()
-            }
-        }
+        ).bind(Int(docid))
+        for text in piece.words { words.bind(SearchText.indexed(text)) }
+        try words.run()
     }
 
     private func remove(_ id: String) throws(SQLiteFailure) {
@@ -103,6 +165,7 @@ final class DocumentWriter {
                 """
             ).bind(docid).bind(document.text(3)).bind(tags).run()
         }
+        try connection.cached("DELETE FROM search_piece WHERE document = ?").bind(docid).run()
         try connection.cached("DELETE FROM search_document WHERE docid = ?").bind(docid).run()
     }
 
@@ -110,8 +173,9 @@ final class DocumentWriter {
     func finish(now: Timestamp) throws(SQLiteFailure) {
         try connection.cached(
             """
-            UPDATE search_state SET through = ?, size = size + ?, stale_size = stale_size + ?,
+            UPDATE search_state SET through = ?, size = size + ?, stale_size = stale_size + ?, attempt = NULL, attempts = 0,
                 as_of = CASE WHEN EXISTS (SELECT 1 FROM search_due)
+                    OR EXISTS (SELECT 1 FROM search_document WHERE position IS NOT NULL)
                     OR ?1 < coalesce((SELECT max(rowid) FROM item), 0) THEN as_of ELSE ?4 END
             """
         ).bind(Int(through)).bind(size).bind(staleSize).bind(now).run()

@@ -62,17 +62,19 @@ extension StoreReader {
             list.unindexed = try SearchState(connection).due
             guard !query.isEmpty else { return .success(list) }
             var finder = try ItemFinder(connection, query.filter, limit: limit)
+            let long = try longItems(query)
             if query.isWithoutOnly {
                 let unwanted = query.unwanted.isEmpty ? [] : try documents(query.unwantedMatch)
-                try finder.addNewest { !unwanted.contains($0) }
+                try finder.addNewest { long.has($0) ?? !unwanted.contains($0) }
             } else {
                 if try isRankable(query) {
-                    try finder.addRanked(query.match())
+                    try finder.addRanked(query.match()) { long.has($0) ?? true }
+                    if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
                 } else {
                     let best = query.match(in: "{title tags}")
-                    if try isRankable(best) { try finder.addRanked(best) }
+                    if try isRankable(best) { try finder.addRanked(best) { long.has($0) ?? true } }
                     let all = try documents(query.match())
-                    try finder.addNewest { all.contains($0) }
+                    try finder.addNewest { long.has($0) ?? all.contains($0) }
                 }
             }
             list.items = finder.items
@@ -96,10 +98,26 @@ extension StoreReader {
         return try row.step() && row.int(0) <= Self.mostRanked
     }
 
+    /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
+    private func longItems(_ query: SearchQuery) throws(SQLiteFailure) -> LongItems {
+        var items = LongItems()
+        let rows = try connection.prepare("SELECT docid, document FROM search_piece")
+        while try rows.step() { items.pieces.append((rows.int(0), rows.int(1))) }
+        items.all = Set(items.pieces.map(\.document))
+        items.found = items.all
+        for term in query.wanted where !items.found.isEmpty {
+            items.found.formIntersection(items.having(try documents(term.match)))
+        }
+        if !items.found.isEmpty, !query.unwanted.isEmpty {
+            items.found.subtract(items.having(try documents(query.unwantedMatch)))
+        }
+        return items
+    }
+
     private func documents(_ match: String) throws(SQLiteFailure) -> DocumentSet {
         let rows = try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
         var found = DocumentSet()
-        while try rows.step() { found.insert(rows.int(0)) }
+        while try rows.step() { found.append(rows.int(0)) }
         return found
     }
 
@@ -153,61 +171,13 @@ extension StoreReader {
         }
     }
 
-    /// Looks for some items by their own titles.
-    ///
-    /// - Throws: `no_search_index`; `database_damaged`.
-    package func checkIndex() throws(UserFacingError) -> (checked: Int, lost: Int, due: Int) {
-        try readTogether { () throws(SQLiteFailure) -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
-            if let missing = try missingIndex() { return .failure(missing) }
-            // Items that have changed are not found by what they are now.
-            let samples = try connection.prepare(
-                """
-                SELECT document.docid, \(ShownRow.title) FROM search_document AS document \(ShownRow.join("document.item_id"))
-                WHERE document.docid IN
-                        (SELECT docid FROM search_document WHERE docid % (SELECT max(1, count(*) / 200) FROM search_document) = 0
-                            LIMIT 200)
-                    AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.item_id = document.item_id) AND \(ShownRow.isShown)
-                """)
-            let look = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?")
-            var checked = 0
-            var lost = 0
-            var sample: String?
-            while try samples.step() {
-                guard let title = samples.text(1), SearchText.hasWord(title) else { continue }
-                checked += 1
-                let match = SearchQuery.Term(text: title, field: .title).match
-                look.reset().bind(match).bind(samples.int(0))
-                if try !look.step() { lost += 1 }
-                sample = match
-            }
-            // Ranking reads other parts of the index than looking does.
-            if let sample {
-                _ = try connection.prepare(
-                    "SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rank LIMIT 1"
-                ).bind(sample).step()
-            }
-            let due = try SearchState(connection).due
-            if due == 0 { lost = max(lost, try unlisted()) }
-            return .success((checked, lost, due))
-        }.get()
-    }
-
-    /// How many items and tags the index has too few of, or too many.
-    private func unlisted() throws(SQLiteFailure) -> Int {
-        let items = try connection.integer(
-            "SELECT abs((SELECT count(*) FROM timeline) - (SELECT count(*) FROM search_document))")
-        let tags = try connection.integer(
-            "SELECT abs((SELECT count(*) FROM item_tag) - (SELECT count(*) FROM search_tag))")
-        return Int(max(items, tags))
-    }
-
     private func hasCurrentIndex() throws(SQLiteFailure) -> Bool {
         guard try missingIndex() == nil else { return false }
         return try SearchState(connection).isCurrent
     }
 
     /// A stranger's file may have anything in its place.
-    private func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
+    func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
         let isOlder = try connection.integer("PRAGMA user_version") < Schema.versionWithSearch
         let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
         if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql) { return nil }
@@ -220,23 +190,40 @@ extension StoreReader {
     }
 }
 
-/// Document numbers, of which there may be hundreds of thousands.
-struct DocumentSet: ExpressibleByArrayLiteral {
-    private var bits: [UInt64] = []
-    private(set) var count = 0
+/// Document numbers, of which there may be hundreds of thousands. Its size is their count, and not the largest of them, which
+/// a prepared file may choose.
+private struct DocumentSet: ExpressibleByArrayLiteral {
+    private var numbers: [Int] = []
 
-    init(arrayLiteral elements: Int...) { for element in elements { insert(element) } }
+    init(arrayLiteral elements: Int...) { for element in elements { append(element) } }
 
-    mutating func insert(_ document: Int) {
-        guard document >= 0, document >> 6 < 1 << 26 else { return }
-        while bits.count <= document >> 6 { bits.append(contentsOf: repeatElement(0, count: max(64, bits.count))) }
-        guard !contains(document) else { return }
-        bits[document >> 6] |= 1 << UInt64(document & 63)
-        count += 1
+    /// In ascending order, as the index has them. What comes in another one is not in the set.
+    mutating func append(_ document: Int) {
+        if numbers.last.map({ $0 < document }) ?? true { numbers.append(document) }
     }
 
     func contains(_ document: Int) -> Bool {
-        document >= 0 && document >> 6 < bits.count && bits[document >> 6] & 1 << UInt64(document & 63) != 0
+        var (low, high) = (0, numbers.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if numbers[middle] < document { low = middle + 1 } else { high = middle }
+        }
+        return low < numbers.count && numbers[low] == document
+    }
+}
+
+/// Items that are indexed in pieces.
+private struct LongItems {
+    var pieces: [(docid: Int, document: Int)] = []
+    var all: Set<Int> = []
+    /// Those that have what is asked for.
+    var found: Set<Int> = []
+
+    /// `nil` for an item in one piece, of which the index knows all at once.
+    func has(_ document: Int) -> Bool? { all.contains(document) ? found.contains(document) : nil }
+
+    func having(_ matches: DocumentSet) -> Set<Int> {
+        Set(pieces.lazy.filter { matches.contains($0.docid) }.map(\.document))
     }
 }
 
@@ -262,18 +249,21 @@ private struct ItemFinder {
         condition = filter.condition()
     }
 
-    /// By how well they fit.
-    mutating func addRanked(_ match: String) throws(SQLiteFailure) {
+    /// By how well they fit. An item comes where its best piece does.
+    mutating func addRanked(_ match: String, _ isWanted: (Int) -> Bool) throws(SQLiteFailure) {
         let rows = try connection.prepare(
             """
             SELECT \(Self.columns)
-            FROM search_index CROSS JOIN search_document AS document ON document.docid = search_index.rowid
+            FROM search_index LEFT JOIN search_piece AS piece ON piece.docid = search_index.rowid
+                CROSS JOIN search_document AS document ON document.docid = coalesce(piece.document, search_index.rowid)
                 \(ShownRow.join("document.item_id"))
             WHERE search_index MATCH ? AND \(ShownRow.isShown)\(condition.sql)
             ORDER BY search_index.rank
             """
         ).bind(match).bind(condition.values)
-        while !hasMore, try rows.step() { add(rows) }
+        while !hasMore, try rows.step() {
+            if isWanted(rows.int(0)), !seen.contains(rows.int(0)) { add(rows) }
+        }
     }
 
     /// By time, those of which the number is wanted.

@@ -75,17 +75,14 @@ extension StoreReader {
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """)
             for (number, item) in items.enumerated() {
-                guard let row = try SearchableRow(texts, id: item.id) else { continue }
-                insert.bind(number)
-                for text in row.words { insert.bind(SearchText.indexed(text.map(Self.beginning))) }
-                try insert.run()
+                _ = try SearchableRow.read(texts, id: item.id) { row throws(SQLiteFailure) in
+                    insert.bind(number)
+                    for text in row.words(atMost: Self.lookedAt) { insert.bind(SearchText.indexed(text)) }
+                    try insert.run()
+                }
             }
             return try marked(query, count: items.count)
         }
-    }
-
-    private static func beginning(_ text: String) -> String {
-        text.utf8.count <= lookedAt ? text : String(decoding: text.utf8.prefix(lookedAt), as: UTF8.self)
     }
 
     private func marked(

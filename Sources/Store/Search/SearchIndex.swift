@@ -27,7 +27,9 @@ extension Store {
     /// Time that documents of one step may take. Writing what they are made to takes some five milliseconds more.
     private static let longestStep: Duration = .milliseconds(20)
     /// Items that are read for one step at the most.
-    private static let mostDocuments = 256
+    static let mostDocuments = 256
+    /// As often may a process be killed while it indexes one item, after the first time.
+    private static let mostAttempts = 2
     /// Pages of 4 KiB that one step of a merge writes: some fifteen milliseconds.
     private static let pagesOfMerge = 192
     /// Pages of an old index that one step removes.
@@ -48,9 +50,9 @@ extension Store {
         if try hasRetiredIndex() { return try removeRetiredIndex() }
         let state = try searchState()
         // Each step leaves a part of its own. To merge many at once rewrites each word once, and not again and again.
-        if state.isCurrent || unmergedSteps >= Self.mostUnmerged {
+        if state.isCurrent || unmergedParts >= Self.mostUnmerged {
             if try mergeIndex() { return .more }
-            unmergedSteps = 0
+            unmergedParts = 0
             if state.isCurrent {
                 prepareForBulk(false)
                 return .done
@@ -62,15 +64,43 @@ extension Store {
         }
         try requireTextRoom()
         prepareForBulk(state.due > Self.mostDocuments)
-        try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        let trial = try noteTrial()
+        if let fatal = trial?.fatal { try nameFatal(fatal, now: now) }
+        let parts = try write(ofIndex: true) { connection throws(SQLiteFailure) in
             let end = uptime() + Self.longestStep
-            let writer = try DocumentWriter(connection)
-            try writer.index(atMost: Self.mostDocuments) { uptime() >= end }
+            let writer = try DocumentWriter(connection, fatal: trial?.fatal)
+            try writer.index(atMost: trial == nil ? Self.mostDocuments : 1) { uptime() >= end }
             try writer.finish(now: now)
+            return writer.parts
         }
         mayMergeIndex = true
-        unmergedSteps += 1
+        unmergedParts += max(1, parts)
         return .more
+    }
+
+    private struct Trial {
+        /// The item that ended the process each time.
+        var fatal: String?
+    }
+
+    /// After a kill, the next document is on the disk by its item's id before it is indexed: what ended the process may be its
+    /// text. Of all documents this would cost twice the writes, so it is of those that one step can have.
+    private func noteTrial() throws(UserFacingError) -> Trial? {
+        guard documentsOnTrial > 0 else { return nil }
+        documentsOnTrial -= 1
+        return try write(ofIndex: true) { connection throws(SQLiteFailure) in
+            let row = try connection.cached(DocumentWriter.noteAttempt)
+            defer { row.reset() }
+            guard try row.step() else { return nil }
+            return Trial(fatal: row.int(1) > Self.mostAttempts ? row.text(0) : nil)
+        }
+    }
+
+    private func nameFatal(_ id: String, now: Timestamp) throws(UserFacingError) {
+        let message =
+            "Each time the item \(id) was indexed, the process ended. It is found by the beginnings of its texts only."
+        log(.error, .store, "\(message)")
+        try recordError(code: .storeBug, endpoint: "search index", message: message, at: now)
     }
 
     /// To index many items reads them from all over the file.
@@ -138,7 +168,7 @@ extension Store {
                 for name in ["search_index", Self.retired] { try connection.forgetVirtualTable(name) }
             }
         }
-        unmergedSteps = 0
+        unmergedParts = 0
     }
 
     /// Everything of the index is made again, so that no damage of any part of it stays.
@@ -149,10 +179,10 @@ extension Store {
             try connection.execute("DROP VIEW IF EXISTS item_search")
             try removeIndex(connection)
             for name in try SearchTables.triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
-            for table in ["search_document", "search_tag", "search_due", "search_state"] {
+            for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
                 try connection.execute("DROP TABLE IF EXISTS \(table)")
             }
-            try connection.execute(SearchTables.all.joined(separator: "\n"))
+            try connection.execute(SearchTables.present.joined(separator: "\n"))
         }
     }
 
@@ -195,7 +225,7 @@ extension SearchState {
     init(_ connection: Connection) throws(SQLiteFailure) {
         let row = try connection.cached(
             """
-            SELECT (SELECT count(*) FROM search_due),
+            SELECT (SELECT count(*) FROM search_due) + (SELECT count(*) FROM search_document WHERE position IS NOT NULL),
                 max(0, coalesce((SELECT max(rowid) FROM item), 0) - through), as_of, size - stale_size, through
             FROM search_state
             """)

@@ -68,7 +68,10 @@ enum SearchText {
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
     /// Punctuation, or a script without spaces. Two bytes have the letters of most other scripts.
-    private static func isBoundary(_ byte: UInt8) -> Bool { byte >= 0xE0 || byte < 0x80 && !isWord(byte) }
+    private static func isBoundary(_ byte: UInt8) -> Bool { byte >= 0xE0 || isSeparator(byte) }
+
+    /// ASCII that is no part of a word.
+    static func isSeparator(_ byte: UInt8) -> Bool { byte < 0x80 && !isWord(byte) }
 
     private static func isWord(_ byte: UInt8) -> Bool { isLetter(byte) || (0x30...0x39).contains(byte) }
 

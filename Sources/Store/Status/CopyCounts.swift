@@ -47,14 +47,16 @@ struct CounterDeltas {
     var waiting = 0
     var unknown = 0
     var parked = 0
+    /// Sends that were begun: the file's mark follows them.
+    var sends = 0
 
     func save(_ connection: Connection) throws(SQLiteFailure) {
-        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 else { return }
+        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 || sends != 0 else { return }
         try connection.cached(
             """
             UPDATE copy SET live = live + ?, deleted = deleted + ?, waiting = waiting + ?, unknown = unknown + ?,
-                parked = parked + ?
+                parked = parked + ?, sends = sends + ?
             """
-        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).run()
+        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).bind(sends).run()
     }
 }

@@ -48,6 +48,8 @@ package struct CopySummary: Sendable, Equatable {
     package var databaseSize: Int64 = 0
     package var walSize: Int64 = 0
     package var schemaVersion = 0
+    /// Whether the last owner of the file closed it, or has it open and has written nothing yet.
+    package var wasClosed = true
 
     package init() {}
 
@@ -120,7 +122,7 @@ extension CopySummary {
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
                 waiting, unknown, parked,
                 (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
-                account_subject, bound_at
+                account_subject, bound_at, stopped_cleanly
             FROM copy
             """)
         if try row.step() {
@@ -139,6 +141,7 @@ extension CopySummary {
             oldestWaiting = row.timestamp(12)
             accountSubject = row.text(13)
             self.boundAt = row.timestamp(14)
+            wasClosed = row.int(15) != 0
         }
         let coverage = try Store.readCoverage(connection)
         gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }

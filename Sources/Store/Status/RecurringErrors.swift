@@ -6,10 +6,11 @@ extension Store {
     /// Counts an error with those of the same code at the same endpoint. Where the disk does not take it, it is remembered
     /// until it does.
     package func recordError(
-        code: ErrorCode, endpoint: String, message: String, at now: Timestamp
+        code: ErrorCode, endpoint: String, message: String, times: Int = 1, at now: Timestamp
     ) throws(UserFacingError) {
         var error = CopySummary.RecurringError(
-            code: code.rawValue, endpoint: endpoint, message: message, first: now, last: now, count: 1, isOver: false)
+            code: code.rawValue, endpoint: endpoint, message: message, first: now, last: now, count: times,
+            isOver: false)
         let known = unrecorded.firstIndex { $0.code == error.code && $0.endpoint == endpoint }
         if let known {
             error.first = unrecorded[known].first
@@ -39,16 +40,34 @@ extension Store {
         unrecorded = []
     }
 
+    /// Of what fails before a send, for all writes.
+    package static let outboxEndpoint = "outbox"
+
+    /// Marks the errors of one endpoint as over.
+    package func endErrors(at endpoint: String) throws(UserFacingError) {
+        let standing = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?").bind(endpoint)
+                .step()
+        }
+        guard standing else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE recurring_error SET over = 1 WHERE endpoint = ?").bind(endpoint).run()
+        }
+    }
+
     /// Of texts that fail.
     package static let textEndpoint = "GET /api/items/{id}"
 
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
         // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so are a
-        // write and a text that still fail.
+        // write and a text that still fail. The replayer itself says when it can send again.
         let isOver = """
-            over = 0 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
+            over = 0 AND endpoint != '\(Self.outboxEndpoint)' AND code != '\(ErrorCode.databaseDamaged.rawValue)'
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
+                AND (code != '\(ErrorCode.databaseRestored.rawValue)' OR NOT EXISTS (
+                    SELECT 1 FROM outbox INDEXED BY outbox_open
+                    WHERE ended_at IS NULL AND error_code = '\(ErrorCode.databaseRestored.rawValue)'))
                 AND NOT EXISTS (
                     SELECT 1 FROM text_problem
                     WHERE kind = 'failing' AND error_code = code AND endpoint = '\(Self.textEndpoint)')

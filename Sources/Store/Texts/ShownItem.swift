@@ -116,7 +116,7 @@ extension StoreReader {
                 problem.error_message
             FROM item LEFT JOIN text_problem AS problem ON problem.item_id = item.id
                 AND problem.row_version = coalesce(item.updated_at, item.created_at)
-            WHERE item.id = ? AND \(TextTables.isDue)
+            WHERE item.id = ? AND \(TextTables.isBehind)
             """
         ).bind(shown.item.id)
         guard try due.step() else { return }

@@ -12,6 +12,17 @@ package struct DueText: Sendable, Equatable {
     package var isPending = false
     /// The copy has the text of this version: an answer was newer than the row was then.
     package var isStored = false
+    /// The row says when the item was changed last. Else `rowVersion` is the time of its creation.
+    package var rowHasVersion = true
+    /// When an answer about this row was stored last that may have come out of a cache, where nothing else tells its age.
+    package var doubtedAt: Timestamp?
+
+    package init(id: String, createdAt: Timestamp, rowVersion: Timestamp, failures: Int = 0) {
+        self.id = id
+        self.createdAt = createdAt
+        self.rowVersion = rowVersion
+        self.failures = failures
+    }
 }
 
 extension Timestamp {
@@ -27,6 +38,8 @@ extension Timestamp {
 package struct TextAnswer: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
         case text(ItemText)
+        /// Stored as what it is, and asked for again: it may not be the text that the row is of.
+        case doubted(ItemText, TextProblem)
         /// The copy had it already.
         case known
         /// It could not be had.
@@ -43,16 +56,18 @@ package struct TextAnswer: Sendable, Equatable {
 
     /// Bytes of memory, about.
     package var size: Int {
-        if case .text(let text) = outcome { text.size } else { 0 }
+        switch outcome {
+        case .text(let text), .doubted(let text, _): text.size
+        case .known, .problem: 0
+        }
     }
 
     /// The server's list may show the item otherwise by now, or not at all.
     package var doubtsRow: Bool {
         switch outcome {
-        case .text(let text):
-            text.updatedAt.map { $0 > due.rowVersion && !$0.isSame(as: due.rowVersion) } ?? false
+        case .doubted(let text, _): due.rowHasVersion && text.updatedAt != nil
         case .problem(let problem): problem.code == .textNotFound
-        case .known: false
+        case .text, .known: false
         }
     }
 }
@@ -60,10 +75,10 @@ package struct TextAnswer: Sendable, Equatable {
 /// Why a text could not be had.
 package struct TextProblem: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// The answer was older than the item's row: out of a cache.
+        /// The answer was of another time than the item's row, or of no time: out of a cache, or newer than the list.
         case stale
         case failing
-        /// It has more bytes than `text_max_size`.
+        /// It has more bytes than `text_max_size`, or the answer more than `max_answer_size`.
         case tooLarge = "too_large"
     }
 

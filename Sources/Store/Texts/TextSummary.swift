@@ -41,9 +41,11 @@ extension CopySummary.Texts {
         let row = try connection.prepare(
             """
             SELECT
-                (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isDue)
+                (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)
                     LIMIT \(Self.mostCounted))),
-                (SELECT count(*) FROM item WHERE status = 'pending' AND deleted_at IS NULL),
+                (SELECT count(*) FROM item WHERE status = 'pending' AND deleted_at IS NULL)
+                    + (SELECT count(*) FROM item INDEXED BY item_missing
+                        WHERE missing_since <= (SELECT swept_at FROM copy) AND \(TextTables.isBehind)),
                 \(Self.problems("problem.kind = 'too_large'")), \(Self.problems("problem.kind != 'too_large'"))
             """)
         guard try row.step() else { return }
@@ -64,7 +66,7 @@ extension CopySummary.Texts {
     }
 
     private static let isCurrent =
-        "problem.row_version = coalesce(item.updated_at, item.created_at) AND \(TextTables.isDue)"
+        "problem.row_version = coalesce(item.updated_at, item.created_at) AND \(TextTables.isMissing)"
 
     /// `CROSS JOIN` keeps SQLite from beginning with the items, of which a million may be due.
     private static func problems(_ condition: String) -> String {

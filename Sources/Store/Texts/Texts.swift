@@ -12,7 +12,11 @@ extension Store {
         """
     private static let columns = """
         item.id, item.created_at, \(version), problem.failures,
-        EXISTS (SELECT 1 FROM item_body AS body WHERE body.item_id = item.id AND body.version = \(version))
+        EXISTS (SELECT 1 FROM item_body AS body WHERE body.item_id = item.id AND body.version = item.updated_at),
+        item.updated_at IS NOT NULL,
+        CASE problem.kind WHEN 'stale'
+            THEN (SELECT fetched_at FROM item_body AS body
+                WHERE body.item_id = item.id AND (body.version IS NULL OR item.updated_at IS NULL)) END
         """
 
     /// The items whose text is due, the newest first. Those that were never asked for go before those that have failed, which
@@ -45,9 +49,11 @@ extension Store {
             guard let id = rows.text(0), let created = rows.timestamp(1), let version = rows.timestamp(2) else {
                 continue
             }
-            due.append(
-                DueText(
-                    id: id, createdAt: created, rowVersion: version, failures: rows.int(3), isStored: rows.int(4) != 0))
+            var text = DueText(id: id, createdAt: created, rowVersion: version, failures: rows.int(3))
+            text.isStored = rows.int(4) != 0
+            text.rowHasVersion = rows.int(5) != 0
+            text.doubtedAt = rows.timestamp(6)
+            due.append(text)
         }
         return due
     }
@@ -75,7 +81,7 @@ extension Store {
                     """
                     SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
                         AND problem.row_version = \(Self.version)
-                    WHERE problem.kind != 'too_large' AND \(TextTables.isDue)
+                    WHERE problem.kind != 'too_large' AND \(TextTables.isMissing)
                     """))
         }
     }
@@ -84,7 +90,21 @@ extension Store {
     package func missingTexts() throws(UserFacingError) -> Int {
         guard binding.dialect != .express else { return 0 }
         return try read { connection throws(SQLiteFailure) in
-            Int(try connection.integer("SELECT count(*) FROM item INDEXED BY item_text_due WHERE \(TextTables.isDue)"))
+            Int(
+                try connection.integer(
+                    "SELECT count(*) FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)"))
+        }
+    }
+
+    /// Whether all texts are here but for those that are too large.
+    package func textsAreComplete() throws(UserFacingError) -> Bool {
+        guard binding.dialect != .express else { return true }
+        return try read { connection throws(SQLiteFailure) in
+            try connection.integer(
+                """
+                SELECT NOT EXISTS (SELECT 1 FROM item INDEXED BY item_text_due
+                    WHERE \(TextTables.isMissing) AND NOT \(TextTables.isTooLarge))
+                """) == 1
         }
     }
 
@@ -99,23 +119,47 @@ extension Store {
     package func textQuestion(of id: String) throws(UserFacingError) -> DueText? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
-                "SELECT id, created_at, \(Self.version), status FROM item WHERE id = ? AND deleted_at IS NULL"
+                "SELECT id, created_at, \(Self.version), status, updated_at FROM item WHERE id = ? AND deleted_at IS NULL"
             ).bind(id)
             guard try row.step(), let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2)
             else { return nil }
-            return DueText(
-                id: id, createdAt: created, rowVersion: version, isPending: row.text(3) == TimelineItem.pendingStatus)
+            var due = DueText(id: id, createdAt: created, rowVersion: version)
+            due.isPending = row.text(3) == TimelineItem.pendingStatus
+            due.rowHasVersion = row.text(4) != nil
+            return due
         }
     }
 
-    /// The limit of a text's size is another one: what is not above it is due again.
-    package func forgetTooLarge(below limit: Int) throws(UserFacingError) {
-        let condition = "FROM text_problem WHERE kind = 'too_large' AND size < ?"
+    /// The limits may be others than before: what was above one of them, and may not be any more, is due again.
+    package func forgetTooLarge(text: Int, answer: Int) throws(UserFacingError) {
+        let condition = """
+            FROM text_problem
+            WHERE kind = 'too_large' AND size < CASE error_code WHEN '\(ErrorCode.answerTooLarge.rawValue)' THEN ?2 ELSE ?1 END
+            """
         let any = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(limit).step()
+            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(text).bind(answer).step()
         }
         guard any else { return }
-        try write { connection throws(SQLiteFailure) in try connection.prepare("DELETE \(condition)").bind(limit).run()
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("DELETE \(condition)").bind(text).bind(answer).run()
+        }
+    }
+
+    /// A sweep has read all rows. Of those that say no time of their last change, it cannot tell whether their text is another
+    /// one: it is asked for again.
+    package func forgetUnversionedTexts() throws(UserFacingError) {
+        let isUnversioned = "FROM item INDEXED BY item_unversioned WHERE updated_at IS NULL"
+        let any = try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT EXISTS (SELECT 1 \(isUnversioned))") == 1
+        }
+        guard any, binding.dialect != .express else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute(
+                """
+                UPDATE item INDEXED BY item_unversioned SET text_for = NULL
+                    WHERE updated_at IS NULL AND text_for IS NOT NULL;
+                DELETE FROM text_problem WHERE kind = 'stale' AND item_id IN (SELECT id \(isUnversioned));
+                """)
         }
     }
 
@@ -158,25 +202,20 @@ extension Store {
             let marks = try connection.prepare("UPDATE item SET text_for = ? WHERE id = ? AND text_for IS NOT ?1")
             let heals = try connection.prepare("DELETE FROM text_problem WHERE item_id = ?")
             for answer in answers {
-                let id = answer.due.id
+                let due = answer.due
                 switch answer.outcome {
                 case .text(let text):
-                    // It may have been deleted, and its tombstone removed, in between.
-                    guard try Self.exists(id, connection) else { continue }
-                    try connection.prepare(
-                        """
-                        INSERT OR REPLACE INTO item_body
-                            (item_id, version, fetched_at, is_transcription, metadata, content, transcription)
-                        VALUES (?, ?, ?, ?, ?, ?, ?)
-                        """
-                    ).bind(id).bind(Self.version(of: text, answer.due)).bind(now)
-                        .bind(text.transcriptionIsContent ? 1 : 0).bind(text.metadata)
-                        .run(withBorrowed: text.content, text.transcription)
-                    if !answer.due.isPending { try marks.reset().bind(answer.due.rowVersion).bind(id).run() }
-                    try heals.reset().bind(id).run()
+                    guard try Self.store(text, of: due, at: now, connection) else { continue }
+                    if !due.isPending { try marks.reset().bind(due.rowVersion).bind(due.id).run() }
+                    try heals.reset().bind(due.id).run()
                     record.added += 1
-                case .known: try marks.reset().bind(answer.due.rowVersion).bind(id).run()
-                case .problem(let problem): try Self.save(problem, of: answer.due, connection)
+                case .doubted(let text, let problem):
+                    guard try Self.store(text, of: due, at: now, connection) else { continue }
+                    try marks.reset().bind(nil as Timestamp?).bind(due.id).run()
+                    try Self.save(problem, of: due, connection)
+                    record.added += 1
+                case .known: try marks.reset().bind(due.rowVersion).bind(due.id).run()
+                case .problem(let problem): try Self.save(problem, of: due, connection)
                 }
             }
             record = try Self.save(record, connection)
@@ -189,10 +228,22 @@ extension Store {
         text.updatedAt.map { $0.isSame(as: due.rowVersion) ? due.rowVersion : $0 }
     }
 
-    private static func exists(_ id: String, _ connection: Connection) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(id)
+    /// - Returns: False where there is no such item any more: it was deleted, and its tombstone removed, in between.
+    private static func store(
+        _ text: ItemText, of due: DueText, at now: Timestamp, _ connection: Connection
+    ) throws(SQLiteFailure) -> Bool {
+        let row = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(due.id)
         defer { row.reset() }
-        return try row.step()
+        guard try row.step() else { return false }
+        try connection.prepare(
+            """
+            INSERT OR REPLACE INTO item_body
+                (item_id, version, fetched_at, is_transcription, metadata, content, transcription)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """
+        ).bind(due.id).bind(Self.version(of: text, due)).bind(now).bind(text.transcriptionIsContent ? 1 : 0)
+            .bind(text.metadata).run(withBorrowed: text.content, text.transcription)
+        return true
     }
 
     private static func save(

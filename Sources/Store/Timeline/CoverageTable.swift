@@ -32,10 +32,19 @@ extension Store {
 
     /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping. In
     /// between the engine keeps it in memory, so that a poll without news writes nothing. It may go back with the clock.
-    package func saveNewAsOf(_ time: Timestamp) throws(UserFacingError) {
+    ///
+    /// - Parameter ahead: how far the server's clock was ahead of ours then.
+    package func saveNewAsOf(_ time: Timestamp, serverAhead ahead: Duration?) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET new_as_of = ?1 WHERE new_as_of IS NOT ?1")
-                .bind(time).run()
+            try connection.prepare("UPDATE copy SET new_as_of = ?1, server_ahead = ?2 WHERE new_as_of IS NOT ?1")
+                .bind(time).bind(ahead.map { Int($0.wholeMicroseconds) }).run()
+        }
+    }
+
+    /// How far the server's clock was ahead of ours when the newest items were last read, as the file has it.
+    package func serverAhead() throws(UserFacingError) -> Duration? {
+        try read { connection throws(SQLiteFailure) in
+            try connection.text("SELECT server_ahead FROM copy").flatMap { Int64($0) }.map { .microseconds($0) }
         }
     }
 

@@ -1,3 +1,4 @@
+import CSQLite
 package import PRSNLCore
 
 /// For `prsnlctl export --format jsonl`: what the copy knows, an object of JSON a line.
@@ -31,6 +32,10 @@ extension StoreReader {
             let start = bytes.count
             while try rows.step() {
                 let id = rows.text(0) ?? ""
+                // In a damaged index the next id may be an earlier one, again and again.
+                guard ByteText(position.id) < ByteText(id) else {
+                    throw SQLiteFailure(code: SQLITE_CORRUPT, message: "the ids are not in order", operation: "export")
+                }
                 try Self.append(rows, id, text, to: &bytes)
                 position.id = id
                 count += 1

@@ -101,8 +101,11 @@ struct ItemPrefix {
 }
 
 /// Ids of items that were made here, until the server gives them its own.
-enum LocalID {
+package enum LocalID {
     static let prefix = "local-"
+
+    /// Whether the server has given the item no id yet, as far as is known here.
+    package static func isLocal(_ id: String) -> Bool { id.hasPrefix(prefix) }
 
     static func make(at now: Timestamp) -> String { prefix + TimedUUID.make(at: now) }
 }

@@ -54,17 +54,16 @@ extension Store {
     }
 
     /// What committing the pages would do. Stops looking at the first news.
-    ///
-    /// - Parameter now: by it, an item that is `pending` for too long counts as processed.
-    package func novelty(of pages: [PageChange], now: Timestamp = .earliest) throws(UserFacingError) -> Novelty {
+    package func novelty(of pages: [PageChange]) throws(UserFacingError) -> Novelty {
         let covered = coverage
+        let serverNow = serverNow
         return try read { connection throws(SQLiteFailure) in
             guard let statements else { return .repeats }
             let rejected = try Self.rejectedIDs(connection)
             var isProven = false
             for page in pages {
                 for item in page.items {
-                    if inFlight.awaits(item, now: now) { return .news }
+                    if inFlight.awaits(item, now: serverNow) { return .news }
                     defer { statements.sameItem.reset() }
                     guard try statements.sameItem.bind(item).step() else { return .news }
                     // It could not be read for a while.
@@ -140,9 +139,11 @@ extension Store {
         _ page: PageChange, now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> [String] {
         let written = inFlight.writtenSince(page.asOf)
-        let items = page.items.filter { inFlight.awaits($0, now: now) && written[ByteText($0.id)] == nil }.map(\.id)
+        let serverNow = serverNow
+        let items = page.items.filter { inFlight.awaits($0, now: serverNow) && written[ByteText($0.id)] == nil }.map(
+            \.id)
         guard !items.isEmpty else { return [] }
-        var writer = OutboxWriter(connection, statements, now: now, reachable: reachable)
+        var writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
         for item in items { try writer.settled(item) }
         try writer.deltas.save(connection)
         return items

@@ -3,13 +3,15 @@ package import PRSNLCore
 // Suspects are items that the last complete sweep did not see: which of them are asked for by id and when, which of them a
 // person is asked about, and which cannot be asked for.
 extension Store {
-    /// From `item` and `copy`: suspects that are due. Parameter 1: a suspect that was found is asked for again only if that
-    /// was before this time, because servers cache single items for half an hour. Parameter 2: the time now.
+    /// From `item` and `copy`: suspects that are due, but for those that wait for a person's word. Parameter 1: a suspect that
+    /// was found is asked for again only if that was before this time, because servers cache single items for half an hour.
+    /// Parameter 2: the time now.
     private static let due = """
         FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
-        WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
+        WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND \(isNotHeld)
             AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)
         """
+    private static let isNotHeld = "item.id NOT IN (SELECT item_id FROM held_deletion)"
     /// When a suspect was found last, by itself or as one of many, NULL where it never was.
     private static let waitsSince =
         "coalesce(found_at, CASE WHEN missing_since <= suspects_sampled_at THEN suspects_sampled_at END)"
@@ -44,8 +46,8 @@ extension Store {
         }
     }
 
-    /// When the next suspect is due: `earliest` for one that never was. `nil` where there is none, or where their
-    /// number is held back.
+    /// When the next suspect is due: `earliest` for one that never was. `nil` where there is none, or all wait for a person's
+    /// word.
     ///
     /// - Parameter wait: from finding one to asking for it again.
     package func suspectsDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
@@ -54,7 +56,7 @@ extension Store {
                 """
                 SELECT min(\(Self.waitsSince)), min(next_at), min(\(Self.waitsSince) IS NOT NULL OR next_at IS NOT NULL)
                 FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
-                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND copy.deletions_held = 0
+                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND \(Self.isNotHeld)
                 """)
             guard try rows.step(), rows.text(2) != nil else { return nil }
             if rows.int(2) == 0 { return .earliest }
@@ -72,40 +74,32 @@ extension Store {
 
     // MARK: Held back
 
-    /// Keeps the suspects that are due for a person's word. Where some wait for it already, no others are added: what a
-    /// person was told of is what a person accepts.
-    ///
-    /// - Returns: how many there are.
-    package func holdSuspects(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) -> Int {
-        let isNoMore = "item_id NOT IN (SELECT item.id \(Self.due))"
-        let known = try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
-                "SELECT count(*), total(\(isNoMore)), (SELECT deletions_held FROM copy) FROM held_deletion"
-            ).bind(foundBefore).bind(now)
-            return try row.step() && row.int(0) == row.int(2) && row.int(1) == 0 ? row.int(0) : 0
-        }
-        if known > 0 { return known }
-        return try write { connection throws(SQLiteFailure) in
-            try connection.prepare("DELETE FROM held_deletion WHERE \(isNoMore)").bind(foundBefore).bind(now).run()
-            if try connection.integer("SELECT EXISTS (SELECT 1 FROM held_deletion)") == 0 {
-                try connection.prepare("INSERT INTO held_deletion SELECT item.id \(Self.due)").bind(foundBefore)
-                    .bind(now).run()
-            }
-            try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
-            return Int(try connection.integer("SELECT deletions_held FROM copy"))
+    /// Keeps the suspects that are due for a person's word.
+    package func holdSuspects(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("INSERT INTO held_deletion SELECT item.id \(Self.due)").bind(foundBefore).bind(now)
+                .run()
+            try Self.countHeld(connection)
         }
     }
 
-    /// Nothing is held back any more.
-    package func releaseHeld() throws(UserFacingError) {
-        let isHeld = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT deletions_held > 0 OR EXISTS (SELECT 1 FROM held_deletion) FROM copy") == 1
+    /// Forgets those that are no suspects any more, and all where no more than `few` are left: then they are suspects like
+    /// others.
+    package func forgetHeld(unlessMoreThan few: Int) throws(UserFacingError) {
+        let isStill = "EXISTS (SELECT 1 FROM item WHERE item.id = item_id AND missing_since IS NOT NULL)"
+        let (held, left) = try read { connection throws(SQLiteFailure) in
+            let row = try connection.prepare("SELECT count(*), total(\(isStill)) FROM held_deletion")
+            return try row.step() ? (row.int(0), row.int(1)) : (0, 0)
         }
-        guard isHeld else { return }
+        guard held > 0, left < held || left <= few else { return }
         try write { connection throws(SQLiteFailure) in
-            try connection.execute("DELETE FROM held_deletion")
-            try connection.execute("UPDATE copy SET deletions_held = 0")
+            try connection.execute("DELETE FROM held_deletion" + (left <= few ? "" : " WHERE NOT \(isStill)"))
+            try Self.countHeld(connection)
         }
+    }
+
+    private static func countHeld(_ connection: Connection) throws(SQLiteFailure) {
+        try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
     }
 
     /// These are decided, or were asked for at least.
@@ -113,7 +107,7 @@ extension Store {
         try write { connection throws(SQLiteFailure) in
             let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
             for id in ids { try release.reset().bind(id).run() }
-            try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
+            try Self.countHeld(connection)
         }
     }
 

@@ -29,12 +29,12 @@ extension Store {
         coverageIsNewer = true
     }
 
-    /// Notes that a suspect was found by its id. Found a second time, it is no suspect any more.
-    package func noteFound(_ id: String, at now: Timestamp) throws(UserFacingError) {
+    /// Notes that a suspect was found by its id. Found a second time, later than a cache answers, it is no suspect any more.
+    package func noteFound(_ id: String, at now: Timestamp, cacheTime: Duration) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let cleared = try connection.prepare(
-                "UPDATE item SET missing_since = NULL, found_at = NULL WHERE id = ? AND found_at IS NOT NULL"
-            ).bind(id).run()
+                "UPDATE item SET missing_since = NULL, found_at = NULL WHERE id = ? AND found_at <= ?"
+            ).bind(id).bind(now.advanced(by: .zero - cacheTime)).run()
             guard cleared == 0 else { return }
             try connection.prepare("UPDATE item SET found_at = ?2 WHERE id = ?1 AND missing_since IS NOT NULL")
                 .bind(id).bind(now).run()
@@ -69,31 +69,33 @@ extension Store {
         return record
     }
 
-    /// Removes tombstones older than `limit`.
+    /// Removes tombstones older than `limit`, but never the newest row: its number would be given to another item, which would
+    /// then count as known (`KnownItems`).
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
+        let isOld = "deleted_at < ? AND rowid < (SELECT max(rowid) FROM item)"
         let old = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM item WHERE deleted_at < ? LIMIT 1").bind(limit).step()
+            try connection.prepare("SELECT 1 FROM item WHERE \(isOld) LIMIT 1").bind(limit).step()
         }
         guard old else { return }
         try write { connection throws(SQLiteFailure) in
             var deltas = CounterDeltas()
             for table in ["item_body", "text_problem"] {
                 try connection.prepare(
-                    "DELETE FROM \(table) WHERE item_id IN (SELECT id FROM item WHERE deleted_at < ?)"
+                    "DELETE FROM \(table) WHERE item_id IN (SELECT id FROM item WHERE \(isOld))"
                 ).bind(limit).run()
             }
-            deltas.deleted -= try connection.prepare("DELETE FROM item WHERE deleted_at < ?").bind(limit).run()
+            deltas.deleted -= try connection.prepare("DELETE FROM item WHERE \(isOld)").bind(limit).run()
             try deltas.save(connection)
         }
     }
 
     /// The oldest item that the server is still working on, not older than `limit`: the head is read down to it.
-    package func oldestPending(notBefore limit: Timestamp) throws(UserFacingError) -> Timestamp? {
+    package func oldestPending(notBefore limit: ServerTime) throws(UserFacingError) -> ServerTime? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare(
                 "SELECT min(created_at) FROM item WHERE status = 'pending' AND created_at >= ? AND deleted_at IS NULL"
-            ).bind(limit)
-            return try row.step() ? row.timestamp(0) : nil
+            ).bind(limit.written)
+            return try row.step() ? row.timestamp(0).map(ServerTime.init) : nil
         }
     }
 

@@ -1,10 +1,12 @@
 import Configuration
+import PRSNLClient
 import PRSNLCore
 import Synchronization
 
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.
 final class EngineBoard: Sendable {
     private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
+    private let refused = Mutex<(shown: Credentials, failure: SyncFailure)?>(nil)
 
     init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState(), isSending: false)) }
 
@@ -19,6 +21,12 @@ final class EngineBoard: Sendable {
     var isSending: Bool {
         get { values.withLock { $0.isSending } }
         set { values.withLock { $0.isSending = newValue } }
+    }
+
+    /// The credentials that the server last took for another account's than the copy's, and would take so again.
+    var refusedLogin: (shown: Credentials, failure: SyncFailure)? {
+        get { refused.withLock { $0 } }
+        set { refused.withLock { $0 = newValue } }
     }
 
     func publish(_ change: (inout EngineState) -> Void) { values.withLock { change(&$0.state) } }

@@ -35,10 +35,16 @@ final class EngineInbox: Sendable {
         private let events = Mutex<[Event]>([])
         private let wakeup = Wakeup()
 
-        /// Whether a person waits for a pull.
-        var hasRequest: Bool {
+        /// Whether a pull of the newest items is wanted: a person waits for it, something was delivered that it would show, or
+        /// another login has to be proven by it.
+        var wantsPull: Bool {
             events.withLock { events in
-                events.contains { if case .sync = $0 { true } else { false } }
+                events.contains { event in
+                    switch event {
+                    case .sync, .delivered, .credentials: true
+                    default: false
+                    }
+                }
             }
         }
 

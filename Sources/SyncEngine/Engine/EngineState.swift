@@ -31,6 +31,15 @@ package struct EngineState: Sendable, Equatable {
         package var othersUntil: Timestamp?
     }
 
+    /// What failed before the next send could begin, whichever entry's turn it is.
+    package struct Hindrance: Sendable, Equatable {
+        package var error: UserFacingError
+        /// Whether it will hardly be over in a second.
+        package var isLasting: Bool
+        /// When the next try is; `nil` where it is due.
+        package var until: Timestamp?
+    }
+
     package var activity: Activity = .starting
     package var progress: Progress?
     /// When the next pull is due; `nil` while one runs or when only a person can help.
@@ -50,6 +59,9 @@ package struct EngineState: Sendable, Equatable {
 
     /// `nil` where the server takes writes as they come.
     package var serverWait: ServerWait?
+
+    /// Why nothing is sent though the server can be reached; `nil` when all is well.
+    package var hindrance: Hindrance?
 
     /// When writes that the server has refused are tried again, by entry.
     package var refusedUntil: [Int64: Timestamp] = [:]

@@ -11,7 +11,6 @@ struct Identity: Sendable {
     let store: Store
     let client: PRSNLClient
     let serverURL: String
-    var credentials: Credentials { client.credentials }
     let board: EngineBoard
     let log: LogHandler
 
@@ -21,36 +20,31 @@ struct Identity: Sendable {
     ///   requests threw. Nothing is written then.
     func establish(pageSize: Int) async throws(SyncFailure) -> Dialect {
         let binding = await store.binding
-        let credentials = credentials
         if let dialect = binding.dialect {
             if binding.serverURL != serverURL { try await bind(Binding(serverURL: serverURL, dialect: dialect)) }
-            try refuseKey(dialect)
-            try refuseOthers(credentials, than: binding)
-            if dialect == .cursor, binding.accountID == nil, credentials.isLogin {
-                throw SyncFailure(
-                    UserFacingError(
-                        .accountChanged, "This copy was made without a login and holds the items of all accounts.",
-                        consequence: "Nothing was written."), verdict: .tryRarely)
+            // The server may take the login again. That is asked first, and nothing else.
+            if board.refusedLogin?.shown == client.credentials {
+                try await prove(client.session(), counting: RequestCounter())
             }
-            if dialect == .cursor, binding.accountID == nil { try refuseNone(credentials) }
+            _ = try await session()
             return dialect
         }
+        let first = client.session()
         let page = try await PageSize.fitting(pageSize) { limit throws(SyncFailure) in
-            try await SyncFailure.from(try await client.session().timeline(TimelineRequest(.page(1), limit: limit)))
+            try await SyncFailure.from(try await first.timeline(TimelineRequest(.page(1), limit: limit)))
         }
         guard let dialect = page.dialect else {
             throw SyncFailure(
                 UserFacingError(.dialectUnknown, "The server's timeline has no form that prsnld knows."),
                 verdict: .tryRarely)
         }
-        try refuseKey(dialect)
+        try refuseKey(first.first, dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
         if dialect == .cursor {
-            try refuseNone(credentials)
-            if credentials.isLogin {
-                let session = client.session()
-                let account = try await SyncFailure.from(try await session.account())
-                let shown = session.credentials ?? .none
+            try refuseNone(first.first)
+            if first.first.isLogin {
+                let account = try await SyncFailure.from(try await first.account())
+                let shown = first.credentials ?? .none
                 try refuse(account, shownTo: shown)
                 new.accountID = account.id
                 new.accountName = account.email ?? account.name
@@ -61,6 +55,28 @@ struct Identity: Sendable {
         }
         try await bind(new)
         return dialect
+    }
+
+    /// A session under the login in use, which is refused before anything is asked with it where it is not the copy's.
+    ///
+    /// - Throws: `SyncFailure`: `needs_login`, `account_changed`.
+    func session() async throws(SyncFailure) -> ClientSession {
+        let binding = await store.binding
+        let session = client.session()
+        guard let dialect = binding.dialect else { return session }
+        try refuseKey(session.first, dialect)
+        try refuseOthers(session.first, than: binding)
+        if dialect == .cursor, binding.accountID == nil {
+            if session.first.isLogin {
+                throw SyncFailure(
+                    UserFacingError(
+                        .accountChanged, "This copy was made without a login and holds the items of all accounts.",
+                        consequence: "Nothing was written."), verdict: .tryRarely)
+            }
+            try refuseNone(session.first)
+        }
+        if let refused = board.refusedLogin, refused.shown == session.first { throw refused.failure }
+        return session
     }
 
     /// What can be told without asking: a copy of an account is not synced without a login, nor with another account's.
@@ -95,7 +111,7 @@ struct Identity: Sendable {
     }
 
     /// Dialect C takes an API key for a bad login and shows a test user's items.
-    private func refuseKey(_ dialect: Dialect) throws(SyncFailure) {
+    private func refuseKey(_ credentials: Credentials, _ dialect: Dialect) throws(SyncFailure) {
         guard dialect == .cursor, case .apiKey = credentials else { return }
         throw SyncFailure(
             UserFacingError(
@@ -110,25 +126,26 @@ struct Identity: Sendable {
     func prove(_ session: ClientSession, counting requests: RequestCounter) async throws(SyncFailure) {
         let binding = await store.binding
         guard let expected = binding.accountID else {
-            session.pin()
-            // The items of all accounts are not one account's, however it came to be logged in.
-            if binding.dialect == .cursor, session.credentials?.isLogin == true { throw .sessionEnded }
-            return
+            return session.pin()
         }
         requests.add()
         let account = try await SyncFailure.from(try await session.account())
         let shown = session.credentials ?? .none
         guard ByteText(account.id) == ByteText(expected) else {
             // The server does not take the token for what it says; a renewed one it may.
-            throw SyncFailure(
+            let isRenewed = client.distrust(shown)
+            let failure = SyncFailure(
                 UserFacingError(
                     .accountChanged,
                     "The server answers as another account than the one this copy is of; the login has probably expired.",
                     consequence: "Nothing of that account was written."),
-                verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
+                verdict: isRenewed ? .retry(after: nil) : .tryRarely,
                 origin: .server(endpoint: Self.accountEndpoint))
+            if !isRenewed { board.refusedLogin = (shown, failure) }
+            throw failure
         }
         client.trust(shown)
+        if board.refusedLogin?.shown == shown { board.refusedLogin = nil }
         // A copy that an earlier version has bound.
         guard binding.accountSubject == nil, let subject = shown.subject else { return }
         var new = binding
@@ -141,7 +158,6 @@ struct Identity: Sendable {
     /// A copy is not bound to an account that the token does not name: the server shows a test user to one that it does not
     /// take.
     private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
-        guard shown.isLogin else { throw .sessionEnded }
         guard let subject = shown.subject, account.isCertainlyNot(subject) else { return client.trust(shown) }
         throw SyncFailure(
             UserFacingError(

@@ -36,12 +36,13 @@ package final class SyncEngine: Sendable {
     ) {
         self.store = store
         self.client = client
+        store.follow { [weak client] in client?.serverTime }
         self.time = time
         self.log = log
         random = SeededGenerator(seed: seed)
         board = EngineBoard(settings)
         let identity = Identity(store: store, client: client, serverURL: serverURL, board: board, log: log)
-        puller = Puller(store: store, client: client, identity: identity, board: board, time: time, log: log)
+        puller = Puller(store: store, identity: identity, board: board, time: time, log: log)
         serverProbe = ServerProbe(client: client, board: board, time: time, log: log)
         let peer = client.peer
         network = NetMonitor(
@@ -62,8 +63,11 @@ package final class SyncEngine: Sendable {
         state.copiesTexts = board.settings.texts
         state.indexesWords = board.settings.searchIndex
         state.problem = replayer.problem ?? state.problem
+        // The outbox may have found out first.
+        if state.connectivity.state == .unauthorized { state.problem = state.problem ?? state.connectivity.reason }
         state.serverWait = replayer.serverWait
         state.refusedUntil = replayer.refusedUntil
+        state.hindrance = replayer.hindrance
         return state
     }
 

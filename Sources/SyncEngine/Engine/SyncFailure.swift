@@ -111,6 +111,11 @@ struct SyncFailure: Error, Sendable {
         }
     }
 
+    /// The login is refused, here or by the server, and with it everything that would be asked under it.
+    var isOfLogin: Bool {
+        [.accountChanged, .serverChanged, .needsLogin, .loginExpired].contains(error.code)
+    }
+
     /// The account itself was asked for.
     var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
 

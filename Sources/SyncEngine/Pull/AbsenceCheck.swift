@@ -5,7 +5,6 @@ import Store
 /// Decides about items that a complete sweep did not see: asks for each by its id, and buries those that are gone.
 struct AbsenceCheck {
     let store: Store
-    let client: PRSNLClient
     let identity: Identity
     let time: TimeSource
     let requests: RequestCounter
@@ -24,24 +23,26 @@ struct AbsenceCheck {
     /// Between two questions about one item that the server does not answer for.
     private static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
 
-    /// More deletions at once than this are not believed: a server that lost its data must not empty the copy.
-    static func believable(live: Int) -> Int { max(5, live / 100) }
+    /// More deletions at once than this are not believed: a server that lost its data must not empty the copy. Each of them is
+    /// answered 404 by its id, and tombstones keep item and text, so people are not asked about what they tidy up.
+    static func believable(live: Int) -> Int { max(20, live / 50) }
 
-    /// - Parameter accepted: A person believes the deletions that were held back: those, and no others.
+    /// - Parameters:
+    ///   - accepted: A person believes the deletions that were held back: those, and no others.
+    ///   - byHand: A person wants to know now, and so suspects that wait for a cache are asked for at once.
     /// - Returns: The record, and how many deletions are held back for a person's word.
     func run(
-        record: PullRecord, accepted: Bool
+        record: PullRecord, accepted: Bool, byHand: Bool
     ) async throws(SyncFailure) -> (record: PullRecord, held: Int) {
         var record = record
         do {
             if accepted { record = try await decideHeld(record) }
-            let cutoff = time.now().advanced(by: .zero - Self.cacheTime)
-            if try await isTooMany(cutoff) {
-                if try await isDoubtful(cutoff) {
-                    return (record, try await store.holdSuspects(foundBefore: cutoff, now: time.now()))
-                }
-                // The list lacks what the server has: they are not deleted, or it does not know it yet.
-                try await store.noteSampled(at: time.now())
+            let believable = Self.believable(live: try await store.liveCount())
+            try await store.forgetHeld(unlessMoreThan: believable)
+            let start = time.now()
+            let cutoff = byHand ? start.previous : start.advanced(by: .zero - Self.cacheTime)
+            if try await store.suspectCount(foundBefore: cutoff, now: start) > believable {
+                try await setAside(foundBefore: cutoff)
             }
             // Those that were found leave the list by that, those that are gone by being buried.
             while case let suspects = try await store.suspects(
@@ -49,28 +50,31 @@ struct AbsenceCheck {
             {
                 record = try await decide(suspects, record: record)
             }
-            try await store.releaseHeld()
             try await forgetCreationsThatAreGone()
             try await store.forgetAnswered()
-            try await store.purgeTombstones(deletedBefore: time.now().advanced(by: .zero - Self.tombstoneLife))
-            try await store.purgeOutbox(endedBefore: time.now().advanced(by: .zero - Self.entryLife))
+            try await store.purgeTombstones(deletedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
+            try await store.purgeOutbox(endedBefore: agreedNow.advanced(by: .zero - Self.entryLife))
         } catch {
             throw SyncFailure(error)
         }
-        return (record, 0)
+        return (record, try await SyncFailure.from(try await store.deletionsHeld()))
     }
 
-    private func isTooMany(_ cutoff: Timestamp) async throws -> Bool {
-        try await store.suspectCount(foundBefore: cutoff, now: time.now())
-            > Self.believable(live: try await store.liveCount())
-    }
+    /// By the clock that is behind: one that leaps for a moment removes nothing.
+    private var agreedNow: Timestamp { min(time.now(), identity.client.serverTime?.written ?? .earliest) }
 
-    /// Whether a person decides: some of them are gone indeed, or a person was asked already.
-    private func isDoubtful(_ cutoff: Timestamp) async throws -> Bool {
-        guard try await store.heldSuspects(limit: 1).isEmpty else { return true }
-        let sample = try await store.suspects(
-            foundBefore: cutoff, now: time.now(), limit: Self.sample, sampling: true)
-        return try await !ask(sample).isEmpty
+    /// Too many suspects at once. A person is asked about them where some are gone indeed. What a person was told of is what a
+    /// person accepts, so while others are held these wait until those are decided.
+    private func setAside(foundBefore cutoff: Timestamp) async throws {
+        if try await store.deletionsHeld() == 0 {
+            let sample = try await store.suspects(
+                foundBefore: cutoff, now: time.now(), limit: Self.sample, sampling: true)
+            guard try await ask(sample).isEmpty else {
+                return try await store.holdSuspects(foundBefore: cutoff, now: time.now())
+            }
+            // The list lacks what the server has: they are not deleted, or it does not know it yet.
+        }
+        try await store.noteSampled(at: time.now())
     }
 
     private func decideHeld(_ record: PullRecord) async throws -> PullRecord {
@@ -79,7 +83,6 @@ struct AbsenceCheck {
             record = try await decide(held, record: record)
             try await store.releaseHeld(held)
         }
-        try await store.releaseHeld()
         return record
     }
 
@@ -107,10 +110,10 @@ struct AbsenceCheck {
     private func ask(_ ids: [String]) async throws -> [String] {
         var gone: [String] = []
         var failures = 0
-        var session = client.session()
+        var session = try await identity.session()
         for id in ids {
             let exists: Bool
-            do throws(APIError) {
+            do {
                 exists = try await itemExists(id, &session, mayEnd: gone.isEmpty)
                 failures = 0
             } catch {
@@ -122,7 +125,7 @@ struct AbsenceCheck {
                 continue
             }
             if exists {
-                try await store.noteFound(id, at: time.now())
+                try await store.noteFound(id, at: time.now(), cacheTime: Self.cacheTime)
                 try await store.forgetAnswered([id])
             } else {
                 gone.append(id)
@@ -137,13 +140,13 @@ struct AbsenceCheck {
     /// - Parameter mayEnd: Nothing that needs a proof was read in the session, so that another one does as well.
     private func itemExists(
         _ id: String, _ session: inout ClientSession, mayEnd: Bool
-    ) async throws(APIError) -> Bool {
+    ) async throws -> Bool {
         requests.add()
         do throws(APIError) {
             return try await session.itemExists(id)
         } catch {
             guard mayEnd, error.kind == .sessionEnded else { throw error }
-            session = client.session()
+            session = try await identity.session()
             return try await session.itemExists(id)
         }
     }

@@ -5,7 +5,6 @@ import Store
 /// Carries out a `CursorPlan`: requests pages, hands them to the committer, and looks into crowded instants.
 struct CursorPull {
     let store: Store
-    let client: PRSNLClient
     let identity: Identity
     let time: TimeSource
     let committer: PageCommitter
@@ -33,7 +32,7 @@ struct CursorPull {
                 newestPossible: max(time.now(), knownNewest), known: known)
             var step = CursorPlan.Step.request(plan.request)
             var bound = PageBound(store: store)
-            var session = client.session()
+            var session = try await identity.session()
             while true {
                 try await bound.add(plan.request.limit)
                 switch step {
@@ -91,14 +90,14 @@ struct CursorPull {
         _ session: inout ClientSession, _ plan: inout CursorPlan,
         _ read: (inout CursorPlan, ClientSession) async throws(SyncFailure) -> Answer
     ) async throws(SyncFailure) -> Answer {
-        if committer.isBetweenGroups { session = client.session() }
+        if committer.isBetweenGroups { session = try await identity.session() }
         let before = plan
         do throws(SyncFailure) {
             return try await read(&plan, session)
         } catch {
             guard error.origin == .session else { throw error }
             try await committer.flush()
-            session = client.session()
+            session = try await identity.session()
             plan = before
             return try await read(&plan, session)
         }

@@ -123,9 +123,10 @@ final class PageCommitter {
         commitIsDone.clear()
         let saves = time.uptime() - savedAt >= Self.longestUnsaved
         if saves { savedAt = time.uptime() }
-        commit = Task { [record, commitIsDone, store, identity, requests, time, session] in
+        commit = Task(executorPreference: TaskLoop.current) {
+            [record, commitIsDone, store, identity, requests, time, session] in
             defer { commitIsDone.set() }
-            let novelty = try await store.novelty(of: pages, now: time.now())
+            let novelty = try await store.novelty(of: pages)
             if novelty != .repeats, let session {
                 try await identity.prove(session, counting: requests)
                 // A cancelled pull writes nothing more.

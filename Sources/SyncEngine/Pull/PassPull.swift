@@ -4,7 +4,6 @@ import Store
 
 /// Reads dialects P and E, whose pages shift while one reads them: a whole pass counts only when its pages fit together.
 struct PassPull {
-    let client: PRSNLClient
     let identity: Identity
     let store: Store
     let time: TimeSource
@@ -31,7 +30,7 @@ struct PassPull {
             for _ in 0..<Self.mostPasses {
                 let start = time.now()
                 // These dialects name no account, but pages of two of them do not make a list.
-                let session = client.session()
+                let session = try await identity.session()
                 try await store.beginPass()
                 let asOf = await store.deliveries
                 let total = try await onePassWithPagesThatFit(session, pacing)
@@ -60,6 +59,7 @@ struct PassPull {
     }
 
     private func finish(startedAt start: Timestamp, asOf: Int) async throws -> PullRecord {
+        try await store.forgetUnversionedTexts()
         if try await store.isAsSeen(), await store.coverage.isComplete, !committer.foundNews {
             await store.notePassUnchanged(startedAt: start)
             try await store.saveCoverage()
@@ -92,10 +92,11 @@ struct PassPull {
     private func onePass(_ session: ClientSession, _ pacing: Pacing?) async throws -> Int? {
         let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard let total = first.page.total else { throw Self.noTotal }
+        if first.page.count == 0, try await !isEmpty(session) { return nil }
         if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {
             let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce), session)
             try await take(all, session)
-            return all.page.count == all.page.total ? all.page.total : nil
+            return all.page.total == total && all.page.count == total ? total : nil
         }
         try await take(first, session)
         var last = first
@@ -128,6 +129,22 @@ struct PassPull {
         return again.page.total == first.page.total && again.page.items == first.page.items && again.ids == first.ids
     }
 
+    /// One well-formed empty list proves nothing: it has to say so twice, and not to contradict what the server has.
+    private func isEmpty(_ session: ClientSession) async throws -> Bool {
+        let again = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
+        guard again.page.count == 0, again.page.total == 0 else { return false }
+        for known in try await store.known(from: .earliest, limit: Self.witnesses) {
+            requests.add()
+            if try await session.itemExists(known.id) {
+                throw CursorPlan.contradictory("it is empty, and the server still has an item of the copy")
+            }
+        }
+        return true
+    }
+
+    /// How many items are asked for by their id, to see whether an empty list is right.
+    private static let witnesses = 3
+
     private func take(_ fetched: Fetched, _ session: ClientSession) async throws {
         let page = fetched.page
         try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
@@ -141,49 +158,67 @@ struct PassPull {
     struct Head: Sendable {
         /// The server says that its list is as it was.
         var isUnchanged = false
+        /// All that was shown since the last look is here. Else a pass has to find out.
+        var isProven = true
         var total = 0
+        /// Of a first page that shows all that may be new at the next look: the same page again then proves as much.
         var etag: String?
     }
 
-    /// Reads from the top until a page brings nothing new.
+    /// Reads from the top until a page brings nothing new and reaches below what may have been added since the last look.
     ///
-    /// Until then the file says that the head is open: a next look would find the first page known and stop there, so one
-    /// that was interrupted must be followed by a pass.
+    /// A page without news is not enough: items dated in the future may fill it, and an item that was hidden comes back below
+    /// newer ones. Nor is the total, which stays the same where as many items were deleted.
     ///
-    /// - Parameter etag: Of the last such answer; the server then says in one short answer that nothing has changed.
-    func head(etag: String?, pageSize: Int) async throws(SyncFailure) -> Head {
-        while true {
+    /// Until then the file says that the head is open: one that was interrupted must be followed by a pass.
+    ///
+    /// - Parameters:
+    ///   - etag: Of the last such answer; the server then says in one short answer that nothing has changed.
+    ///   - lastLook: When the last look that counts began.
+    func head(etag: String?, pageSize: Int, lastLook: Timestamp) async throws(SyncFailure) -> Head {
+        for _ in 0..<Self.mostPasses {
             let limit = min(pageSize, largestPage)
             do throws(SyncFailure) {
-                return try await head(etag: etag, limit: limit)
+                if let head = try await look(etag: etag, limit: limit, lastLook: lastLook) { return head }
             } catch {
                 guard error.error.code == .answerTooLarge, size.reduce(below: limit) else { throw error }
             }
         }
+        return Head(isProven: false)
     }
 
-    private func head(etag: String?, limit: Int) async throws(SyncFailure) -> Head {
-        let session = client.session()
+    /// - Returns: `nil` where the pages shifted while they were read.
+    private func look(etag: String?, limit: Int, lastLook: Timestamp) async throws(SyncFailure) -> Head? {
+        let session = try await identity.session()
+        let start = time.now()
         do {
             var page = try await fetch(OverlappingPages.Page(number: 1, limit: limit), session, etag: etag)
             if page.page.notModified { return Head(isUnchanged: true, etag: etag) }
             guard let total = page.page.total else { throw Self.noTotal }
-            let head = Head(total: total, etag: page.page.etag)
+            // An empty page of a list that is not.
+            if page.page.count == 0, total > 0 { return Head(isProven: false) }
+            let isWhole = page.page.count >= total
+            let head = Head(
+                total: total, etag: isWhole || reaches(page, below: start) ? page.page.etag : nil)
             var isOpen = false
             while true {
                 let change = page.change
                 let end = page.number.start + page.page.count
-                let isLast =
-                    try await store.novelty(of: [change], now: time.now()) != .news || page.page.count == 0
-                    || end >= page.page.total ?? 0
-                if !isLast, !isOpen {
+                let isNews = try await store.novelty(of: [change]) == .news
+                let isLast = end >= total || !isNews && reaches(page, below: lastLook)
+                if !isLast, isNews, !isOpen {
                     try await store.setHeadOpen(true)
                     isOpen = true
                 }
                 try await committer.add(change, readIn: session, fetchTook: page.took)
                 onPage(page.page.items.count, page.page.total)
                 if isLast { break }
-                page = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
+                let next = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
+                guard next.page.total == total, next.follows(page) else {
+                    try await committer.flush()
+                    return nil
+                }
+                page = next
             }
             try await committer.flush()
             if isOpen { try await store.setHeadOpen(false) }
@@ -192,6 +227,15 @@ struct PassPull {
             await committer.abandon()
             throw SyncFailure(error)
         }
+    }
+
+    /// Whether the page ends with an item that the server dated before a look, by more than items come late.
+    private func reaches(_ page: Fetched, below look: Timestamp) -> Bool {
+        guard let last = page.page.items.last else { return false }
+        let place = dialect == .express ? last.updatedAt ?? last.createdAt : last.createdAt
+        // Where the server's clock is behind ours, its newest items look older.
+        let behind = min(identity.client.serverClockOffset ?? .zero, .zero)
+        return place < min(look, time.now()).advanced(by: behind - Puller.overlap)
     }
 
     private static let noTotal = SyncFailure(

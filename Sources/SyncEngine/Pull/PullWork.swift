@@ -43,17 +43,21 @@ struct PullWork {
                 // While there are gaps, T1 stands still, and the looks above them count.
                 let above = await store.coverage.isComplete ? nil : memory.schedule.lastPull
                 let lastHead = [above, memory.newAsOf].compactMap { $0 }.max()
-                changes += try await puller.head(pageSize: pageSize, newAsOf: lastHead)
+                changes += try await puller.head(
+                    pageSize: pageSize, newAsOf: lastHead, serverAhead: memory.serverAhead)
             } else {
                 hasSwept = try await pullPages(dialect, &memory, &changes, pacing: pacing)
             }
             memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
+        let lookedAhead = memory.serverAhead
+        if work == .pull { memory.serverAhead = store.serverNow?.ahead(of: time.now()) }
         memory.stage = .deep
         // A head pull leaves what has failed lately alone.
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
         if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
-            changes += try await puller.fillGaps(pageSize: pageSize, newAsOf: memory.newAsOf)
+            changes += try await puller.fillGaps(
+                pageSize: pageSize, newAsOf: memory.newAsOf, serverAhead: lookedAhead)
         }
         if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {
@@ -71,7 +75,8 @@ struct PullWork {
             hasSwept = true
         }
         if hasSwept || work == .check || request.acceptDeletions {
-            let checked = try await puller.check(accepted: request.acceptDeletions)
+            let checked = try await puller.check(
+                accepted: request.acceptDeletions, byHand: request.full || request.acceptDeletions)
             changes += checked.changes
             memory.held = checked.held
             memory.schedule.lastCheck = time.now()
@@ -112,20 +117,18 @@ struct PullWork {
     private func pullPages(
         _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, pacing: Pacing?
     ) async throws(SyncFailure) -> Bool {
-        guard await store.coverage.isComplete else {
-            changes += try await pass(dialect, &memory, pacing: pacing)
-            return true
-        }
         // A look that was begun and not finished may have left edits below what it read.
-        if try await SyncFailure.from(try await store.headIsOpen()) {
+        let isOpen = try await SyncFailure.from(try await store.headIsOpen())
+        guard await store.coverage.isComplete, !isOpen, let lastLook = memory.newAsOf else {
             changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
         let (found, head) = try await puller.headOfPages(
-            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize)
+            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize, lastLook: lastLook)
         changes += found
         if head.isUnchanged { return false }
-        if try await surplus(head.total) != memory.surplus {
+        let surplus = try await surplus(head.total)
+        if !head.isProven || surplus != memory.surplus {
             changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }

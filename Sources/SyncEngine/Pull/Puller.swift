@@ -5,7 +5,6 @@ import Store
 /// The pulls, one at a time: head and gaps, sweep, check. Each writes its own row in the history.
 struct Puller: Sendable {
     let store: Store
-    let client: PRSNLClient
     let identity: Identity
     let board: EngineBoard
     let time: TimeSource
@@ -51,18 +50,28 @@ struct Puller: Sendable {
 
     /// The newest items, down to what is known.
     ///
-    /// - Parameter newAsOf: When the head was last read, as far as memory and the file's T1 know.
-    func head(pageSize: Int, newAsOf: Timestamp?) async throws(SyncFailure) -> Changes {
+    /// - Parameters:
+    ///   - newAsOf: When the head was last read, as far as memory and the file's T1 know.
+    ///   - ahead: How far the server's clock was ahead of ours then.
+    func head(
+        pageSize: Int, newAsOf: Timestamp?, serverAhead ahead: Duration?
+    ) async throws(SyncFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
-        let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, now: start)
+        let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
+        let newest = coverage.newest ?? .earliest
         changes.add(
             try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
                 _ = try await cursorPull(committer, requests).run(
-                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize,
-                    knownNewest: coverage.newest ?? .earliest)
+                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize, knownNewest: newest)
+                guard !isFirst else { return }
+                // The answers may tell that the server's clock was set back: what is new may be dated before the last look.
+                let lower = try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
+                guard bottom.duration(since: lower) > Schedule.clockTolerance else { return }
+                _ = try await cursorPull(committer, requests).run(
+                    top: bottom, bottom: lower, readAt: start, pageSize: pageSize, knownNewest: newest)
             })
         return changes
     }
@@ -70,15 +79,22 @@ struct Puller: Sendable {
     /// Each gap below the newest items, newest first. Where there is something below it, as far down as the head would have
     /// been read that left the gap.
     ///
-    /// - Parameter newAsOf: The last time at which there was no gap.
-    func fillGaps(pageSize: Int, newAsOf: Timestamp?) async throws(SyncFailure) -> Changes {
+    /// - Parameters:
+    ///   - newAsOf: The last time at which there was no gap.
+    ///   - ahead: How far the server's clock was ahead of ours then.
+    func fillGaps(
+        pageSize: Int, newAsOf: Timestamp?, serverAhead ahead: Duration?
+    ) async throws(SyncFailure) -> Changes {
         var changes = Changes()
         let start = time.now()
         var known: ClosedRange<Timestamp>?
         while let gap = try await nextGap(after: &known, sweeping: false) {
             let coverage = await store.coverage
-            let lastRead = max(coverage.readAt(below: gap) ?? .latest, newAsOf ?? .earliest)
-            let bottom = min(gap.lowerBound, lastRead.advanced(by: .zero - Self.overlap))
+            var bottom = gap.lowerBound
+            if let readBelow = coverage.readAt(below: gap) {
+                let lastRead = serverTime(of: max(readBelow, newAsOf ?? .earliest), ahead) ?? ServerTime(bottom)
+                bottom = min(bottom, lastRead.advanced(by: .zero - Self.overlap).written)
+            }
             changes.add(
                 try await record(.backfill) { committer, requests throws(SyncFailure) in
                     _ = try await cursorPull(committer, requests).run(
@@ -105,18 +121,30 @@ struct Puller: Sendable {
 
     /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
     /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
-    /// again; where the clock was set back, and that is not known, the newest item's time has to do. Whatever the clocks say, a
+    /// again; where a clock was set back, or is not known, the newest item's time has to do. Whatever the clocks say, a
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
     private func headBottom(
-        _ coverage: Coverage, newAsOf: Timestamp?, now: Timestamp
+        _ coverage: Coverage, newAsOf: Timestamp?, ahead: Duration?
     ) async throws(SyncFailure) -> Timestamp {
         let newest = coverage.newest ?? .earliest
         let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
-        let lastHead = known > .earliest ? known : newest
-        let overlapped = min(newest.next, min(lastHead, now).advanced(by: .zero - Self.overlap))
+        let lastHead = (known > .earliest ? serverTime(of: known, ahead) : nil) ?? ServerTime(newest)
+        let now = identity.client.serverTime
+        let overlapped = min(
+            ServerTime(newest.next), min(lastHead, now ?? lastHead).advanced(by: .zero - Self.overlap))
         let pending = try await SyncFailure.from(
-            try await store.oldestPending(notBefore: now.advanced(by: .zero - Self.pendingLimit)))
-        return min(overlapped, pending ?? .latest)
+            try await store.oldestPending(
+                notBefore: (now ?? ServerTime(newest)).advanced(by: .zero - Self.pendingLimit)))
+        return min(overlapped, pending ?? overlapped).written
+    }
+
+    /// What the server's clock said, or would say now, when ours said that: the earlier of both, because either clock may have been
+    /// set since. `nil` where the server's clock was never known.
+    ///
+    /// - Parameter ahead: how far the server's clock was ahead of ours then.
+    private func serverTime(of here: Timestamp, _ ahead: Duration?) -> ServerTime? {
+        let ahead = [ahead, identity.client.serverTime?.ahead(of: time.now())].compactMap(\.self).min()
+        return ahead.map { ServerTime(at: here, ahead: $0) }
     }
 
     /// The whole line again, or what a sweep that was interrupted has left.
@@ -138,18 +166,20 @@ struct Puller: Sendable {
                         top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
                         pageSize: pageSize, knownNewest: newest, pacing: pacing)
                 }
+                if end == .gaveWay { committer.record.outcome = .incomplete }
             })
         if end == .gaveWay {
             try await SyncFailure.from(try await store.saveCoverage())
             return nil
         }
+        try await SyncFailure.from(try await store.forgetUnversionedTexts())
         try await SyncFailure.from(try await store.finishSweep(at: time.now()))
         return changes
     }
 
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
-            store: store, client: client, identity: identity, time: time, committer: committer, requests: requests,
+            store: store, identity: identity, time: time, committer: committer, requests: requests,
             size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, board: board).page)
     }
 
@@ -169,13 +199,14 @@ struct Puller: Sendable {
 
     /// The newest items. The head says how many there are on the server, for comparing.
     func headOfPages(
-        _ dialect: Dialect, etag: String?, pageSize: Int
+        _ dialect: Dialect, etag: String?, pageSize: Int, lastLook: Timestamp
     ) async throws(SyncFailure) -> (changes: Changes, head: PassPull.Head) {
         var changes = Changes()
         var head = PassPull.Head()
         changes.add(
             try await record(.head) { committer, requests throws(SyncFailure) in
-                head = try await passPull(dialect, committer, requests).head(etag: etag, pageSize: pageSize)
+                head = try await passPull(dialect, committer, requests).head(
+                    etag: etag, pageSize: pageSize, lastLook: lastLook)
             })
         return (changes, head)
     }
@@ -185,20 +216,20 @@ struct Puller: Sendable {
     ) -> PassPull {
         let meter = ProgressMeter(kind: committer.record.kind, time: time, board: board)
         return PassPull(
-            client: client, identity: identity, store: store, time: time, dialect: dialect, committer: committer,
+            identity: identity, store: store, time: time, dialect: dialect, committer: committer,
             requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
     }
 
     // MARK: Absence
 
-    func check(accepted: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
+    func check(accepted: Bool, byHand: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
         var changes = Changes()
         var held = 0
         changes.add(
             try await record(.check) { committer, requests throws(SyncFailure) in
                 (committer.record, held) = try await AbsenceCheck(
-                    store: store, client: client, identity: identity, time: time, requests: requests
-                ).run(record: committer.record, accepted: accepted)
+                    store: store, identity: identity, time: time, requests: requests
+                ).run(record: committer.record, accepted: accepted, byHand: byHand)
             })
         return (changes, held)
     }
@@ -251,7 +282,8 @@ struct Puller: Sendable {
         _ record: PullRecord, _ requests: RequestCounter, onText: @escaping @Sendable () -> Void
     ) -> TextPull {
         TextPull(
-            store: store, client: client, board: board, time: time, requests: requests, record: record, onText: onText)
+            store: store, identity: identity, board: board, time: time, requests: requests, record: record,
+            onText: onText)
     }
 
     /// The items at one time, as the timeline has them now.
@@ -283,7 +315,8 @@ struct Puller: Sendable {
         defer { board.publish { $0.progress = nil } }
         do {
             try await body(committer, requests)
-            return try await finish(committer.record, requests, .complete)
+            return try await finish(
+                committer.record, requests, committer.record.outcome == .incomplete ? .incomplete : .complete)
         } catch {
             let outcome: PullRecord.Outcome = error.verdict == .cancelled ? .interrupted : .failed
             var record = committer.record
@@ -307,13 +340,21 @@ struct Puller: Sendable {
         record.requests = requests.count
         record.endedAt = time.now()
         record.outcome = outcome
+        var missing = record.suspects
+        if record.kind == .texts {
+            missing = try await SyncFailure.from(try await store.missingTexts())
+            // What gave way, or left some that fail, has not come to its end.
+            if outcome == .complete, try await !SyncFailure.from(try await store.textsAreComplete()) {
+                record.outcome = .incomplete
+            }
+        }
         try await SyncFailure.from(try await store.finish(record))
         let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
         let didSomething = record.added + record.changed + record.deleted + record.suspects > 0
         log(
             didSomething ? .info : .debug, record.kind == .sweep ? .sweep : .pull,
-            "\(record.kind.rawValue) \(outcome.rawValue): \(record.added) new, \(record.changed) changed, "
-                + "\(record.deleted) deleted, \(record.suspects) missing; \(Count.text(record.requests, "request")), \(took) ms"
+            "\(record.kind.rawValue) \(record.outcome.rawValue): \(record.added) new, \(record.changed) changed, "
+                + "\(record.deleted) deleted, \(missing) missing; \(Count.text(record.requests, "request")), \(took) ms"
         )
         return record
     }

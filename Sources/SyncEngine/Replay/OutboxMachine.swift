@@ -76,7 +76,9 @@ struct OutboxMachine: Sendable {
         case .taken(let delivery): return conclude(.applied(delivery), task, moment)
         case .failed(let error):
             return conclude(WriteFinding(error, kind: task.entry.kind), because: error, task, moment)
-        case .looked(let finding): return conclude(finding, task, moment)
+        case .looked(let finding):
+            gate.noteFree()
+            return conclude(finding, task, moment)
         case .lookFailed(let failure): return lookFailed(failure, task, moment)
         case .located(let whereabouts, let error): return [located(whereabouts, error, task, moment)]
         case .locationFailed(let failure):
@@ -142,8 +144,8 @@ struct OutboxMachine: Sendable {
         case .itemGone: return answered(error.map { .prove($0) } ?? park(.itemGone))
         case .conflict(let theirs): return answered(park(.editConflict, theirs: theirs))
         case .rejected:
-            // A gateway's page says nothing of the URL, which may be on the server by now.
-            if let error, task.entry.kind == .capture, !error.isPRSNLError {
+            // The URL may be on the server by now.
+            if let error, task.entry.kind == .capture, error.saysNothingOfTheURL {
                 return answered(.locate(error, mayBeForeign: true))
             }
             return answered(park(facing))
@@ -166,10 +168,10 @@ struct OutboxMachine: Sendable {
         case .was(let delivery):
             if !isRefusal { gate.noteTaken(task.entry.kind) }
             return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
-        case _ where isRefusal: return park(error.userFacing)
         case .ours(let delivery):
             gate.noteTaken(task.entry.kind)
             return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
+        case _ where isRefusal: return park(error.userFacing)
         case .nowhere where !task.entry.saysMoreThanItsURL:
             return settle(.delivered(Settlement.Delivery()), "delivered", remark: OutboxEntry.wasThere)
         // It is not sent again: only the question is still open.
@@ -192,7 +194,10 @@ struct OutboxMachine: Sendable {
         guard failure.verdict != .cancelled else { return [] }
         if failure.origin == .session { return [.note(.unproven)] + replacedLogin(moment) }
         // Something may refuse this one question. The next entry shows whether it is the login.
-        if failure.isRefusal { return leaveAlone(task.entry.id, failure, moment) }
+        if failure.isRefusal {
+            let unsent = task.entry.state == .queued ? [unsent(.refused, failure.error, moment)] : []
+            return leaveAlone(task.entry.id, failure, moment) + unsent
+        }
         let pausing = failure.isOfTheWay || failure.origin == .database ? pause(failure, moment) : []
         guard failure.isOfTheEntry else { return pausing }
         gate.slowDown(task.entry.kind, moment)
@@ -260,7 +265,9 @@ struct OutboxMachine: Sendable {
     /// Leaves the server alone for a while.
     mutating func pause(after failure: SyncFailure, _ moment: Moment) -> [Note] {
         guard let wait = gate.pause(after: failure, moment) else { return [] }
-        return [.failed(failure), .log("the outbox waits \(wait.wholeMilliseconds) ms: \(failure.inWords)")]
+        return [
+            .failed(failure), .log("the outbox waits \((wait.wholeMilliseconds + 999) / 1_000) s: \(failure.inWords)"),
+        ]
     }
 
     private mutating func pause(_ failure: SyncFailure, _ moment: Moment) -> [Action] {

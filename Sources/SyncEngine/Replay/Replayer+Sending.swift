@@ -21,6 +21,7 @@ extension Replayer {
             }
         } catch {
             let failure = SyncFailure(error)
+            if failure.origin == .database { await noteRefusal(by: failure.error) }
             var attempt = attempt
             attempt.errorCode = failure.error.code.rawValue
             await settle(.lookFailed(failure), task, attempt, look, &memory)
@@ -38,8 +39,13 @@ extension Replayer {
             let needsNone = item.url != nil && look.dialect == .cursor
             try await send(task, needsNone ? nil : try await look.evidence(), look, &memory)
         case .edit(let edit):
-            let finding = try await look.compare(edit, task)
-            if case .notApplied = finding { return try await send(task, nil, look, &memory) }
+            if try await store.awaitsOn(task.entry, now: time.now()) { return }
+            let (finding, edit) = try await look.compare(edit, task)
+            if case .notApplied = finding {
+                var task = task
+                task.entry.payload = .edit(edit)
+                return try await send(task, nil, look, &memory)
+            }
             await settle(.looked(finding), task, attempt, look, &memory)
         }
     }
@@ -130,10 +136,10 @@ extension Replayer {
             async let answers = answers(to: tasks, look)
             batch = await takeUp(after: answered, look.dialect, &memory)
             answered = []
-            let arrived = await answers
+            let arrived = await checked(await answers)
             let unsent = tasks.dropFirst(arrived.count)
-            for answer in arrived {
-                if case .failed = answer.event {
+            for (number, answer) in arrived.enumerated() {
+                if case .failed = answer.event, number == arrived.count - 1 {
                     memory.machine.gate.noteUnsent(unsent.map(\.entry.kind))
                     // What was delivered is written before anything more is asked.
                     if !answered.isEmpty { _ = await record(answered, &memory) }
@@ -224,6 +230,25 @@ extension Replayer {
         return answers
     }
 
+    /// An answer that names an item which the copy had before the send says nothing of what was sent. Asked only now, because
+    /// the store writes down the answers before these while requests are under way.
+    private func checked(_ answers: [Answer]) async -> [Answer] {
+        var checked = answers
+        for (index, answer) in answers.enumerated() where answer.task.entry.kind.isCreation {
+            guard case .taken(let delivery) = answer.event, let id = delivery.serverID else { continue }
+            do {
+                guard try await !store.knownIDs(among: [id], before: answer.task.entry.id).isEmpty else { continue }
+            } catch {
+                // It is looked up, as if it were known.
+                log(.warning, .store, "#\(answer.task.entry.id): its answer could not be checked: \(error.message)")
+            }
+            checked[index].event = .failed(untrue(Self.namesAnother, answer.task.entry, answer.attempt.requestID))
+        }
+        return checked
+    }
+
+    private static let namesAnother = "it names an item that was there before"
+
     private func request(
         _ task: OutboxTask, _ look: OutboxLook
     ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
@@ -236,7 +261,12 @@ extension Replayer {
             // An answer that was given to another request says nothing of this one.
             let wasThere = task.evidence?.knownIDs.contains { ByteText($0) == ByteText(created.id) } ?? false
             if wasThere || made.withLock({ $0.contains(created.id) }) {
-                throw untrue("it names an item that was there before", entry, created.requestID)
+                throw untrue(Self.namesAnother, entry, created.requestID)
+            }
+            if let shown = created.item,
+                !CreationSearch(item: item, evidence: task.evidence, dialect: dialect).isShown(by: shown)
+            {
+                throw untrue("it shows another item", entry, created.requestID)
             }
             made.withLock { $0.insert(created.id) }
             delivery.serverID = created.id
@@ -244,13 +274,14 @@ extension Replayer {
             return (delivery, created.requestID)
         case .edit(let edit):
             let item = try await session.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey)
-            if EditComparison.isIgnored(edit, base: entry.base, theirs: ItemEdit(item)) {
+            let theirs = ItemEdit(item, expecting: [edit.summary, entry.base?.summary])
+            if EditComparison.isIgnored(edit, base: entry.base, theirs: theirs) {
                 // As a failure of the server's, which every edit meets perhaps: tried now and then, and parked after a day.
                 throw APIError(
                     kind: .serverError(message: "it answers that the edit was done, and shows the item as it was"),
                     endpoint: "the edit of an item", status: 200, requestID: "none", mayHaveReachedServer: true)
             }
-            delivery.fields = ItemEdit(item).fields(of: edit)
+            delivery.fields = theirs.fields(of: edit)
             delivery.updatedAt = item.updatedAt
         case .delete:
             try await session.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)

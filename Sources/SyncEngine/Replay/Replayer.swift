@@ -26,10 +26,10 @@ final class Replayer: Sendable {
     let made = Mutex(RecentIDs())
     private let reachable: Mutex<ReachableTime>
     /// Why the file does not take what becomes of writes, while it does not.
-    private let refusedByDisk = Mutex<UserFacingError?>(nil)
+    let refusedByDisk = Mutex<UserFacingError?>(nil)
     var problem: UserFacingError? { refusedByDisk.withLock { $0 } }
     /// How the server takes writes, as of the last piece of work.
-    private let gate = Mutex(SendGate())
+    let gate = Mutex(SendGate())
 
     init(
         store: Store, client: PRSNLClient, identity: Identity, network: NetMonitor, board: EngineBoard,
@@ -62,12 +62,8 @@ final class Replayer: Sendable {
 
     /// Sends until the task is cancelled.
     func run() async {
-        var memory = ReplayMemory(bootTime: bootTime)
-        do {
-            try await store.distrustDueTimes(now: time.now())
-        } catch {
-            log(.warning, .store, "the times of waiting writes could not be checked: \(error.message)")
-        }
+        var memory = await remember()
+        await endHindrance()
         while !Task.isCancelled {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
@@ -100,8 +96,17 @@ final class Replayer: Sendable {
 
     /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
     func drain() async {
-        var memory = ReplayMemory(bootTime: bootTime)
+        var memory = await remember()
         while !Task.isCancelled, await step(&memory) == nil {}
+    }
+
+    private func remember() async -> ReplayMemory {
+        do {
+            try await store.distrustDueTimes(now: time.now())
+        } catch {
+            log(.warning, .store, "the times of waiting writes could not be checked: \(error.message)")
+        }
+        return ReplayMemory(bootTime: bootTime)
     }
 
     private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
@@ -173,7 +178,7 @@ final class Replayer: Sendable {
         let uptime = time.uptime()
         await countReachable()
         let machine = memory.machine
-        gate.withLock { $0 = machine.gate }
+        await publish(machine.gate)
         let closed = machine.gate.opensAt
         do {
             if memory.hasStray {
@@ -185,7 +190,11 @@ final class Replayer: Sendable {
                     now: time.now(), sending: machine.gate.sendable(at: uptime),
                     excluding: machine.gate.refusals.leftAlone(at: uptime))
             else {
-                if closed <= uptime { refusedByDisk.withLock { $0 = nil } }
+                if closed <= uptime {
+                    refusedByDisk.withLock { $0 = nil }
+                    memory.machine.gate.noteFree()
+                    await publish(memory.machine.gate)
+                }
                 return try await idle(memory, closedUntil: closed)
             }
             // Probes find out when that is over, and say so.
@@ -206,16 +215,6 @@ final class Replayer: Sendable {
         }
     }
 
-    /// The disk does not take what has to be written before and after each request.
-    func noteRefusal(by error: UserFacingError) async {
-        refusedByDisk.withLock { $0 = error }
-        do {
-            try await store.recordError(code: error.code, endpoint: "database", message: error.message, at: time.now())
-        } catch {
-            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
-        }
-    }
-
     /// How long nothing has to be done.
     private func idle(_ memory: ReplayMemory, closedUntil: Duration) async throws(UserFacingError) -> Duration {
         let longest: Duration = .seconds(86_400)
@@ -229,22 +228,6 @@ final class Replayer: Sendable {
         }
         if let opens = memory.machine.gate.nextOpening(after: uptime) { wait = min(wait, opens - uptime) }
         return min(wait, longest)
-    }
-
-    /// What `status` and `queue` say of the server's wait.
-    var serverWait: EngineState.ServerWait? {
-        let gate = gate.withLock { $0 }
-        guard let creations = timestamp(max(gate.pace.nextAt(), gate.closedUntil)) else { return nil }
-        return EngineState.ServerWait(creationsUntil: creations, othersUntil: timestamp(gate.closedUntil))
-    }
-
-    /// When refused entries have their turn again.
-    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusals.ends }.compactMapValues(timestamp) }
-
-    /// `nil` where that is over.
-    private func timestamp(_ uptime: Duration) -> Timestamp? {
-        let left = uptime - time.uptime()
-        return left > .zero ? time.now().advanced(by: left) : nil
     }
 
     /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
@@ -275,7 +258,7 @@ final class Replayer: Sendable {
             return (dialect, proof.session)
         }
         let requests = RequestCounter()
-        let session = client.session()
+        let session = try await identity.session()
         try await identity.prove(session, counting: requests)
         memory.proof = (session, time.uptime())
         // Where there is no account to be proven, nothing was asked.

@@ -23,6 +23,19 @@ struct SendGate: Sendable {
     private var unanswered = 0
     /// Writes in a row that were not sent because the login had changed since its proof.
     private var replacedLogins = 0
+    /// Why nothing could be sent at the last try, whichever entry's turn it was. `nil` once a send begins.
+    private(set) var hindrance: Hindrance?
+
+    /// What fails before a send fails for all entries. It is kept here and not in each entry's row: a row for each of them
+    /// at every try would be thousands of writes to the disk.
+    struct Hindrance: Sendable, Equatable {
+        var error: UserFacingError
+        var isOfDatabase: Bool
+        /// Tries in a row that ended with this error.
+        var failures = 1
+        /// Whether it will hardly be over with the next try, a second from now.
+        var isLasting: Bool
+    }
 
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
@@ -50,6 +63,7 @@ struct SendGate: Sendable {
     // MARK: What happened
 
     mutating func noteSending(_ kinds: some Sequence<OutboxEntry.Kind>, at uptime: Duration) {
+        hindrance = nil
         for kind in kinds where kind.isCreation { pace.noteSent(at: uptime) }
     }
 
@@ -71,6 +85,9 @@ struct SendGate: Sendable {
         slowDowns = 0
         replacedLogins = 0
     }
+
+    /// There is nothing that it holds up, or the server has answered what had to be asked.
+    mutating func noteFree() { hindrance = nil }
 
     /// A person wants it tried now. The server's own wait still holds.
     mutating func forgetPauses() {
@@ -99,6 +116,7 @@ struct SendGate: Sendable {
             return nil
         }
         unanswered += 1
+        note(failure)
         let wait: Duration
         switch failure.verdict {
         case .retry(after: let asked?):
@@ -112,6 +130,14 @@ struct SendGate: Sendable {
         }
         pausedUntil = max(pausedUntil, moment.uptime + wait)
         return wait
+    }
+
+    private mutating func note(_ failure: SyncFailure) {
+        let isAgain = hindrance?.error.code == failure.error.code
+        hindrance = Hindrance(
+            error: failure.error, isOfDatabase: failure.origin == .database,
+            failures: isAgain ? (hindrance?.failures ?? 0) + 1 : 1,
+            isLasting: hindrance != nil || failure.verdict != .retry(after: nil))
     }
 
     mutating func pause(for wait: Duration, at uptime: Duration) { pausedUntil = uptime + wait }

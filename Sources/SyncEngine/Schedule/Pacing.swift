@@ -30,14 +30,14 @@ struct Pacing: Sendable {
         }
     }
 
-    /// Waits between two requests, or until a person asks for a pull. The long pauses of texts end for a poll too: a pass
+    /// Waits between two requests, or until a pull is wanted. The long pauses of texts end for a poll too: a pass
     /// cannot be left for one.
     ///
     /// - Returns: What is left of the wait then.
     @discardableResult
     func pause(after took: Duration) async throws(CancellationError) -> Duration {
         let end = time.uptime() + wait(after: took)
-        while !Task.isCancelled, !events.hasRequest, case let left = end - time.uptime(), left > .zero {
+        while !Task.isCancelled, !events.wantsPull, case let left = end - time.uptime(), left > .zero {
             let untilPoll = manner == .texts ? pollAt.duration(since: time.now()) : left
             guard untilPoll > .zero else { break }
             Heartbeat.current?.expect(within: min(left, untilPoll))
@@ -48,5 +48,5 @@ struct Pacing: Sendable {
     }
 
     /// Whether something more urgent waits.
-    var givesWay: Bool { time.now() >= pollAt || events.hasRequest }
+    var givesWay: Bool { time.now() >= pollAt || events.wantsPull }
 }

@@ -39,7 +39,8 @@ struct PullLoop {
         self.time = time
         self.random = random
         self.log = log
-        memory = PullMemory(schedule: Schedule(settings: board.settings))
+        memory = PullMemory(
+            schedule: Schedule(settings: board.settings), answerLimit: puller.identity.client.maximumAnswerSize)
     }
 
     /// Until the task is cancelled.
@@ -96,6 +97,8 @@ struct PullLoop {
                 if next.work != .texts { result.add(await attempt(next.work, request)) }
             }
         }
+        // What was delivered above is in this pull already. Left unheard, it would end the texts after each one.
+        for event in inbox.pulls.take() { hear(event) }
         let pacing = Pacing(events: inbox.pulls, time: time, pollAt: .latest, manner: .hurry)
         while texts, result.problem == nil, memory.schedule.textsDue == .earliest, !Task.isCancelled {
             result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
@@ -118,6 +121,9 @@ struct PullLoop {
         case .credentials:
             memory.schedule.forgetFailures()
             memory.schedule.wantsHead = true
+            // They are not refused yet.
+            network.forgetRefusal(at: time.now())
+            board.publish { $0.problem = nil }
         case .connectivity(isReturn: true):
             memory.schedule.forgetFailures()
             memory.schedule.wantsHead = true
@@ -276,6 +282,7 @@ struct PullLoop {
         }
         let now = time.now()
         if failure.error.code == .textsUnavailable { return noteNoTexts(failure, now) }
+        if failure.isOfLogin { memory.stage = .head }
         // What one text fails with says little of the server. The next poll finds out.
         if memory.stage != .texts {
             network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: now)

@@ -6,6 +6,8 @@ import Store
 struct PullMemory {
     var schedule: Schedule
     var newAsOf: Timestamp?
+    /// How far the server's clock was ahead of ours at the last look at the newest items.
+    var serverAhead: Duration?
     var savedNewAsOf: Timestamp?
     var etag: String?
     /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
@@ -22,8 +24,15 @@ struct PullMemory {
     /// What failed of the texts, likewise.
     var textsProblem: UserFacingError?
 
+    /// The longest answer that the client takes, in bytes.
+    let answerLimit: Int
     /// The limit of a text's size that the file's list of too large ones was compared with.
     var textLimit: Int?
+
+    init(schedule: Schedule, answerLimit: Int) {
+        self.schedule = schedule
+        self.answerLimit = answerLimit
+    }
 
     enum Stage: Sendable {
         /// Looking at the newest items.
@@ -53,18 +62,19 @@ extension PullMemory {
         do {
             schedule.live = try await store.liveCount()
             if textLimit != schedule.settings.textMaxSize {
-                try await store.forgetTooLarge(below: schedule.settings.textMaxSize)
+                try await store.forgetTooLarge(text: schedule.settings.textMaxSize, answer: answerLimit)
                 textLimit = schedule.settings.textMaxSize
             }
             schedule.textsDue = schedule.settings.texts ? try await store.nextText(now: now) : nil
             schedule.suspectsDue = try await store.suspectsDue(after: AbsenceCheck.cacheTime)
-            let limit = now.advanced(by: .zero - Puller.pendingLimit)
+            let limit = (store.serverNow ?? .earliest).advanced(by: .zero - Puller.pendingLimit)
             schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
             held = try await store.deletionsHeld()
             if newAsOf == nil {
                 newAsOf = try await store.newAsOf()
                 savedNewAsOf = newAsOf
             }
+            if serverAhead == nil { serverAhead = try await store.serverAhead() }
         } catch {
             log(.warning, .store, "the schedule could not be read from the file: \(error.message)")
         }
@@ -89,7 +99,7 @@ extension PullMemory {
     /// Saves T1, where the file does not have it yet.
     mutating func saveNewAsOf(_ store: Store) async throws(UserFacingError) {
         guard let newAsOf, newAsOf != savedNewAsOf else { return }
-        try await store.saveNewAsOf(newAsOf)
+        try await store.saveNewAsOf(newAsOf, serverAhead: serverAhead)
         savedNewAsOf = newAsOf
     }
 

@@ -4,7 +4,8 @@ import Store
 
 /// Fetches the texts that are due, the newest first, one request at a time, and commits them in groups.
 ///
-/// An id of the copy's own timeline needs no proof of the account: whose item it is was proven when its row was written.
+/// An id of the copy's own timeline needs no proof of the account: whose item it is was proven when its row was written. But
+/// nothing is asked under a login that is refused, and where another login comes, it is proven first.
 struct TextPull {
     let store: Store
     let board: EngineBoard
@@ -41,7 +42,7 @@ struct TextPull {
     private static let afterOutbox: Duration = .seconds(1)
 
     init(
-        store: Store, client: PRSNLClient, board: EngineBoard, time: TimeSource, requests: RequestCounter,
+        store: Store, identity: Identity, board: EngineBoard, time: TimeSource, requests: RequestCounter,
         record: PullRecord, onText: @escaping @Sendable () -> Void
     ) {
         self.store = store
@@ -49,7 +50,7 @@ struct TextPull {
         self.time = time
         self.record = record
         self.onText = onText
-        question = TextQuestion(client: client, time: time, requests: requests)
+        question = TextQuestion(identity: identity, time: time, requests: requests)
     }
 
     /// All that are due, until something more urgent waits. What has arrived is committed, also where it fails.

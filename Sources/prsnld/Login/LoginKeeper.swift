@@ -131,6 +131,7 @@ final class LoginKeeper: Sendable {
     private func use(_ credentials: Credentials, _ message: Advice) {
         guard credentials != client.credentials else { return }
         client.replaceCredentials(credentials)
+        engine.credentialsChanged()
         log(.notice, .config, message)
     }
 }

@@ -34,18 +34,15 @@ extension RequestHandler {
             return try await request.perform(outbox)
         }
         on(QueueRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
-            var report = QueueReport(
-                try StoreReader(path: database).outbox(request.filter, limit: request.limit), filter: request.filter,
-                source: .daemon, connectivity: connectivity, wait: serverWait, now: time.now())
-            for index in report.entries.indices { postpone(&report.entries[index]) }
-            return report
+            var list = try StoreReader(path: database).outbox(request.filter, limit: request.limit)
+            list.entries = list.entries.map(asOfNow)
+            return queueReport(list, request.filter)
         }
         on(EntryRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             let (entry, attempts) = try StoreReader(path: database).outboxEntry(request.entry)
-            var report = EntryReport(
-                entry, attempts, source: .daemon, connectivity: connectivity, wait: serverWait, now: time.now())
-            postpone(&report.entry)
-            return report
+            return EntryReport(
+                asOfNow(entry), attempts, source: .daemon, connectivity: connectivity, wait: serverWait,
+                now: time.now())
         }
         on(DeliveryRequest.self, in: &table) { [self] request, conversation throws(UserFacingError) in
             try await waitForDelivery(request, conversation)
@@ -55,7 +52,7 @@ extension RequestHandler {
     private var outbox: OutboxOperations {
         OutboxOperations(
             store: store, source: .daemon, now: time.now,
-            sending: { [engine] in Sending(engine.state.connectivity.state) })
+            sending: { [engine] in Sending(engine.state) })
     }
 
     private var connectivity: StatusReport.Connectivity { StatusReport.Connectivity(engine.state.connectivity) }
@@ -70,11 +67,27 @@ extension RequestHandler {
         return answer
     }
 
-    /// An entry that was refused is due, by the file. The replayer leaves it alone for a while.
-    private func postpone(_ entry: inout QueueReport.Entry) {
-        if entry.nextAttemptAt != nil, let until = engine.state.refusedUntil[entry.entry] {
-            entry.nextAttemptAt = until
+    private func queueReport(_ list: OutboxList, _ filter: OutboxFilter) -> QueueReport {
+        QueueReport(
+            list, filter: filter, source: .daemon, connectivity: connectivity, wait: serverWait,
+            problem: engine.state.hindrance?.error, now: time.now())
+    }
+
+    /// An entry with what only the replayer knows: until when it is left alone, and what keeps all that is due from being
+    /// sent.
+    private func asOfNow(_ entry: OutboxEntry) -> OutboxEntry {
+        guard let dueAt = entry.nextAttemptAt else { return entry }
+        let state = engine.state
+        let now = time.now()
+        var entry = entry
+        if let until = state.refusedUntil[entry.id] { entry.nextAttemptAt = until }
+        let nextTry = state.hindrance?.until ?? now
+        if let hindrance = state.hindrance, dueAt <= max(now, nextTry) {
+            entry.nextAttemptAt = max(dueAt, nextTry)
+            entry.errorCode = hindrance.error.code.rawValue
+            entry.errorMessage = hindrance.error.message
         }
+        return entry
     }
 
     private func waitForDelivery(
@@ -82,15 +95,12 @@ extension RequestHandler {
     ) async throws(UserFacingError) -> DeliveryReport {
         var last: QueueReport?
         try await engine.waitForDelivery(request.entries, atMost: request.atMost) { first in
-            var report = QueueReport(
-                OutboxList(entries: [first], total: 1), filter: .open, source: .daemon,
-                connectivity: connectivity, wait: serverWait, now: time.now())
-            if let until = engine.state.refusedUntil[first.id] { report.entries[0].nextAttemptAt = until }
+            let report = queueReport(OutboxList(entries: [asOfNow(first)], total: 1), .open)
             if let last, report.waitsAs(last) { return }
             last = report
             conversation.send(WaitingReport(report))
         }
-        return DeliveryReport(try await store.outboxEntries(request.entries))
+        return DeliveryReport(try await store.outboxEntries(request.entries).map(asOfNow))
     }
 }
 
@@ -111,10 +121,10 @@ extension QueueReport.Wait {
 }
 
 extension Sending {
-    init(_ state: Connectivity.State) {
+    init(_ state: EngineState) {
         self =
-            switch state {
-            case .online: .inTurn
+            switch state.connectivity.state {
+            case .online: state.hindrance == nil ? .inTurn : .whenPossible
             case .unauthorized: .whenAuthorized
             case .unknown, .offline, .unreachable, .portal: .whenReachable
             }

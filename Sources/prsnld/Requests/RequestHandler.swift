@@ -102,7 +102,7 @@ final class RequestHandler: Sendable {
         facts.network = networkFacts
         facts.requests = figures.current.map(StatusReport.Requests.init).sorted { $0.endpoint < $1.endpoint }
         // Before the file is read, which makes a log that was removed once more.
-        if let replaced = store.replacement() { facts.problem = replaced }
+        if let replaced = store.replacement() ?? store.fullDisk() { facts.problem = replaced }
         return StatusReport(
             summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
     }
@@ -126,7 +126,7 @@ final class RequestHandler: Sendable {
         guard isTaken else {
             throw UserFacingError(.daemonBusy, "\(Self.mostAsked) pulls have been asked for and not yet ended.")
         }
-        let pull = Task { [textOf] in
+        let pull = Task(executorPreference: TaskLoop.current) { [self, textOf] in
             let result = await engine.sync(
                 SyncRequest(
                     full: request.full, acceptDeletions: request.acceptDeletions, texts: request.texts, textOf: textOf))

@@ -9,6 +9,7 @@ extension DaemonFacts {
         activity = state.activity.rawValue
         nextPullAt = state.nextPullAt
         problem = state.problem
+        hindrance = state.hindrance.map { ($0.error, $0.isLasting) }
         newAsOf = state.newAsOf
         copiesTexts = state.copiesTexts
         indexesWords = state.indexesWords

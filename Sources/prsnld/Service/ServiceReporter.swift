@@ -45,7 +45,7 @@ final class ServiceReporter: Sendable {
             return !state.isComposing
         }
         guard begins else { return }
-        Task {
+        Task(executorPreference: TaskLoop.current) { [self] in
             while takeOutdated() {
                 await compose()
                 send()

@@ -55,9 +55,9 @@ final class Supervisor: Sendable {
         _ parts: RunningParts, _ control: ControlServer, _ reporter: ServiceReporter
     ) -> [Watchdog.Loop] {
         [
-            Watchdog.Loop("the tasks") { answer in Task { answer() } },
+            Watchdog.Loop("the tasks") { answer in Task(executorPreference: TaskLoop.current) { answer() } },
             Watchdog.Loop("the store") { answer in
-                Task {
+                Task(executorPreference: TaskLoop.current) {
                     await reporter.compose()
                     answer()
                 }

@@ -16,14 +16,14 @@ enum OncePull {
         for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
-        let pull = Task { await engine.runOnce(texts: texts) }
-        let watch = Task {
+        let pull = Task(executorPreference: TaskLoop.current) { await engine.runOnce(texts: texts) }
+        let watch = Task(executorPreference: TaskLoop.current) {
             for await signal in setup.signals.stream where signal != SIGHUP {
                 log(.notice, .daemon, "stopping")
                 pull.cancel()
             }
         }
-        let bar = Task { await showProgress(of: engine, setup) }
+        let bar = Task(executorPreference: TaskLoop.current) { await showProgress(of: engine, setup) }
         let result = await pull.value
         watch.cancel()
         bar.cancel()

@@ -4,6 +4,7 @@ import Console
 import Glibc
 import PRSNLCore
 import Reports
+import Supervision
 
 /// The daemon's command line: decides what to do, and turns errors into words and exit codes.
 @main
@@ -18,12 +19,12 @@ enum Prsnld {
         _ = prsnl_set_thread_name("prsnld")
         MemoryUse.limitArenas()
         let loop: TaskLoop
-        do throws(UserFacingError) { loop = try TaskLoop.install() } catch {
+        do throws(UserFacingError) { loop = try TaskLoop.start() } catch {
             exit(report(error, ProcessEnvironment.current()).rawValue)
         }
         let time = MemoryUse.trimmingBeforeSleep(loop.time)
         let arguments = Array(CommandLine.arguments.dropFirst())
-        Task.detached {
+        Task.detached(executorPreference: loop) {
             exit(await run(arguments, ProcessEnvironment.current(), signals, time).rawValue)
         }
         signals.watch()
@@ -58,6 +59,12 @@ enum Prsnld {
     private static func report(
         _ error: UserFacingError, _ environment: ProcessEnvironment, _ unit: ServiceUnit = ServiceUnit()
     ) -> ExitCode {
+        do throws(UserFacingError) {
+            // systemd keeps it for `systemctl status` and `prsnlctl status` after the end.
+            try ServiceNotification(environment: environment.variables).send(.status(error.message))
+        } catch {
+            // The reason below is what counts, and goes to the log.
+        }
         var style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         if Logger.Form(environment: environment.variables) == .journal {
             // Each line is an entry of its own there, so that none should be broken; and one error is one entry of its

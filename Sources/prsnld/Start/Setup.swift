@@ -31,6 +31,9 @@ struct Setup {
     func load() throws(UserFacingError) -> LoadedConfiguration {
         var (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
         if let problem = loaded.caFileProblem { problems.append(problem) }
+        if let missing = ConfigurationFailure.missingInstance(configurationFile.map(environment.absolute)) {
+            throw missing
+        }
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems).userFacing }
         return loaded
     }

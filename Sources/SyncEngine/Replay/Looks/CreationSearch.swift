@@ -4,7 +4,7 @@ import Store
 
 /// Tells from the server's items whether a creation was applied: a value that is given what was found and says what it means.
 ///
-/// Where the ids are known that were there before the send, no clock takes part. Tags are no evidence against an item: the
+/// Where the ids are known that were there before the send, a clock says only how far down to read. Tags are no evidence against an item: the
 /// main server inserts the item first and its tags afterwards, and may fail in between.
 struct CreationSearch: Sendable {
     /// An item that was not there before the send and could be it.
@@ -27,25 +27,36 @@ struct CreationSearch: Sendable {
     /// The small server keeps title and tags as they were sent, in one statement.
     private let isKeptAsSent: Bool
     /// How far down the newest items have to be read: no older item can be it.
-    let oldest: Timestamp
+    let oldest: ServerTime
     private let known: Set<ByteText>
 
     /// - Parameter oldest: of the candidates, where no ids are known.
-    init(item: NewItem, evidence: SendEvidence?, dialect: Dialect = .cursor, oldest: Timestamp = .earliest) {
+    /// - Parameter sentAt: of the candidates by the server's clock as it is now, where ids are known: it may have been set back.
+    init(
+        item: NewItem, evidence: SendEvidence?, dialect: Dialect = .cursor, oldest: ServerTime = .earliest,
+        sentAt: ServerTime? = nil
+    ) {
         self.item = item
         isKeptAsSent = dialect == .express
-        self.oldest = evidence.map { $0.knownDownTo ?? .earliest } ?? oldest
+        self.oldest = evidence.map { min($0.knownDownTo ?? .earliest, sentAt ?? $0.knownDownTo ?? .earliest) } ?? oldest
         known = Set((evidence?.knownIDs ?? []).map(ByteText.init))
     }
 
     /// Whether the item was not there before the send, by what is known of that moment, and is of our kind.
     func isCandidate(_ other: TimelineItem) -> Bool {
-        guard other.createdAt >= oldest, !known.contains(ByteText(other.id)) else { return false }
+        guard ServerTime(other.createdAt) >= oldest, !known.contains(ByteText(other.id)) else { return false }
         if let url = item.url { return other.url == url || other.url == url + "/" }
         guard (other.url ?? "").isEmpty else { return false }
         if other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) { return true }
         // One that was changed since may be ours, and retitled elsewhere. Its text is not there yet to tell.
         return hasOurTitle(other) || other.updatedAt ?? other.createdAt > other.createdAt
+    }
+
+    /// Whether the answer to the creation shows what was sent. Only the small server shows the item.
+    func isShown(by other: TimelineItem) -> Bool {
+        guard ServerText.isSame(other.title, WriteBody.expressTitle(item)) else { return false }
+        if let url = item.url { return other.url == url || other.url == url + "/" }
+        return (other.url ?? "").isEmpty && ServerText.isSqueezedSame(other.content ?? "", item.note)
     }
 
     /// Whether only the text can tell: titles are derived from it and easily the same.

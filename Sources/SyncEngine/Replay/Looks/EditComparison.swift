@@ -67,8 +67,11 @@ enum EditComparison: Sendable, Equatable {
 }
 
 extension ItemEdit {
-    init(_ item: ItemDetail) {
-        self.init(title: item.title, summary: item.summary, tags: item.tags)
+    /// What the server shows of an item. A summary that it fills in from its analysis is none, unless it is one of the
+    /// `summaries`, which a person has written or its list has shown.
+    init(_ item: ItemDetail, expecting summaries: [String?] = []) {
+        let isFilledIn = item.isSummaryOfAnalysis && !summaries.contains { ServerText.isSame($0, item.summary) }
+        self.init(title: item.title, summary: isFilledIn ? "" : item.summary, tags: item.tags)
     }
 
     /// Only the fields that the other has.

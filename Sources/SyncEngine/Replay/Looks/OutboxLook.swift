@@ -25,7 +25,7 @@ struct OutboxLook: Sendable {
         case .create(let item):
             if item.url != nil, dialect == .cursor { return try await lookForURL(task, interval: interval) }
             return try await search(item, task, interval: interval)
-        case .edit(let edit): return try await compare(edit, task)
+        case .edit(let edit): return try await compare(edit, task).finding
         case .delete: return try await lookForDeleted(task)
         }
     }
@@ -52,8 +52,7 @@ struct OutboxLook: Sendable {
     /// - Parameter sure: what it means once the interval has passed since the first such look.
     private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteFinding) -> WriteFinding {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
-        let now = UndecidedSince(
-            server: time.now().advanced(by: client.serverClockOffset ?? .zero), here: time.now())
+        let now = UndecidedSince(server: client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
             return .notFoundYet(lookAfter: min(Self.secondLook, interval), undecidedSince: now)
         }
@@ -64,15 +63,29 @@ struct OutboxLook: Sendable {
 
     // MARK: Edits
 
-    func compare(_ edit: ItemEdit, _ task: OutboxTask) async throws(SyncFailure) -> WriteFinding {
+    /// - Returns: Also the edit as it is to be sent: the tags of a follow-up are added to those that are there.
+    func compare(
+        _ edit: ItemEdit, _ task: OutboxTask
+    ) async throws(SyncFailure) -> (finding: WriteFinding, edit: ItemEdit) {
         let item = try await ask { () async throws(APIError) in
             try await session.item(task.entry.itemID)
         }
         try await prove()
-        guard let item else { return .itemGone }
+        guard let item else { return (.itemGone, edit) }
         try await refuseStale(item)
-        let theirs = ItemEdit(item)
-        let base = task.byHand == .overwrite ? nil : task.entry.base
+        var base = task.byHand == .overwrite ? nil : task.entry.base
+        let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
+        var edit = edit
+        if task.entry.follows != nil, edit.tags != nil {
+            edit = edit.addingTags(to: theirs.tags)
+            base?.tags = theirs.tags
+        }
+        return (try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task), edit)
+    }
+
+    private func compare(
+        _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
+    ) async throws(SyncFailure) -> WriteFinding {
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
         case .done where task.entry.attempts == 0 && task.entry.follows == nil:
             // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent.
@@ -80,7 +93,7 @@ struct OutboxLook: Sendable {
         case .done:
             var delivery = Settlement.Delivery()
             delivery.fields = theirs.fields(of: edit)
-            delivery.updatedAt = item.updatedAt
+            delivery.updatedAt = updatedAt
             return .applied(delivery, remark: task.entry.attempts == 0 ? "the server had it already" : nil)
         case .send:
             if task.entry.base == nil {
@@ -165,10 +178,7 @@ struct OutboxLook: Sendable {
         }
         // No attempt of ours can have made it.
         guard let sentAt else {
-            if let existing { return .was(try await delivery(of: existing.id)) }
-            // The server compares the raw text when it refuses, and a cleaned one when it is asked.
-            let known = try await fromStore { () async throws(UserFacingError) in try await store.itemID(url: url) }
-            if let known { return .was(try await delivery(of: known)) }
+            if let there = try await known(existing?.id, url) { return .was(try await delivery(of: there)) }
             guard let other = try await newest.candidates(of: search(item, since: entry.acceptedAt)).first else {
                 return .nowhere
             }
@@ -178,33 +188,51 @@ struct OutboxLook: Sendable {
         // The server has answered that there is none, and nothing else is asked: it may yet be inserted.
         if existing == nil, isAnswered, !exists { return .nowhere }
         let search = search(item, since: sentAt)
-        if let existing, let created = existing.createdAt, created < search.oldest {
+        if let existing, let created = existing.createdAt, ServerTime(created) < search.oldest {
             return .was(try await delivery(of: existing.id))
         }
         var found = try await newest.candidates(of: search)
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
             found.append(TimelineItem(existing, url: url))
         }
-        let bound = try await fromStore { () async throws(UserFacingError) in
-            try await store.boundIDs(among: found.map(\.id))
-        }
+        let free = try await free(found, for: entry).map { CreationSearch.Candidate(item: $0, content: nil) }
         try await prove()
-        let free = found.filter { !bound.contains(ByteText($0.id)) }
-            .map { CreationSearch.Candidate(item: $0, content: nil) }
         switch search.finding(free) {
         case .found(let id): return .ours(Settlement.Delivery(serverID: id))
         case .absent:
-            guard let other = found.first else { return .nowhere }
-            return .was(try await delivery(of: other.id))
+            guard let other = try await known(found.first?.id, url) else { return .nowhere }
+            return .was(try await delivery(of: other))
         case .unsettled, .ambiguous: return .ambiguous
         }
     }
 
+    /// What was found, or the item that the copy has: the server compares the raw URL when it refuses it, and a cleaned one when it
+    /// is asked.
+    private func known(_ found: String?, _ url: String) async throws(SyncFailure) -> String? {
+        if let found { return found }
+        return try await fromStore { () async throws(UserFacingError) in try await store.itemID(url: url) }
+    }
+
+    /// Those that may be the entry's work: no other entry has made them, and the copy did not have them before it was sent.
+    private func free(
+        _ items: [TimelineItem], for entry: OutboxEntry
+    ) async throws(SyncFailure) -> [TimelineItem] {
+        let ids = items.map(\.id)
+        let others = try await fromStore { () async throws(UserFacingError) in
+            try await store.boundIDs(among: ids).union(try await store.knownIDs(among: ids, before: entry.id))
+        }
+        return items.filter { !others.contains(ByteText($0.id)) }
+    }
+
     /// Without ids from before the send, only the time is left to tell new items from old ones.
     private func search(_ item: NewItem, since sentAt: Timestamp) -> CreationSearch {
-        let offset = client.serverClockOffset ?? .zero
-        return CreationSearch(
-            item: item, evidence: nil, dialect: dialect, oldest: sentAt.advanced(by: offset - Self.clockTolerance))
+        CreationSearch(item: item, evidence: nil, dialect: dialect, oldest: serverTime(of: sentAt))
+    }
+
+    /// What the server's clock would have said at a time of this machine, as both go now, and a little less.
+    private func serverTime(of here: Timestamp) -> ServerTime {
+        let ahead = client.serverTime?.ahead(of: time.now()) ?? .zero
+        return ServerTime(at: here, ahead: ahead - Self.clockTolerance)
     }
 
     /// - Returns: What the server has for the URL, and whether it knows the question at all.
@@ -228,7 +256,7 @@ struct OutboxLook: Sendable {
     private func delivery(of id: String) async throws(SyncFailure) -> Settlement.Delivery {
         let there = try await ask { () async throws(APIError) in try await session.item(id) }
         try await prove()
-        return Settlement.Delivery(serverID: id, there: there.map(ItemEdit.init))
+        return Settlement.Delivery(serverID: id, there: there.map { ItemEdit($0) } ?? ItemEdit())
     }
 
     // MARK: Notes, and URLs on dialects P and E
@@ -242,12 +270,15 @@ struct OutboxLook: Sendable {
         _ item: NewItem, _ task: OutboxTask, interval: Duration
     ) async throws(SyncFailure) -> WriteFinding {
         guard let evidence = task.evidence else { return .undecidable }
-        let search = CreationSearch(item: item, evidence: evidence, dialect: dialect)
+        let sentAt = try await fromStore { () async throws(UserFacingError) in
+            try await store.firstUnknownSend(of: task.entry.id)
+        }
+        let search = CreationSearch(
+            item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map(serverTime))
         let found = try await newest.candidates(of: search)
         let candidates: [CreationSearch.Candidate]
         do {
-            let bound = try await store.boundIDs(among: found.map(\.id))
-            candidates = try await contents(found.filter { !bound.contains(ByteText($0.id)) }, search)
+            candidates = try await contents(try await free(found, for: task.entry), search)
         } catch {
             throw SyncFailure(error)
         }

@@ -1,0 +1,109 @@
+import PRSNLCore
+
+// A database that was restored from a backup, or copied: what was `queued` then is held for a person's decision.
+extension Store {
+    static let restored = UserFacingError(
+        .databaseRestored,
+        "The database was restored from a backup, or copied, and this write may have been sent since.")
+
+    /// Compares the database with its mark, holds what may have been sent elsewhere, and marks it again.
+    ///
+    /// - Returns: the mark; `nil` where none could be made.
+    static func mark(
+        _ connection: Connection, _ statements: ItemStatements?, path: String, log: LogHandler
+    ) throws -> CopyMark? {
+        let row = try connection.prepare("SELECT mark, sends FROM copy")
+        guard try row.step() else { return nil }
+        let (id, sends) = (row.text(0), row.int(1))
+        row.reset()
+        let found = CopyMark.read(beside: path)
+        let verdict = CopyMark.judge(id: id, sends: sends, found)
+        if verdict == .trusted, let found {
+            if found.sends < sends { _ = found.follow(sends) }
+            return found
+        }
+        // First of all: a kill after this finds nothing more to hold.
+        if verdict == .doubted { try hold(connection, statements, log: log) }
+        let mark: CopyMark
+        do throws(UserFacingError) {
+            mark = try CopyMark.make(beside: path, id: TimedUUID.make(at: TimeSource.system.now()))
+        } catch {
+            log(.warning, .store, "\(error.message) If this database is restored from a backup, that is not noticed.")
+            return nil
+        }
+        try connection.transaction { () throws(SQLiteFailure) -> Void in
+            try connection.prepare("UPDATE copy SET mark = ?, sends = sends + 1").bind(mark.id).run()
+        }
+        _ = mark.follow(sends + 1)
+        return mark
+    }
+
+    /// `queued` to `parked`. What is behind another entry stays there, and is sent, or looked for, after that one's decision.
+    private static func hold(
+        _ connection: Connection, _ statements: ItemStatements?, log: LogHandler
+    ) throws {
+        let now = TimeSource.system.now()
+        var held: [Int64] = []
+        try connection.transaction { () throws(SQLiteFailure) in
+            var writer = OutboxWriter(
+                connection, statements, now: now, serverNow: nil,
+                reachable: try connection.double("SELECT reachable_seconds FROM copy"))
+            let rows = try connection.prepare(
+                "SELECT id, item_id FROM outbox WHERE state = 'queued' AND next_attempt_at IS NOT NULL ORDER BY id")
+            var queued: [(id: Int64, item: String)] = []
+            while try rows.step() { queued.append((rows.int64(0), rows.text(1) ?? "")) }
+            guard !queued.isEmpty else { return }
+            let evidence = try newestKnown(connection).json
+            for entry in queued {
+                try writer.move(entry.id, from: .queued, to: .parked)
+                try connection.prepare(
+                    """
+                    UPDATE outbox SET maybe_applied = 1, awaits_item = 0, error_code = ?2, error_message = ?3,
+                        evidence = CASE WHEN kind IN ('capture', 'note') THEN ?4 END
+                    WHERE id = ?1
+                    """
+                ).bind(Int(entry.id)).bind(restored.code.rawValue).bind(restored.message).bind(evidence).run()
+                try writer.refreshLocalEdit(entry.item)
+            }
+            try writer.deltas.save(connection)
+            try connection.prepare(
+                """
+                INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count) VALUES (?1, 'database', ?2, ?3, ?3, 1)
+                ON CONFLICT (code, endpoint) DO UPDATE SET message = ?2, last_at = ?3, count = count + 1, over = 0
+                """
+            ).bind(restored.code.rawValue)
+                .bind("The database was restored from a backup, or copied: what it had to send is held.").bind(now)
+                .run()
+            held = queued.map(\.id)
+        }
+        guard !held.isEmpty else { return }
+        log(
+            .warning, .store,
+            "the database was restored from a backup, or copied: \(Count.text(held.count, "write")) may have been sent since "
+                + "and wait for your decision. See `prsnlctl queue --state parked`")
+    }
+
+    /// What the copy knows to have been on the server before: an older item is no result of these writes.
+    private static func newestKnown(_ connection: Connection) throws(SQLiteFailure) -> SendEvidence {
+        let most = 100
+        let place = "CASE (SELECT dialect FROM copy) WHEN 'E' THEN coalesce(updated_at, created_at) ELSE created_at END"
+        let rows = try connection.prepare("SELECT id, \(place) FROM item ORDER BY 2 DESC, id DESC LIMIT \(most)")
+        var evidence = SendEvidence(knownIDs: [])
+        var last: Timestamp?
+        while try rows.step() {
+            evidence.knownIDs.append(rows.text(0) ?? "")
+            last = rows.timestamp(1)
+        }
+        if evidence.knownIDs.count == most { evidence.knownDownTo = last.map { ServerTime($0) } }
+        return evidence
+    }
+
+    /// After the commit that has begun sends, before their requests.
+    func followSends(_ begun: Int) {
+        guard begun > 0, let mark else { return }
+        if !mark.follow(mark.sends + begun), !reportedMark {
+            reportedMark = true
+            log(.warning, .store, "the mark of \(path) cannot be written: a restored backup may not be noticed")
+        }
+    }
+}

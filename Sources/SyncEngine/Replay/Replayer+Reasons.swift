@@ -1,0 +1,70 @@
+import PRSNLCore
+import Store
+import Synchronization
+
+// What people are told of the outbox: why nothing is sent, and until when.
+extension Replayer {
+    /// Tells those who look, those who wait and the list of errors how writes are taken: why nothing is sent, and when that
+    /// is over.
+    func publish(_ new: SendGate) async {
+        let old = gate.withLock { gate in
+            defer { gate = new }
+            return gate.hindrance
+        }
+        guard new.hindrance != old else { return }
+        changes.announce()
+        guard let hindrance = new.hindrance else { return await endHindrance() }
+        // The first, the second, the fourth and so on: hours of it are a few writes to the disk.
+        let failures = hindrance.failures
+        guard !hindrance.isOfDatabase, failures & (failures - 1) == 0 else { return }
+        do {
+            try await store.recordError(
+                code: hindrance.error.code, endpoint: Store.outboxEndpoint, message: hindrance.error.message,
+                times: max(1, failures / 2), at: time.now())
+        } catch {
+            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
+        }
+    }
+
+    func endHindrance() async {
+        do {
+            try await store.endErrors(at: Store.outboxEndpoint)
+        } catch {
+            log(.debug, .store, "an error that is over stands in the list: \(error.message)")
+        }
+    }
+
+    /// Why nothing is sent, where something other than the network is the reason.
+    var hindrance: EngineState.Hindrance? {
+        let gate = gate.withLock { $0 }
+        guard let hindrance = gate.hindrance, !network.current.state.isClosed else { return nil }
+        return EngineState.Hindrance(
+            error: hindrance.error, isLasting: hindrance.isLasting, until: timestamp(gate.opensAt))
+    }
+
+    /// The disk does not take what has to be written before and after each request.
+    func noteRefusal(by error: UserFacingError) async {
+        refusedByDisk.withLock { $0 = error }
+        do {
+            try await store.recordError(code: error.code, endpoint: "database", message: error.message, at: time.now())
+        } catch {
+            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
+        }
+    }
+
+    /// What `status` and `queue` say of the server's wait.
+    var serverWait: EngineState.ServerWait? {
+        let gate = gate.withLock { $0 }
+        guard let creations = timestamp(max(gate.pace.nextAt(), gate.closedUntil)) else { return nil }
+        return EngineState.ServerWait(creationsUntil: creations, othersUntil: timestamp(gate.closedUntil))
+    }
+
+    /// When refused entries have their turn again.
+    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusals.ends }.compactMapValues(timestamp) }
+
+    /// `nil` where that is over.
+    private func timestamp(_ uptime: Duration) -> Timestamp? {
+        let left = uptime - time.uptime()
+        return left > .zero ? time.now().advanced(by: left) : nil
+    }
+}

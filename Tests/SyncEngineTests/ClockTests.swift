@@ -1,0 +1,240 @@
+import DevServer
+import PRSNLCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// Clocks that differ, and clocks that are set: a time of the server is compared with the server's clock alone.
+@Suite final class ClockTests: Sendable {
+    private static let url = "https://example.org/a"
+
+    /// How far the server's clock is ahead of the fixture's.
+    private let ahead = Mutex(Duration.zero)
+
+    private func fixture(behind: Duration = .zero) async throws -> PullFixture {
+        ahead.withLock { $0 = .zero - behind }
+        let fixture = try PullFixture(items: DevItem.generate(count: 5, seed: 1)) { configuration in
+            let now = configuration.now
+            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
+            configuration.quirks.patchFails = false
+            configuration.quirks.capturesPerMinute = nil
+        }
+        try await fixture.pull()
+        return fixture
+    }
+
+    private func setOurClock(by step: Duration, _ fixture: PullFixture) {
+        fixture.time.stepClock(by: step)
+        ahead.withLock { $0 -= step }
+    }
+
+    private func setTheirClock(by step: Duration) { ahead.withLock { $0 += step } }
+
+    private func settleAndPull(_ fixture: PullFixture) async throws {
+        fixture.server.settle()
+        fixture.time.advance(by: .seconds(60))
+        try await fixture.pull()
+        try await fixture.pull()
+    }
+
+    private func titles(_ fixture: PullFixture) -> [String] {
+        fixture.server.captures.compactMap { fixture.server.item($0.id)?.title }
+    }
+
+    // MARK: Writes
+
+    @Test(arguments: [-86_400, -7_200, 7_200, 86_400])
+    func anEditWaitsForTheProcessingWhateverOurClockIsAheadOfTheServers(_ seconds: Int) async throws {
+        let fixture = try await fixture(behind: .seconds(seconds))
+        let note = try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "Named at once")))
+        try await fixture.pull()
+        #expect(try fixture.entries()[1].awaitsItem)
+        try await settleAndPull(fixture)
+        #expect(titles(fixture) == ["Named at once"])
+        #expect(try fixture.states() == [.delivered, .delivered])
+    }
+
+    /// Items that the server never finishes stay `pending`.
+    @Test(arguments: [-86_400, 86_400])
+    func aStuckItemIsWaitedForForAnHourOfTheServersClock(_ seconds: Int) async throws {
+        let fixture = try await fixture(behind: .seconds(seconds))
+        let note = try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "Named at once")))
+        fixture.time.advance(by: .seconds(3_700))
+        try await fixture.pull()
+        try await fixture.pull()
+        #expect(titles(fixture) == ["Named at once"])
+    }
+
+    @Test(arguments: [7_200, 86_400])
+    func theTitleThatWasAskedForFollowsAlthoughOurClockIsAhead(_ seconds: Int) async throws {
+        let fixture = try await fixture(behind: .seconds(seconds))
+        try await fixture.accept(.url(Self.url, title: "The title I gave", tags: ["a"]))
+        try await fixture.pull()
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        #expect(titles(fixture) == ["The title I gave"])
+    }
+
+    /// The clock is wrong when the daemon starts, and was right when it ended.
+    @Test func anEditThatWaitsForTheProcessingIsNotSentByAClockThatWasSetForward() async throws {
+        let fixture = try await fixture()
+        let note = try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "Named at once")))
+        setOurClock(by: .seconds(7_200), fixture)
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered, .queued])
+        setOurClock(by: .seconds(-7_200), fixture)
+        try await settleAndPull(fixture)
+        #expect(titles(fixture) == ["Named at once"])
+    }
+
+    /// Items of the time before stand above what is made now, on more than one page.
+    @Test(arguments: [Dialect.cursor, .page, .express])
+    func aNoteIsNotSentTwiceAfterTheServersClockWasSetBackByHours(_ dialect: Dialect) async throws {
+        ahead.withLock { $0 = .seconds(3 * 3_600) }
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 5, seed: 1)) { configuration in
+            let now = configuration.now
+            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
+            configuration.settling = .after(.seconds(5))
+            configuration.quirks.capturesPerMinute = nil
+        }
+        fixture.server.addNew(count: 150)
+        try await fixture.pull()
+        setTheirClock(by: .seconds(-3 * 3_600))
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note("Some words of a note", title: "Some words of a note"))
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        let outbox = try fixture.outbox()
+        #expect([.delivered, .parked].contains(try fixture.states().first), "\(outbox)")
+    }
+
+    /// It is the sweep that removes what was delivered long ago.
+    @Test func aLeapOfFortyDaysForAMomentForgetsNoWish() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept([.url(Self.url, title: "The title I gave"), .note("Another", title: "And this one")])
+        try await fixture.pull()
+        setOurClock(by: .seconds(40 * 86_400), fixture)
+        try await fixture.pull(full: true)
+        setOurClock(by: .seconds(-40 * 86_400), fixture)
+        #expect(try fixture.states() == [.delivered, .delivered])
+        try await settleAndPull(fixture)
+        #expect(Set(titles(fixture)) == ["The title I gave", "And this one"])
+    }
+
+    /// What is delivered is needed for as long as it is kept: its item is no other creation's.
+    @Test func whatIsDeliveredIsRemovedAfterThirtyDaysOfBothClocks() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(Self.url))
+        try await fixture.pull()
+        setTheirClock(by: .seconds(40 * 86_400))
+        try await fixture.pull(full: true)
+        #expect(try fixture.states() == [.delivered])
+        setTheirClock(by: .seconds(-40 * 86_400))
+        fixture.time.advance(by: .seconds(31 * 86_400))
+        try await fixture.pull(full: true)
+        #expect(try fixture.states().isEmpty)
+    }
+
+    @Test(arguments: [600, 3 * 3_600, 11 * 3_600])
+    func whatWasTriedIsTriedSoonAfterTheClockWasSetBackBetweenTwoRuns(_ seconds: Int) async throws {
+        let fixture = try await fixture()
+        let busy = fixture.server.script(
+            .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#), on: .capture, times: 1
+        )
+        try await fixture.accept(.url(Self.url))
+        try await fixture.pull()
+        #expect(busy.appliedCount == 1)
+        // And one that was killed while it was sent.
+        try await fixture.accept(.note("Some words of a note"))
+        let store = try Store(path: fixture.path)
+        #expect(try await store.beginSending(2, evidence: SendEvidence(knownIDs: []), now: fixture.time.now))
+        await store.close()
+        setOurClock(by: .seconds(-seconds), fixture)
+        try await fixture.run(for: .seconds(120))
+        #expect(try fixture.states()[0] == .delivered)
+        #expect(try fixture.query("SELECT count(*) FROM outbox_attempt WHERE entry_id = 2 AND purpose = 'look'") != "0")
+        try await fixture.run(for: .seconds(900))
+        #expect(try fixture.states() == [.delivered, .delivered])
+    }
+
+    // MARK: Pulls
+
+    /// Servers hide an item while they work on it.
+    @Test(arguments: [-3_600, 0, 16 * 60, 3_600, 86_400])
+    func anItemThatWasHiddenForAMomentIsFoundWhateverTheServersClockSays(_ seconds: Int) async throws {
+        let fixture = try await fixture(behind: .seconds(seconds))
+        try await hideForAMoment(fixture)
+        try await fixture.pull()
+        try fixture.expectExact()
+    }
+
+    @Test(arguments: [16 * 60, 3_600, 86_400])
+    func thePollsFindAnItemThatWasHiddenForAMoment(_ seconds: Int) async throws {
+        let fixture = try await fixture(behind: .seconds(seconds))
+        let (server, time) = (fixture.server, fixture.time)
+        let hidden = hide(fixture)
+        let start = time.elapsed
+        server.script(
+            .perform { if time.elapsed - start >= .seconds(3) { server.show(hidden) } }, on: .timeline, times: .max)
+        try await fixture.run(for: .seconds(1_200))
+        try fixture.expectExact()
+    }
+
+    /// The clocks agreed at the look that missed it.
+    @Test(arguments: [3_600, -3_600], [true, false])
+    func anItemThatWasHiddenForAMomentIsFoundAfterAClockWasSet(_ seconds: Int, _ isOurs: Bool) async throws {
+        let fixture = try await fixture()
+        try await hideForAMoment(fixture)
+        // The machine was off for longer than the clock is set back by.
+        fixture.time.advance(by: .seconds(7_200))
+        if isOurs { setOurClock(by: .seconds(seconds), fixture) } else { setTheirClock(by: .seconds(seconds)) }
+        try await fixture.pull()
+        try fixture.expectExact()
+    }
+
+    /// Its new items are dated before the last look, and below a page of others.
+    @Test(arguments: [true, false])
+    func aNewItemIsFoundAfterTheServersClockWasSetBack(_ isRestarted: Bool) async throws {
+        let fixture = try await fixture()
+        fixture.server.addNew(count: 120)
+        try await fixture.pull()
+        let (server, time) = (fixture.server, fixture.time)
+        setTheirClock(by: .seconds(-3_600))
+        let new = DevItem(
+            id: "5a5a5a5a-0000-4000-8000-000000000003", createdAt: time.now.advanced(by: .seconds(-3_600)))
+        if isRestarted {
+            server.add(new)
+            try await fixture.pull()
+        } else {
+            let start = time.elapsed
+            server.script(.perform { if time.elapsed > start { server.add(new) } }, on: .timeline, times: .max)
+            try await fixture.run(for: .seconds(1_200))
+        }
+        try fixture.expectExact()
+    }
+
+    private func hideForAMoment(_ fixture: PullFixture) async throws {
+        let hidden = hide(fixture)
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(3))
+        fixture.server.show(hidden)
+    }
+
+    /// An item, and more than a page of newer ones that are shown.
+    private func hide(_ fixture: PullFixture) -> String {
+        let hidden = fixture.server.addNew()[0].id
+        fixture.server.hide(hidden)
+        fixture.time.advance(by: .seconds(1))
+        fixture.server.addNew(count: 120)
+        return hidden
+    }
+}

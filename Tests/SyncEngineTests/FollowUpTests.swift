@@ -1,0 +1,216 @@
+import DevServer
+import PRSNLClient
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// What was asked for of an item that is there, or that the server has processed its own way.
+@Suite struct FollowUpTests {
+    private let url = "https://example.org/a"
+    private let edits = RequestMatcher { $0.method == "PATCH" }
+
+    private func fixture(
+        _ configure: (inout DevServer.Configuration) -> Void = { _ in }
+    ) async throws -> PullFixture {
+        let fixture = try PullFixture(items: DevItem.generate(count: 5, seed: 1)) {
+            $0.settling = .onCommand
+            $0.quirks.patchFails = false
+            $0.quirks.capturesPerMinute = nil
+            configure(&$0)
+        }
+        try await fixture.pull()
+        return fixture
+    }
+
+    private func settleAndPull(_ fixture: PullFixture) async throws {
+        fixture.server.settle()
+        for _ in 0..<3 {
+            fixture.time.advance(by: .seconds(60))
+            try await fixture.pull(full: true)
+        }
+    }
+
+    private func made(_ fixture: PullFixture) throws -> DevItem {
+        try #require(fixture.server.items().first { $0.url == url })
+    }
+
+    // MARK: In the order of acceptance
+
+    @Test func aCaptureThatIsDeliveredAfterALaterOneKeepsItsTags() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(url, title: "First", tags: ["a"]))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        let busy = Fault.answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#)
+        fixture.server.script(busy, on: .capture)
+        try await fixture.accept([.url(url, title: "Second", tags: ["b"]), .url(url, title: "Third", tags: ["c"])])
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Third")
+        #expect(try Set(made(fixture).tags) == ["a", "b", "c"])
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+        try fixture.expectSound()
+    }
+
+    @Test func anEditThatWasSentByHandWhileItsItemWasInProcessKeepsItsTitle() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url, title: "Captured"))
+        try await fixture.pull()
+        let edit = try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Edited")))
+        try await fixture.withEngine { engine, store in
+            _ = try await store.retry([edit.entry], parked: false, dryRun: false, now: fixture.time.now)
+            _ = await engine.runOnce()
+        }
+        #expect(try fixture.states() == [.delivered, .delivered])
+        try await settleAndPull(fixture)
+        #expect(try made(fixture).title == "Edited")
+        #expect(try fixture.query("SELECT follows FROM outbox WHERE follows IS NOT NULL") == "\(edit.entry)")
+    }
+
+    /// It was verified once.
+    @Test func aTitleThatOthersChangeLaterIsNotImposedAgain() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(url, title: "Ours", tags: ["a"]))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        let id = try made(fixture).id
+        #expect(try made(fixture).title == "Ours")
+        fixture.server.edit(id) { item in
+            item.title = "Theirs"
+            item.tags = []
+        }
+        try await fixture.pull(full: true)
+        try await fixture.accept([.url(url, tags: ["b"]), .edit(item: id, ItemEdit(summary: "A summary"))])
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Theirs")
+        #expect(try made(fixture).tags == ["b"])
+    }
+
+    @Test func whatIsStillToFollowOutlivesThirtyDays() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept([.url(url, title: "First", tags: ["a"]), .note("Another, which is delivered")])
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        fixture.time.advance(by: .seconds(40 * 86_400))
+        try await fixture.pull(full: true)
+        #expect(try fixture.list("SELECT kind FROM outbox ORDER BY id") == ["capture", "edit"])
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.accept(.url(url, tags: ["b"]))
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "First")
+        #expect(try Set(made(fixture).tags) == ["a", "b"])
+    }
+
+    @Test func aFollowUpThatWasDroppedDoesNotComeBack() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.url(url, title: "First"))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([2], withDependents: false, dryRun: false, now: fixture.time.now)
+        }
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.accept(.url(url, tags: ["b"]))
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Scraped: \(url)")
+        #expect(try made(fixture).tags == ["b"])
+    }
+
+    @Test func anEditThatIsDroppedLeavesTheTitleOfTheCapture() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.url(url, title: "First"))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        let edit = try await fixture.accept(.edit(item: made(fixture).id, ItemEdit(title: "Second")))
+        #expect(try fixture.states() == [.delivered, .superseded, .queued])
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([edit.entry], withDependents: false, dryRun: false, now: fixture.time.now)
+        }
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "First")
+        try fixture.expectSound()
+    }
+
+    // MARK: Beside others
+
+    @Test func tagsThatFollowAreNoConflictWithAnotherClientsTags() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { item in
+            item.url = "https://example.org/a"
+            item.tags = ["there", "gone"]
+        }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.url(url, tags: ["ours"]))
+        try await fixture.pull()
+        fixture.server.edit(item) { $0.tags = ["there", "theirs"] }
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(try Set(made(fixture).tags) == ["there", "theirs", "ours"])
+        #expect(try fixture.query("SELECT parked FROM copy") == "0")
+        let copy = try fixture.query("SELECT tags FROM timeline WHERE id = '\(item)'")
+        #expect(copy == #"["ours","theirs","there"]"#)
+    }
+
+    @Test func anEditDoesNotWaitBehindAFollowUpThatIsInConflict() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        let id = try made(fixture).id
+        fixture.server.edit(id) { $0.title = "Theirs" }
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(try fixture.outbox().last == "#2 edit parked edit_conflict")
+        try await fixture.accept(.edit(item: id, ItemEdit(tags: ["mine"])))
+        try await fixture.carryAll()
+        #expect(try made(fixture).tags == ["mine"])
+        #expect(try made(fixture).title == "Theirs")
+        // The question stays.
+        #expect(try fixture.states() == [.delivered, .superseded, .delivered, .parked])
+        try await fixture.accept(.edit(item: id, ItemEdit(title: "Mine")))
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Mine")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+        try fixture.expectSound()
+    }
+
+    // MARK: Deletions
+
+    @Test func aDeletionOfACaptureDoesNotTakeTheItemThatWasThereBefore() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url(url, title: "Ours", tags: ["ours"]))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.unknown])
+        try await fixture.accept(.delete(item: capture.itemID))
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.item(item))
+        #expect(there.title != "Ours" && !there.tags.contains("ours"), "the capture was taken back with its deletion")
+        #expect(try fixture.states() == [.delivered, .superseded])
+        #expect(
+            try fixture.outbox().last?.hasSuffix(
+                "not sent: the URL was there before you captured it; to delete that item: prsnlctl delete \(item)")
+                == true)
+        #expect(fixture.server.requests(RequestMatcher { $0.method == "DELETE" }).isEmpty)
+        #expect(try fixture.query("SELECT count(*) FROM timeline WHERE id = '\(item)'") == "1")
+        try fixture.expectSound()
+    }
+
+    @Test func aDeletionOfACaptureTakesTheItemThatTheCaptureHasMade() async throws {
+        let fixture = try await fixture()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        let capture = try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        try await fixture.accept(.delete(item: capture.itemID))
+        try await fixture.carryAll()
+        #expect(fixture.server.items().allSatisfy { $0.url != url })
+        #expect(try fixture.states() == [.delivered, .delivered])
+    }
+}

@@ -1,0 +1,184 @@
+import DevServer
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// An item that was known before a write was sent can never be that write's result.
+@Suite struct KnownItemTests {
+    private static let url = "https://example.org/again"
+
+    private func fixture(_ dialect: Dialect = .cursor, items: Int = 5) async throws -> PullFixture {
+        try PullFixture(dialect, items: DevItem.generate(count: items, seed: 1)) {
+            $0.settling = .after(.seconds(5))
+            $0.quirks.patchFails = false
+            $0.quirks.capturesPerMinute = nil
+        }
+    }
+
+    /// What another client captured a while ago, and a pull has brought.
+    private func addTheirs(_ fixture: PullFixture, minutesAgo minutes: Int) async throws -> String {
+        var theirs = DevItem(
+            id: "5a5a5a5a-0000-4000-8000-000000000001",
+            createdAt: fixture.time.now.advanced(by: .seconds(-60 * minutes)), title: "Theirs")
+        theirs.url = Self.url
+        fixture.server.add(theirs)
+        try await fixture.pull()
+        return theirs.id
+    }
+
+    private func expectMadeAfterTheDeletion(of old: String, _ fixture: PullFixture) throws {
+        let there = fixture.server.items().filter { $0.url == Self.url }
+        let outbox = try fixture.outbox()
+        #expect(there.count == 1 && there.first?.id != old && there.first?.tags == ["fresh"], "\(there); \(outbox)")
+        #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
+        try fixture.expectSound()
+    }
+
+    @Test(arguments: [5, 59])
+    func aURLThatIsCapturedAgainAfterItsDeletionIsMadeAlthoughTheProcessWasKilledWhileBothWereSent(
+        _ minutes: Int
+    ) async throws {
+        let fixture = try await fixture()
+        let old = try await addTheirs(fixture, minutesAgo: minutes)
+        try await fixture.accept([.delete(item: old), .url(Self.url, tags: ["fresh"])])
+        let store = try Store(path: fixture.path)
+        for entry in [Int64(1), 2] {
+            #expect(try await store.beginSending(entry, evidence: nil, now: fixture.time.now))
+        }
+        await store.close()
+        try await fixture.carryAll()
+        try expectMadeAfterTheDeletion(of: old, fixture)
+    }
+
+    /// The server refuses the URL, because the deletion was not taken yet, and that answer is lost.
+    @Test(arguments: [5, 59])
+    func aURLThatIsCapturedAgainAfterItsDeletionIsMadeAlthoughTheAnswersWereLost(_ minutes: Int) async throws {
+        let fixture = try await fixture()
+        let old = try await addTheirs(fixture, minutesAgo: minutes)
+        fixture.server.script(
+            .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#),
+            on: RequestMatcher { $0.method == "DELETE" })
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept([.delete(item: old), .url(Self.url, tags: ["fresh"])])
+        try await fixture.carryAll()
+        try expectMadeAfterTheDeletion(of: old, fixture)
+    }
+
+    /// A tombstone is as good a witness as a row, and the number of a row is never given twice.
+    @Test func whatIsRemovedLeavesItsNumberToNoOther() async throws {
+        let fixture = try await fixture()
+        try await fixture.pull()
+        let old = try await addTheirs(fixture, minutesAgo: 5)
+        try await fixture.accept(.delete(item: old))
+        try await fixture.pull()
+        let newest = try #require(try fixture.query("SELECT max(rowid) FROM item"))
+        let store = try Store(path: fixture.path)
+        try await store.purgeTombstones(deletedBefore: .latest)
+        await store.close()
+        fixture.server.addNew()
+        try await fixture.pull()
+        #expect(try fixture.query("SELECT max(rowid) FROM item WHERE rowid > \(newest)") != nil)
+    }
+
+    /// Of an item beyond the newest hundred, which are asked for before a send.
+    @Test(
+        arguments: [Dialect.cursor, .page, .express], [WriteDraft.note("Words of a note", tags: ["ours"]), .url(url)])
+    func anAnswerThatNamesAnOlderItemDeliversNothing(_ dialect: Dialect, _ draft: WriteDraft) async throws {
+        let fixture = try await fixture(dialect, items: 150)
+        try await fixture.pull()
+        let old = fixture.server.items()[120]
+        let body =
+            #"{"id":"\#(old.id)","title":"Words of a note","content":"Words of a note","tags":["ours"],"#
+            + #""createdAt":"\#(old.createdAt)","updatedAt":"\#(old.updatedAt)","status":"active"}"#
+        fixture.server.script(.answer(status: 201, body: body), on: .capture)
+        try await fixture.accept(draft)
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.entries()[0].itemID == fixture.server.captures.first?.id)
+        #expect(fixture.server.item(old.id)?.title == old.title && fixture.server.item(old.id)?.tags == old.tags)
+        try fixture.expectSound()
+    }
+
+    /// The small server answers with the whole item.
+    @Test(arguments: [WriteDraft.note("Words of a note", title: "Ours"), .url(url, title: "Ours")])
+    func anAnswerThatShowsAnotherItemDeliversNothing(_ draft: WriteDraft) async throws {
+        let fixture = try await fixture(.express)
+        try await fixture.pull()
+        let strange = "5a5a5a5a-0000-4000-8000-000000000002"
+        let body =
+            #"{"id":"\#(strange)","title":"Theirs","content":"Their words","tags":[],"status":"active","#
+            + #""createdAt":"\#(fixture.time.now)","updatedAt":"\#(fixture.time.now)"}"#
+        fixture.server.script(.answer(status: 201, body: body), on: .capture)
+        try await fixture.accept(draft)
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.entries()[0].itemID == fixture.server.captures.first?.id)
+        #expect(try fixture.list("SELECT id FROM timeline").count == 6)
+    }
+
+    // MARK: A URL that is there
+
+    /// Its code stands in the header, and something in between has taken its words.
+    @Test func aRefusalWithoutWordsOfAURLThatIsThereIsAskedAbout() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(Self.url))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(60))
+        try await fixture.pull()
+        fixture.server.script(
+            .answer(status: 400, headers: ["x-error-code": "INVALID_INPUT"], body: ""), on: .capture)
+        try await fixture.accept(.url(Self.url, tags: ["fresh"]))
+        try await fixture.carryAll()
+        let outbox = try fixture.outbox()
+        #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
+        #expect(fixture.server.items().first { $0.url == Self.url }?.tags == ["fresh"])
+    }
+
+    /// check-duplicate is asked about another spelling of it, and says that there is none.
+    @Test func aBareHostWhoseRefusalWasLostIsFoundInTheCopy() async throws {
+        let fixture = try await fixture()
+        let url = "https://bare.example"
+        try await fixture.accept(.url(url))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(7_200))
+        try await fixture.pull()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.url(url, tags: ["fresh"]))
+        try await fixture.carryAll()
+        let outbox = try fixture.outbox()
+        #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
+        #expect(fixture.server.items().first { $0.url == url }?.tags == ["fresh"])
+        #expect(fixture.server.captures.count == 1)
+    }
+
+    // MARK: A summary that the server fills in
+
+    /// In the answer about one item, while its list says that there is none.
+    @Test func aSummaryThatTheServerMakesUpIsNoConflict() async throws {
+        let fixture = try await fixture()
+        let summaries = [("", "Ours"), ("Said before", ""), ("Made up", "Ours")]
+        let ids = fixture.server.items().map(\.id)
+        for (id, (summary, _)) in zip(ids, summaries) {
+            fixture.server.edit(id) { item in
+                item.summary = summary
+                item.metadata = #"{"ai_analysis":{"summary":"Made up"}}"#
+            }
+        }
+        try await fixture.pull()
+        for (id, (_, summary)) in zip(ids, summaries) {
+            try await fixture.accept(.edit(item: id, ItemEdit(summary: summary)))
+        }
+        try await fixture.carryAll()
+        let outbox = try fixture.outbox()
+        #expect(try fixture.states() == [.delivered, .delivered, .delivered], "\(outbox)")
+        try await fixture.pull()
+        #expect(fixture.server.items().prefix(3).map(\.summary) == ["Ours", "", "Ours"])
+        #expect(
+            try fixture.list("SELECT coalesce(summary, '') FROM timeline ORDER BY created_at DESC LIMIT 3") == [
+                "Ours", "", "Ours",
+            ])
+    }
+}

@@ -1,0 +1,108 @@
+import PRSNLCore
+
+@testable import Store
+
+/// What a person has asked for, and from it what the server has to have in the end. A URL is one item until it is
+/// deleted. Each note is an item of its own, and on the small server each capture of a URL too.
+struct WishModel {
+    /// What was said of one item, in the order of acceptance.
+    struct Item {
+        /// The URL, or the note's text.
+        var text: String
+        /// Whether a capture of the same text is of the same item.
+        var isOnePerText: Bool
+        var words: [Word] = []
+    }
+
+    struct Word {
+        var entry: Int64
+        var title: String?
+        var tags: [String]?
+        var isCapture: Bool
+    }
+
+    let dialect: Dialect
+    var items: [Item] = []
+
+    // MARK: What was asked
+
+    mutating func captured(_ new: NewItem, as entry: Int64) {
+        let word = Word(entry: entry, title: new.title, tags: new.tags, isCapture: true)
+        let text = new.url ?? new.note ?? ""
+        if let index = items.firstIndex(where: { $0.isOnePerText && $0.text == text }) {
+            items[index].words.append(word)
+        } else {
+            items.append(Item(text: text, isOnePerText: new.url != nil && dialect == .cursor, words: [word]))
+        }
+    }
+
+    /// - Parameter replaced: the capture that was not sent yet and is now made differently.
+    mutating func edited(_ index: Int, _ edit: ItemEdit, as entry: Int64, replaced: Int64?) {
+        guard let old = items[index].words.firstIndex(where: { $0.entry == replaced && $0.isCapture }) else {
+            items[index].words.append(Word(entry: entry, title: edit.title, tags: edit.tags, isCapture: false))
+            return
+        }
+        var word = items[index].words.remove(at: old)
+        word.entry = entry
+        word.title = edit.title ?? word.title
+        word.tags = edit.tags ?? word.tags
+        items[index].words.append(word)
+    }
+
+    mutating func deleted(_ index: Int) { items.remove(at: index) }
+
+    // MARK: What has to be
+
+    /// A line for each thing that is not as it was asked for.
+    func judge(_ entries: [OutboxEntry], there: [(text: String, title: String, tags: Set<String>)]) -> [String] {
+        var failures: [String] = []
+        let undecidedItems = Set(entries.filter(isUndecidable).map(\.itemID))
+        for entry in entries where entry.state != .delivered && entry.state != .superseded {
+            if undecidedItems.contains(entry.itemID) { continue }
+            failures.append("#\(entry.id) \(entry.kind) is \(entry.state): \(entry.errorMessage ?? "-")")
+        }
+        // A person decides whether such an item is there.
+        let undecided = Set(entries.filter(isUndecidable).map(\.text))
+        let texts = Set(items.map(\.text)).union(there.map(\.text)).subtracting(undecided)
+        for text in texts.sorted() {
+            var left = there.filter { $0.text == text }
+            let asked = items.filter { $0.text == text }
+            for item in asked.sorted(by: { ($0.title != nil) && ($1.title == nil) }) {
+                let match = left.firstIndex { $0.tags == item.tags && (item.title == nil || $0.title == item.title) }
+                if let match {
+                    left.remove(at: match)
+                } else {
+                    failures.append(
+                        "\(text.prefix(30)): no item with \(item.title ?? "any title"), \(item.tags.sorted())")
+                }
+            }
+            for item in left {
+                failures.append("\(text.prefix(30)): \(item.title), \(item.tags.sorted()) was not asked for")
+            }
+        }
+        return failures
+    }
+
+    /// A URL on the main server can always be decided.
+    private func isUndecidable(_ entry: OutboxEntry) -> Bool {
+        entry.state == .parked && entry.errorCode == ErrorCode.outcomeUndecidable.rawValue
+            && (entry.kind == .note || dialect == .express)
+    }
+}
+
+extension WishModel.Item {
+    var title: String? { words.last { $0.title != nil }?.title }
+
+    /// A capture adds, an edit replaces.
+    var tags: Set<String> {
+        words.reduce(into: []) { tags, word in
+            if word.isCapture { tags.formUnion(word.tags ?? []) } else if let new = word.tags { tags = Set(new) }
+        }
+    }
+}
+
+extension OutboxEntry {
+    fileprivate var text: String {
+        if case .create(let item) = payload { item.url ?? item.note ?? "" } else { "" }
+    }
+}
