@@ -121,7 +121,7 @@ format: setup-build
 test: export PRSNL_TEST_TARGETS := $(TARGETS)
 test: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	@.make/test $(if $(FILTER),--only "$(FILTER)") 2>&1 | tee $(TEST_LOG)
+	@.make/test $(if $(FILTER),--only "$(FILTER)") 2>&1 | { trap '' TERM INT; tee $(TEST_LOG); }
 
 # As root: the tests whose result depends on the user, once more as a user who may open 1,024 files. The engine's tests are
 # not among them: they touch nothing but a folder and a socket of their own.
@@ -132,7 +132,7 @@ USER_LOG := .build/test-user.log
 test-user: export PRSNL_TEST_TARGETS := $(TARGETS)
 test-user: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	@SWIFT="$(SWIFT)" .make/test-user --only "$(if $(FILTER),$(FILTER),$(USER_TESTS))" 2>&1 | tee $(USER_LOG)
+	@SWIFT="$(SWIFT)" .make/test-user --only "$(if $(FILTER),$(FILTER),$(USER_TESTS))" 2>&1 | { trap '' TERM INT; tee $(USER_LOG); }
 
 # docs/reliability.md says what is tried. A seed repeats the plan of a run; how the processes fall over each other does not
 # come from a seed.
@@ -162,7 +162,7 @@ LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|WishModelTests|OutboxLoadTests|\
 .PHONY: long-search
 long-search: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
-	@PRSNL_LONG_SEARCH=yes .make/test --only "$(LONG_SEARCH)"
+	@PRSNL_LONG_SEARCH=yes TEST_PATIENCE=0 .make/test --only "$(LONG_SEARCH)"
 
 .PHONY: check
 check: lint build test test-user demo

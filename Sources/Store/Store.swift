@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 package import PRSNLCore
 import Synchronization
@@ -206,9 +207,11 @@ package actor Store {
     /// After `closeFile`.
     package func unlock() { lock = nil }
 
-    /// Gives back the memory that a long pull left in SQLite's cache.
+    /// Gives back to the kernel what a piece of work has left in SQLite's cache and on the heap. For its end: the next minutes
+    /// need nothing of it (malloc_trim(3)).
     package func releaseMemory() {
         connection?.releaseMemory()
+        malloc_trim(0)
     }
 
     /// The file was checked, and nothing was found: the next start need not check it again.

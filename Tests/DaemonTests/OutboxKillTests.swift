@@ -66,13 +66,16 @@ import Testing
         try await scene.expectEachAppliedOnce()
     }
 
-    @Test func whoWaitsForADaemonThatDiesIsToldThatTheWriteIsOnDisk() async throws {
+    @Test(arguments: [CrashPoint.beforeSending, .afterSettling])
+    func whoWaitsForADaemonThatDiesIsToldWhatBecameOfTheWrite(_ point: CrashPoint) async throws {
         let scene = try await WriteScene()
-        let daemon = try await scene.fixture.startReady(environment: Self.crash(.afterSettling))
+        let daemon = try await scene.fixture.startReady(environment: Self.crash(point))
         let ended = try await scene.give(.capture, ["--wait"])
         #expect(try await daemon.waitForExit() == .signal(SIGKILL))
-        #expect(ended.exit == .status(5), "\(ended)")
-        #expect(ended.stdout.hasPrefix("queued #1 (on disk, not delivered yet"), "\(ended)")
+        let isDelivered = point == .afterSettling
+        #expect(ended.exit == .status(isDelivered ? 0 : 5), "\(ended)")
+        #expect(ended.stdout.hasPrefix(isDelivered ? "delivered #1" : "queued #1 (on disk, not delivered yet"), "\(ended)")
+        #expect(ended.stderr.contains("it will be sent when it runs") != isDelivered, "\(ended)")
         try await scene.expectEachAppliedOnce([.capture])
     }
 

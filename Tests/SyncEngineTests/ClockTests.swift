@@ -166,7 +166,47 @@ import Testing
         #expect(try fixture.states() == [.delivered, .delivered])
     }
 
+    /// It waits for the server's processing for as long as the old clock said, which may be hours.
+    @Test func anEditOfAnItemThatTheServerNeverFinishesIsNotForgottenAfterOurClockWasSetBack() async throws {
+        let fixture = try await fixture()
+        let note = try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "Named at once")))
+        setOurClock(by: .seconds(-11 * 3_600), fixture)
+        try await fixture.run(for: .seconds(4_200))
+        #expect(titles(fixture) == ["Named at once"])
+    }
+
     // MARK: Pulls
+
+    /// It is suspected by a time that is yet to come, before any sweep, or asked about then.
+    @Test(arguments: [true, false])
+    func anItemThatIsGoneIsBuriedAfterOurClockWasSetBack(_ wasFound: Bool) async throws {
+        let fixture = try await fixture()
+        let gone = fixture.server.items()[0].id
+        if wasFound { fixture.server.hide(gone) } else { fixture.server.delete(gone) }
+        try await fixture.pull(full: wasFound)
+        try #require(try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL") == (wasFound ? "1" : "0"))
+        try #require(try fixture.query("SELECT suspects FROM sync_state") == "1")
+        fixture.server.delete(gone)
+        setOurClock(by: .seconds(-3 * 3_600), fixture)
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(40 * 60))
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT deleted FROM copy") == "1")
+        try fixture.expectExact()
+    }
+
+    @Test func aTextThatFailedIsAskedForSoonAfterOurClockWasSetBack() async throws {
+        let fixture = try await fixture()
+        fixture.server.script(
+            .answer(status: 500, body: "{}"), on: RequestMatcher { $0.path.hasPrefix("/api/items/") }, times: 1)
+        try await fixture.pull(texts: true)
+        try #require(try fixture.query("SELECT count(*) FROM text_problem") == "1")
+        setOurClock(by: .seconds(-3 * 3_600), fixture)
+        try await fixture.run(for: .seconds(300), texts: true)
+        #expect(try fixture.query("SELECT texts_missing FROM sync_state") == "0")
+    }
 
     /// Servers hide an item while they work on it.
     @Test(arguments: [-3_600, 0, 16 * 60, 3_600, 86_400])

@@ -178,7 +178,58 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// What the cache kept while the server was still at work has no version, so it says nothing of what the server has now.
+    @Test func whatFollowsIsSentThoughACacheSaysThatItIsThere() async throws {
+        let fixture = try await fixture {
+            $0.quirks.itemCache = .seconds(86_400)
+            $0.quirks.detailLacksUpdatedAt = true
+        }
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        let id = try made(fixture).id
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source, seed: 7)
+        defer { client.shutdown() }
+        try #require(try await client.session().item(id)?.title == "Ours")
+        try await settleAndPull(fixture)
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Ours")
+    }
+
+    /// The copy's row is of the time before the server was done, however long ago that is.
+    @Test func anEditOfAnItemThatNoPullHasShownSinceItWasProcessedIsNoConflict() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url))
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        let id = try made(fixture).id
+        try #require(try fixture.query("SELECT status FROM item WHERE id = '\(id)'") == "pending")
+        fixture.time.advance(by: .seconds(2 * 3_600))
+        fixture.server.settle()
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(try made(fixture).title == "Mine")
+    }
+
     // MARK: Deletions
+
+    @Test func theLocalIDOfACaptureDeletesNoItemThatWasThereBefore() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.carryAll()
+        try #require(try fixture.outbox() == ["#1 capture delivered was already there"])
+        let error = await #expect(throws: UserFacingError.self) {
+            try await fixture.accept(.delete(item: capture.itemID))
+        }
+        #expect(error?.code == .itemUnknown)
+        #expect(error?.recoverySuggestion == "To delete that older item: `prsnlctl delete \(item)`.")
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(tags: ["ours"])))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.tags == ["ours"])
+    }
 
     @Test func aDeletionOfACaptureDoesNotTakeTheItemThatWasThereBefore() async throws {
         let fixture = try await fixture()

@@ -12,10 +12,12 @@ enum WriteFlow {
     ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
         var outbox = OutboxClient(context)
-        var report = try journal(drafts, &outbox)
+        // The same request finds what was written of it, however often it is made.
+        let request = WritesRequest(OutboxClient.keyed(drafts))
+        var report = try journal(request, &outbox)
         if let wait {
+            try deliver(request, &report, wait, &outbox)
             report.waited = true
-            try deliver(&report, wait, &outbox)
         }
         if context.isText {
             StandardStream.error.write(report.refusals(context.errorStyle, names: names))
@@ -29,9 +31,9 @@ enum WriteFlow {
     }
 
     private static func journal(
-        _ drafts: [WriteDraft], _ outbox: inout OutboxClient
+        _ request: WritesRequest, _ outbox: inout OutboxClient
     ) throws(UserFacingError) -> WriteReport {
-        switch try written(drafts, &outbox) {
+        switch try written(request, &outbox) {
         case .answered(let report): return report
         case .unknown(let error):
             throw UserFacingError(
@@ -43,10 +45,10 @@ enum WriteFlow {
 
     /// - Throws: Where nothing is on disk, with that.
     private static func written(
-        _ drafts: [WriteDraft], _ outbox: inout OutboxClient
+        _ request: WritesRequest, _ outbox: inout OutboxClient
     ) throws(UserFacingError) -> OutboxClient.Outcome<WriteReport> {
         do throws(UserFacingError) {
-            return try outbox.write(WritesRequest(OutboxClient.keyed(drafts)))
+            return try outbox.write(request)
         } catch {
             let isFull = error.code == .diskFull
             throw UserFacingError(
@@ -57,7 +59,7 @@ enum WriteFlow {
     }
 
     private static func deliver(
-        _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout OutboxClient
+        _ request: WritesRequest, _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout OutboxClient
     ) throws(UserFacingError) {
         guard !report.waiting.isEmpty else { return }
         let context = outbox.context
@@ -71,8 +73,13 @@ enum WriteFlow {
         } catch {
             // The writes are on disk, whatever became of the daemon.
             guard error.code == .daemonNotRunning else { throw error }
-            context.say("the daemon stopped before the delivery")
+            context.say("the daemon stopped before it said what became of it")
             report.sending = .whenDaemonRuns
+            // It may have delivered it. What was refused is not asked for again.
+            guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? journal(request, &outbox) else {
+                return
+            }
+            report = now
         }
     }
 }

@@ -22,7 +22,7 @@ package struct WritesRequest: OutboxRequest {
     }
 
     package static func hasChanged(_ answer: WriteReport) -> Bool {
-        answer.writes.contains { $0.outcome == .accepted }
+        answer.writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue }
     }
 }
 

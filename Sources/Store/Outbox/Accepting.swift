@@ -75,7 +75,7 @@ extension OutboxWriter {
             let item = try ItemPrefix(connection: connection).resolve(prefix)
             return try self.edit(item, edit, key: key)
         case .delete(let prefix):
-            return try delete(try ItemPrefix(connection: connection).resolve(prefix), key: key)
+            return try delete(try ItemPrefix(connection: connection, isForDeletion: true).resolve(prefix), key: key)
         }
     }
 
@@ -117,7 +117,7 @@ extension OutboxWriter {
         if let before = last, try isCapturedAgain(item, since: before.id) { last = nil }
         var merged = edit
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
-        let isSettled = try !isLocal(item) && !isUnsettled(item)
+        let isSettled = try !isPending(item)
         var base = isSettled ? try fieldsBefore(open, of: item).map { edit.sameFields(of: $0) } : nil
         if let last, case .edit(let earlier) = last.payload {
             merged = earlier.overlaid(by: edit)

@@ -84,19 +84,20 @@ extension Store {
     package func distrustDueTimes(now: Timestamp) throws(UserFacingError) {
         try bringBackTries(now: now)
         let limit = now.advanced(by: Self.longestWait)
-        // An edit that waits until the server has processed its item has its time by right.
+        // An edit that waits until the server has processed its item has a later time by right, and no more than that.
         let condition = """
-            next_attempt_at > ?1 OR (next_attempt_at > ?2 AND attempts = 0 AND state = 'queued' AND awaits_item = 0)
+            next_attempt_at > ?1 OR (next_attempt_at > iif(awaits_item, ?3, ?2) AND attempts = 0 AND state = 'queued')
             """
+        let patience = now.advanced(by: OutboxWriter.settlingPatience)
         let isAhead = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
-                .bind(limit).bind(now).step()
+                .bind(limit).bind(now).bind(patience).step()
         }
         guard isAhead else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare(
                 "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
-            ).bind(limit).bind(now).run()
+            ).bind(limit).bind(now).bind(patience).run()
         }
     }
 

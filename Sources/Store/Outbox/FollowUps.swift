@@ -22,7 +22,7 @@ extension OutboxWriter {
     }
 
     /// Whether no pull has shown the item as processed, however old it is. Its row may be as old as that.
-    private func isPending(_ item: String) throws(SQLiteFailure) -> Bool {
+    func isPending(_ item: String) throws(SQLiteFailure) -> Bool {
         let row = try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL

@@ -5,22 +5,49 @@ extension Store {
     /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
     /// the file at once, so that no reader sees them.
     ///
-    /// - Parameter now: In dialect C, nothing counts as covered beyond it.
-    package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) {
+    /// - Parameter now: In dialect C, nothing counts as covered beyond it. What the clock before it had put off until a later
+    ///   time is due then.
+    /// - Returns: Whether the file had such times.
+    @discardableResult
+    package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) -> Bool {
         var isWrong = coverage.distrust(readsAfter: limit)
         if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
         if isWrong { coverageIsNewer = true }
-        let claimsTooMuch = try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached("SELECT 1 FROM copy WHERE new_as_of > ?").bind(limit)
+        let isAhead = try read { connection throws(SQLiteFailure) in
+            let row = try connection.cached(
+                """
+                SELECT 1 FROM copy WHERE max(coalesce(new_as_of, ''), coalesce(swept_at, '')) > ?1
+                UNION ALL SELECT 1 FROM item WHERE missing_since > ?1
+                UNION ALL SELECT 1 FROM item WHERE missing_since IS NOT NULL AND found_at > ?1 LIMIT 1
+                """
+            ).bind(limit)
             defer { row.reset() }
             return try row.step()
         }
-        guard isWrong || claimsTooMuch else { return }
+        guard isWrong || isAhead else { return false }
         try write { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(limit).run()
             try Self.save(coverage, connection)
+            // What a sweep has missed stays older than the sweep.
+            try connection.prepare(
+                """
+                UPDATE item SET missing_since = iif(missing_since > (SELECT swept_at FROM copy), ?1, ?2)
+                WHERE missing_since > ?1
+                """
+            ).bind(now).bind(now.previous).run()
+            try connection.prepare(
+                "UPDATE item SET found_at = ?1 WHERE missing_since IS NOT NULL AND found_at > ?1"
+            ).bind(now).run()
+            for (table, column) in [
+                ("copy", "swept_at"), ("copy", "suspects_sampled_at"), ("text_problem", "next_at"),
+                ("unanswered_suspect", "next_at"),
+            ] {
+                try connection.prepare("UPDATE \(table) SET \(column) = ?1 WHERE \(column) > ?2").bind(now.previous)
+                    .bind(now).run()
+            }
         }
         coverageIsNewer = false
+        return true
     }
 
     /// Writes the coverage if only memory knows it.

@@ -5,6 +5,8 @@ struct ItemPrefix {
     let connection: Connection
     /// What it means that there is no such item.
     var consequence: String? = "Nothing was queued."
+    /// A deletion means what its person has captured, and never an item that the server had before that.
+    var isForDeletion = false
 
     /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
     private static let shortest = 4
@@ -74,13 +76,20 @@ struct ItemPrefix {
     }
 
     /// Who kept the local id of an item may go on using it when the server's is known.
-    private func boundID(of local: String) throws(SQLiteFailure) -> String? {
+    private func boundID(of local: String) throws -> String? {
         guard local.hasPrefix(LocalID.prefix) else { return nil }
+        // A creation has a `base` where its item was there before.
         let row = try connection.prepare(
-            "SELECT item_id FROM outbox WHERE local_id = ? AND state = 'delivered' AND item_id != local_id"
+            """
+            SELECT item_id, base IS NOT NULL FROM outbox
+            WHERE local_id = ? AND state = 'delivered' AND item_id != local_id
+            """
         ).bind(local)
         guard try row.step(), let id = row.text(0), try exists(id) else { return nil }
-        return id
+        guard isForDeletion, row.int(1) == 1 else { return id }
+        throw UserFacingError(
+            .itemUnknown, "The URL of \(local) was on the server before you captured it.", consequence: consequence,
+            recoverySuggestion: "To delete that older item: `prsnlctl delete \(id)`.")
     }
 
     /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.

@@ -311,6 +311,7 @@ struct PullLoop {
             log(.error, .store, "the error could not be recorded: \(error.message)")
         }
         await memory.remember(store, now: time.now(), log: log)
+        await store.releaseMemory()
     }
 
     /// Said once, and asked again after a day.

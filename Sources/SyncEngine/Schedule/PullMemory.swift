@@ -89,7 +89,7 @@ extension PullMemory {
             savedNewAsOf = nil
         }
         do {
-            try await store.distrust(timesAfter: limit, now: now)
+            if try await store.distrust(timesAfter: limit, now: now) { await remember(store, now: now, log: log) }
         } catch {
             log(.warning, .store, "times in the future could not be taken out of the file: \(error.message)")
         }

@@ -22,10 +22,9 @@ enum Prsnld {
         do throws(UserFacingError) { loop = try TaskLoop.start() } catch {
             exit(report(error, ProcessEnvironment.current()).rawValue)
         }
-        let time = MemoryUse.trimmingBeforeSleep(loop.time)
         let arguments = Array(CommandLine.arguments.dropFirst())
         Task.detached(executorPreference: loop) {
-            exit(await run(arguments, ProcessEnvironment.current(), signals, time).rawValue)
+            exit(await run(arguments, ProcessEnvironment.current(), signals, loop.time).rawValue)
         }
         signals.watch()
     }

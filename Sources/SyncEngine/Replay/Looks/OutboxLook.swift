@@ -87,8 +87,9 @@ struct OutboxLook: Sendable {
         _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
     ) async throws(SyncFailure) -> WriteFinding {
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
-        case .done where task.entry.attempts == 0 && task.entry.follows == nil:
-            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent.
+        case .done where task.entry.attempts == 0 && (task.entry.follows == nil || updatedAt == nil):
+            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and what
+            // follows a creation too where the answer does not say how old it is.
             return .notApplied()
         case .done:
             var delivery = Settlement.Delivery()
