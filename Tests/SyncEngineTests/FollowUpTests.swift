@@ -54,6 +54,20 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func anEditOfARepeatedCaptureDoesNotBringItsTagsBehindALaterEdit() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        let capture = try await fixture.accept(.url(url, tags: ["captured"]))
+        try await fixture.accept(.edit(item: item, ItemEdit(tags: ["edited"])))
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Named")))
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Named")
+        #expect(try made(fixture).tags == ["edited"])
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     @Test func anEditThatWasSentByHandWhileItsItemWasInProcessKeepsItsTitle() async throws {
         let fixture = try await fixture()
         let capture = try await fixture.accept(.url(url, title: "Captured"))

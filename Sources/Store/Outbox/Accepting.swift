@@ -105,7 +105,7 @@ extension OutboxWriter {
         // An item that never left this machine is simply made differently. The server takes no summary with a new item.
         if open.count == 1, let creation = open.first, creation.isUnsent,
             creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
-            case .create(var made) = creation.payload, try !isCapturedAgain(item, since: creation.id)
+            case .create(var made) = creation.payload, try !isWrittenAgain(item, since: creation.id)
         {
             made.title = edit.title ?? made.title
             made.tags = edit.tags ?? made.tags
@@ -114,7 +114,7 @@ extension OutboxWriter {
         var last = open.last {
             $0.kind == .edit && $0.follows == nil && $0.state == .queued && $0.attempts == 0
         }
-        if let before = last, try isCapturedAgain(item, since: before.id) { last = nil }
+        if let before = last, try isWrittenAgain(item, since: before.id) { last = nil }
         var merged = edit
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
         let isSettled = try !isPending(item)
@@ -141,13 +141,15 @@ extension OutboxWriter {
             supersedes: last.map { [$0.id] } ?? [], behind: try self.open(item).last { $0.id < entry }?.id)
     }
 
-    /// Whether the item's URL was captured again after an entry: then a new write cannot become a part of that entry, because
-    /// the capture came in between.
-    private func isCapturedAgain(_ item: String, since entry: Int64) throws(SQLiteFailure) -> Bool {
+    /// Whether the item's URL was captured again after an entry, or edited under another id: then a new write cannot become a
+    /// part of that entry, because something came in between.
+    private func isWrittenAgain(_ item: String, since entry: Int64) throws(SQLiteFailure) -> Bool {
         let row = try connection.cached(
             """
-            SELECT 1 FROM outbox WHERE id > ?1 AND kind = 'capture' AND url =
-                (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1) LIMIT 1
+            WITH own AS (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1)
+            SELECT 1 FROM outbox, own WHERE id > ?1 AND (kind = 'capture' AND outbox.url = own.url
+                OR kind = 'edit' AND item_id != ?2 AND own.url IN (SELECT url FROM item WHERE id = item_id
+                    UNION ALL SELECT url FROM local_item WHERE id = item_id)) LIMIT 1
             """
         ).bind(Int(entry)).bind(item)
         defer { row.reset() }
