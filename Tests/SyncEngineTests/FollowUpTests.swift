@@ -226,6 +226,28 @@ import Testing
         #expect(try made(fixture).title == "Mine")
     }
 
+    @Test func anEditDoesNotWaitForTheProcessingOfAnItemThatIsGone() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url))
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        fixture.server.delete(try made(fixture).id)
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        #expect(try fixture.outbox().last == "#2 edit parked item_gone")
+    }
+
+    /// A server that was restored, for one: it has lost the item between its refusal and the question under which id it is there.
+    @Test func aURLThatTheServerHasLostSinceItsRefusalIsCapturedAgain() async throws {
+        let fixture = try await fixture()
+        let (server, item) = (fixture.server, fixture.server.items()[0].id)
+        server.edit(item) { $0.url = "https://example.org/a" }
+        server.script(.perform { server.delete(item) }, on: .checkDuplicate)
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.carryAll()
+        #expect(try fixture.states().first == .delivered)
+        #expect(try made(fixture).id != item)
+    }
+
     // MARK: Deletions
 
     @Test func theLocalIDOfACaptureDeletesNoItemThatWasThereBefore() async throws {

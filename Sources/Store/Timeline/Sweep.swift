@@ -56,9 +56,16 @@ extension Store {
                 """)
             var deltas = CounterDeltas()
             let written = inFlight.writtenSince(asOf)
+            // Nothing will be processed any more: the server's answer to the edit decides.
+            let release = try connection.prepare(
+                """
+                UPDATE outbox SET awaits_item = 0, next_attempt_at = ?2
+                WHERE item_id = ?1 AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
+                """)
             for id in ids where written[ByteText(id)] == nil {
                 bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
+                if buried > 0 { try release.reset().bind(id).bind(now).run() }
                 deltas.live -= buried
                 deltas.deleted += buried
                 record.deleted += buried

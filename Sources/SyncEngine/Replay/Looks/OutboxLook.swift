@@ -138,8 +138,8 @@ struct OutboxLook: Sendable {
             guard task.entry.saysMoreThanItsURL else {
                 return .applied(Settlement.Delivery(), remark: OutboxEntry.wasThere)
             }
-            // The server may hide it while it works on it.
-            return undecided(task, interval: interval, sure: .thereUnderNoID)
+            // The server may hide it while it works on it, or have lost it since. Sent again, it will tell.
+            return undecided(task, interval: interval, sure: task.entry.attempts > 1 ? .thereUnderNoID : .notApplied())
         case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .notApplied())
         case .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
         }
