@@ -214,13 +214,19 @@ import Testing
     /// The copy's row is of the time before the server was done, however long ago that is.
     @Test func anEditOfAnItemThatNoPullHasShownSinceItWasProcessedIsNoConflict() async throws {
         let fixture = try await fixture()
-        let capture = try await fixture.accept(.url(url))
+        let capture = try await fixture.accept(.url(url, title: "Ours"))
         for _ in 0..<2 { try await fixture.pull(full: true) }
         let id = try made(fixture).id
         try #require(try fixture.query("SELECT status FROM item WHERE id = '\(id)'") == "pending")
         fixture.time.advance(by: .seconds(2 * 3_600))
         fixture.server.settle()
-        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        // The answer tells the server's time, and nothing of the item.
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: 1)
+        try await fixture.withEngine { engine, store in
+            _ = await engine.runOnce()
+            let edit = WriteDraft.edit(item: capture.itemID, ItemEdit(title: "Mine"))
+            _ = try await store.accept([edit], now: fixture.time.now)
+        }
         try await fixture.carryAll()
         #expect(try fixture.states() == [.delivered, .delivered])
         #expect(try made(fixture).title == "Mine")
