@@ -74,7 +74,8 @@ import Testing
         #expect(try await daemon.waitForExit() == .signal(SIGKILL))
         let isDelivered = point == .afterSettling
         #expect(ended.exit == .status(isDelivered ? 0 : 5), "\(ended)")
-        #expect(ended.stdout.hasPrefix(isDelivered ? "delivered #1" : "queued #1 (on disk, not delivered yet"), "\(ended)")
+        let said = isDelivered ? "delivered #1" : "queued #1 (on disk, not delivered yet"
+        #expect(ended.stdout.hasPrefix(said), "\(ended)")
         #expect(ended.stderr.contains("it will be sent when it runs") != isDelivered, "\(ended)")
         try await scene.expectEachAppliedOnce([.capture])
     }

@@ -193,16 +193,7 @@ def main():
         kills = Kills(options, server)
         kills.run()
     figures = kills.figures(time.monotonic() - began)
-    for name, value in figures.items():
-        print(f"{name.replace('`', ''):52}{page.text(value):>12}")
-    for problem in kills.problems[:10]:
-        print(f"FOUND: {problem[:2_000]}")
-    if kills.problems:
-        return 1
-    if options.save:
-        page.save_kills(figures)
-    shutil.rmtree(options.folder)
-    return 0
+    return page.tell(figures, kills.problems, page.KILLS, options)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 
 from world import tour
 
@@ -88,14 +89,18 @@ def save(runs):
     put(table(runs), BEGIN, END)
 
 
-def save_kills(figures):
-    """Of `make text-kills`."""
-    save_list(figures, KILLS)
-
-
-def save_starts(figures):
-    """Of `make start-kills`."""
-    save_list(figures, STARTS)
+def tell(figures, problems, marks, options):
+    """What `make text-kills` and `make start-kills` say in the end: 0 where nothing was found, and then their files go."""
+    for name, value in figures.items():
+        print(f"{name.replace('`', ''):52}{text(value):>12}")
+    for problem in problems[:10]:
+        print(f"FOUND: {problem[:4_000]}")
+    if problems:
+        return 1
+    if options.save:
+        save_list(figures, marks)
+    shutil.rmtree(options.folder)
+    return 0
 
 
 def save_list(figures, marks):

@@ -118,16 +118,7 @@ def main():
         "of these, parked: the server may have them": sum(run.parked for run in runs),
         "ends that were not ours, and other findings": len(problems),
     }
-    for name, value in figures.items():
-        print(f"{name.replace('`', ''):52}{page.text(value):>12}")
-    for problem in problems[:10]:
-        print(f"FOUND: {problem[:4_000]}")
-    if problems:
-        return 1
-    if options.save:
-        page.save_starts(figures)
-    shutil.rmtree(options.folder)
-    return 0
+    return page.tell(figures, problems, page.STARTS, options)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,9 @@ class WishJudge:
             return write.entry
         if write.outcome == "refused":
             return None
+        # What it said may stand beside the words of the creation that it has changed.
         return min((entry.id for entry in self.entries.values()
-                    if marker_of(entry.payload.get("title"), *(entry.payload.get("tags") or [])) == write.marker),
+                    if write.marker in map(marker_of, [entry.payload.get("title"), *(entry.payload.get("tags") or [])])),
                    default=None)
 
     def compare(self, row, wish):

@@ -108,28 +108,20 @@ import Testing
     @Test(arguments: [Dialect.page, .express])
     func deletionsOnePollApartAreBothFound(_ dialect: Dialect) async throws {
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 400))
-        try await fixture.withEngine { engine, _ in
-            #expect(await engine.runOnce().isComplete)
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(pullingFirst: true) { engine in
             _ = await engine.sync(SyncRequest())
             for index in [100, 200, 300] {
                 fixture.server.delete(fixture.server.items()[index].id)
                 #expect(await engine.sync(SyncRequest()).deleted == 1)
                 #expect(await engine.sync(SyncRequest()).deleted == 0)
             }
-            run.cancel()
-            await run.value
         }
         try fixture.expectExact()
     }
 
     @Test func aDeletionWhosePassFailedIsNotForgotten() async throws {
         let fixture = try PullFixture(.express, items: DevItem.generate(count: 3_500))
-        try await fixture.withEngine { engine, _ in
-            #expect(await engine.runOnce().isComplete)
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(pullingFirst: true) { engine in
             _ = await engine.sync(SyncRequest())
             fixture.server.delete(fixture.server.items()[3_000].id)
             let fault = fixture.server.script(
@@ -137,8 +129,6 @@ import Testing
             #expect(await engine.sync(SyncRequest()).problem != nil)
             fault.remove()
             #expect(await engine.sync(SyncRequest()).deleted == 1)
-            run.cancel()
-            await run.value
         }
         try fixture.expectExact()
     }

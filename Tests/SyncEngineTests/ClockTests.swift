@@ -186,7 +186,8 @@ import Testing
         let gone = fixture.server.items()[0].id
         if wasFound { fixture.server.hide(gone) } else { fixture.server.delete(gone) }
         try await fixture.pull(full: wasFound)
-        try #require(try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL") == (wasFound ? "1" : "0"))
+        let found = try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL")
+        try #require(found == (wasFound ? "1" : "0"))
         try #require(try fixture.query("SELECT suspects FROM sync_state") == "1")
         fixture.server.delete(gone)
         setOurClock(by: .seconds(-3 * 3_600), fixture)

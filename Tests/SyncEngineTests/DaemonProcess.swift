@@ -25,6 +25,29 @@ final class DaemonProcess {
         client.shutdown()
         await store.close()
     }
+
+    /// Killed while a write is under way, or between two: what was in its file at that moment is all that goes on.
+    ///
+    /// - Returns: The process after it.
+    func crash(_ fixture: PullFixture, applied isApplied: Bool) async throws -> DaemonProcess {
+        let snapshot = FileSnapshot(fixture.path)
+        fixture.server.removeFaults()
+        let fault = fixture.server.script(
+            isApplied ? .closeAfterApplying : .closeBeforeAnswering,
+            on: .change.and { _ in
+                snapshot.take()
+                return true
+            })
+        // The dead send nothing.
+        let silence = fixture.server.script(.closeBeforeAnswering, on: .any.and { _ in snapshot.isTaken }, times: .max)
+        _ = await engine.runOnce()
+        fault.remove()
+        silence.remove()
+        if !snapshot.isTaken { snapshot.take() }
+        await abandon()
+        try snapshot.restore()
+        return try DaemonProcess(fixture)
+    }
 }
 
 /// The database at one moment, as the kernel would keep it if the process were killed then.

@@ -244,9 +244,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
     /// As where no time passes: the pause would have no end.
     @Test func whoAsksForAPullDoesNotWaitForThePausesOfOneInTheBackground() async throws {
         let fixture = try PullFixture(.page, items: DevItem.generate(count: 700))
-        try await fixture.withEngine { engine, _ in
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning { engine in
             try await eventually("a pause between two pages") { fixture.time.isAwaited(within: .seconds(10)) }
             let answer = Mutex<SyncResult?>(nil)
             let asking = Task {
@@ -256,8 +254,6 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
             try await eventually("the answer") { answer.withLock { $0 } != nil }
             await asking.value
             #expect(answer.withLock { $0 }?.isComplete == true)
-            run.cancel()
-            await run.value
         }
     }
 

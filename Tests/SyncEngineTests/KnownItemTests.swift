@@ -8,6 +8,23 @@ import Testing
 
 /// An item that was known before a write was sent can never be that write's result.
 @Suite struct KnownItemTests {
+    /// A list that is empty once is no proof that a note never arrived.
+    @Test(arguments: Dialect.allCases)
+    func oneEmptyListSendsNoNoteAgain(_ dialect: Dialect) async throws {
+        let fixture = try await fixture(dialect)
+        try await fixture.pull()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note("Some words of a note", title: "Some words of a note"))
+        for _ in 0..<4 {
+            let lie = fixture.server.script(.lie(.emptyEnd), on: .timeline)
+            try await fixture.pull()
+            lie.remove()
+            fixture.time.advance(by: .seconds(700))
+        }
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.states() == [.delivered])
+    }
+
     private static let url = "https://example.org/again"
 
     private func fixture(_ dialect: Dialect = .cursor, items: Int = 5) async throws -> PullFixture {

@@ -16,10 +16,7 @@ import Testing
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 300))
         let future = fixture.time.now.advanced(by: .seconds(86_400 * 365))
         fixture.server.add(DevItem.generate(count: 120, seed: 5, start: future))
-        try await fixture.withEngine { (engine, _) async throws in
-            #expect(await engine.runOnce().isComplete)
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(pullingFirst: true) { (engine) async throws in
             _ = await engine.sync(SyncRequest())
             for _ in 0..<3 {
                 fixture.time.advance(by: .seconds(600))
@@ -30,34 +27,14 @@ import Testing
                 _ = await engine.sync(SyncRequest())
                 #expect(try fixture.query("SELECT count(*) FROM item WHERE id = '\(new)'") == "1")
             }
-            run.cancel()
-            await run.value
         }
         #expect(try await fixture.pull(full: true).isComplete)
         try fixture.expectExact()
     }
 
-    @Test(arguments: paged)
-    func anItemThatComesBackBelowNewerOnesIsFound(_ dialect: Dialect) async throws {
-        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 300))
-        try await fixture.pull(pageSize: 5)
-        fixture.time.advance(by: .seconds(3_600))
-        let hidden = fixture.server.addNew()[0]
-        fixture.server.hide(hidden.id)
-        fixture.time.advance(by: .seconds(3))
-        fixture.server.addNew(count: 30)
-        #expect(try await fixture.pull(pageSize: 5).added == 30)
-        fixture.time.advance(by: .seconds(60))
-        fixture.server.show(hidden.id)
-        let oldest = try #require(fixture.server.items().last)
-        fixture.server.delete(oldest.id)
-        #expect(try await fixture.pull(pageSize: 5).added == 1)
-    }
-
     /// A server whose clock is behind dates what is new before our last look.
-    @Test(arguments: paged)
-    func aServerWhoseClockIsBehindHidesNothing(_ dialect: Dialect) async throws {
-        let behind: Duration = .seconds(86_400)
+    @Test(arguments: paged, [Duration.zero, .seconds(86_400)])
+    func anItemThatComesBackBelowNewerOnesIsFound(_ dialect: Dialect, serverBehind behind: Duration) async throws {
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 300)) { configuration in
             let now = configuration.now
             configuration.now = { now().advanced(by: .zero - behind) }
@@ -79,10 +56,7 @@ import Testing
     @Test(arguments: paged)
     func aQuietPollIsOneRequest(_ dialect: Dialect) async throws {
         let fixture = try PullFixture(dialect, items: DevItem.generate(count: 300))
-        try await fixture.withEngine { engine, _ in
-            #expect(await engine.runOnce().isComplete)
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(pullingFirst: true) { engine in
             _ = await engine.sync(SyncRequest())
             for _ in 0..<5 {
                 // Before the next poll is due.
@@ -92,8 +66,6 @@ import Testing
                 #expect(fixture.server.requests(.any).count == 1)
                 #expect(fixture.server.requests(.any).first?.status == (dialect == .express ? 304 : 200))
             }
-            run.cancel()
-            await run.value
         }
     }
 

@@ -100,6 +100,29 @@ final class PullFixture: Sendable {
         }
     }
 
+    /// Runs `body` beside the engine's loop, whose time does not pass by itself.
+    func whileRunning(
+        texts: Bool = false, pullingFirst: Bool = false, _ body: (SyncEngine) async throws -> Void
+    ) async throws {
+        try await withEngine(texts: texts) { engine, _ in
+            if pullingFirst {
+                let result = await engine.runOnce()
+                #expect(result.isComplete)
+            }
+            time.stand()
+            let run = Task { await engine.run() }
+            do {
+                try await body(engine)
+            } catch {
+                run.cancel()
+                await run.value
+                throw error
+            }
+            run.cancel()
+            await run.value
+        }
+    }
+
     func query(_ sql: String) throws -> String? {
         do {
             return try Connection(path: path, mode: .readOnly).text(sql)

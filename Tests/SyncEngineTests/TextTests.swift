@@ -186,13 +186,9 @@ import Testing
             _ = await engine.runOnce()
             #expect(fixture.textsAsked == 20)
         }
-        try await fixture.withEngine(texts: true) { (engine, _) async throws in
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(texts: true) { engine in
             let result = await engine.sync(SyncRequest(textOf: large))
             #expect(result.problem == nil && result.texts == 1)
-            run.cancel()
-            await run.value
         }
         try fixture.expectTexts()
     }

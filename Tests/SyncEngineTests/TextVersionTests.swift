@@ -46,12 +46,8 @@ import Testing
         let id = fixture.server.items()[2].id
         fixture.time.advance(by: .seconds(60))
         fixture.server.edit(id) { $0.title = "Changed" }
-        try await fixture.withEngine(texts: true) { engine, _ in
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(texts: true) { engine in
             _ = await engine.sync(SyncRequest(textOf: id))
-            run.cancel()
-            await run.value
         }
         // Unless the loop was quick, and has read the row again.
         let hasFollowed = try fixture.query("SELECT title FROM item WHERE id = '\(id)'") == "Changed"
@@ -79,12 +75,8 @@ import Testing
         #expect(try fixture.query("SELECT texts_as_of FROM sync_state") == nil)
         // However often a person asks meanwhile.
         fixture.time.advance(by: .seconds(29 * 60))
-        try await fixture.withEngine(texts: true) { engine, _ in
-            fixture.time.stand()
-            let run = Task { await engine.run() }
+        try await fixture.whileRunning(texts: true) { engine in
             _ = await engine.sync(SyncRequest(texts: true))
-            run.cancel()
-            await run.value
         }
         #expect(try fixture.query("SELECT texts_as_of FROM sync_state") == nil)
         fixture.time.advance(by: .seconds(31 * 60))

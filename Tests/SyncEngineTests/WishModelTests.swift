@@ -187,26 +187,9 @@ private final class WishWorld {
         note("run: \(try fixture.outbox())")
     }
 
-    /// The process is killed while a write is under way, or between two.
     private func crash() async throws {
-        let snapshot = FileSnapshot(fixture.path)
         let isApplied = Bool.random(using: &random)
-        fixture.server.removeFaults()
-        let fault = fixture.server.script(
-            isApplied ? .closeAfterApplying : .closeBeforeAnswering,
-            on: .change.and { _ in
-                snapshot.take()
-                return true
-            })
-        // The dead send nothing.
-        let silence = fixture.server.script(.closeBeforeAnswering, on: .any.and { _ in snapshot.isTaken }, times: .max)
-        _ = await process.engine.runOnce()
-        fault.remove()
-        silence.remove()
-        if !snapshot.isTaken { snapshot.take() }
-        await process.abandon()
-        try snapshot.restore()
-        process = try DaemonProcess(fixture)
+        process = try await process.crash(fixture, applied: isApplied)
         note("killed, the write was \(isApplied ? "" : "not ")applied: \(try fixture.outbox())")
     }
 
