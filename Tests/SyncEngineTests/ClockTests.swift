@@ -198,6 +198,22 @@ import Testing
         try fixture.expectExact()
     }
 
+    /// A cache answers for half an hour, and our clock is no measure of that.
+    @Test func anItemThatIsGoneIsNotTakenForFoundTwiceAfterOurClockWasSetForward() async throws {
+        let fixture = try await fixture()
+        let gone = fixture.server.items()[0].id
+        fixture.server.delete(gone, cached: true)
+        try await fixture.pull(full: true)
+        try #require(try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL") == "1")
+        setOurClock(by: .seconds(2 * 3_600), fixture)
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT suspects FROM sync_state") == "1")
+        fixture.server.clearCache()
+        fixture.time.advance(by: .seconds(36 * 60))
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT deleted FROM copy") == "1")
+    }
+
     @Test func aTextThatFailedIsAskedForSoonAfterOurClockWasSetBack() async throws {
         let fixture = try await fixture()
         fixture.server.script(

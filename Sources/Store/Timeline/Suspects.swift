@@ -65,6 +65,19 @@ extension Store {
         }
     }
 
+    /// One of the clocks was set: how long ago suspects were found is not known. What a cache may have answered then, it may
+    /// answer still.
+    package func restartFound(at now: Timestamp) throws(UserFacingError) {
+        let found = "missing_since IS NOT NULL AND found_at IS NOT NULL"
+        let isAny = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM item WHERE \(found) LIMIT 1").step()
+        }
+        guard isAny else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE item SET found_at = ? WHERE \(found)").bind(now).run()
+        }
+    }
+
     /// Some of too many suspects were found: the others are asked for when those are.
     package func noteSampled(at now: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in

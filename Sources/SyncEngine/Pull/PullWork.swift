@@ -51,7 +51,11 @@ struct PullWork {
             memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
         let lookedAhead = memory.serverAhead
-        if work == .pull { memory.serverAhead = store.serverNow?.ahead(of: time.now()) }
+        let ahead = store.serverNow?.ahead(of: time.now())
+        if let ahead, let lookedAhead, max(ahead - lookedAhead, lookedAhead - ahead) > Schedule.clockTolerance {
+            try await SyncFailure.from(try await store.restartFound(at: time.now()))
+        }
+        if work == .pull { memory.serverAhead = ahead }
         memory.stage = .deep
         // A head pull leaves what has failed lately alone.
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
