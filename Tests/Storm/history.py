@@ -55,9 +55,9 @@ class Row:
         return state is not None and not state["hidden"]
 
     def was_taken_by(self, time):
-        """Whether it was gone then, and not by a deletion of ours: by another client, or by a backup."""
-        last = [line for line in self.removals if line["real"] <= time]
-        return self.at(time) is None and bool(last) and last[-1]["client"] != "http"
+        """Whether it was gone by then, and not by a deletion of ours: by another client, or by a backup. Another backup may have
+        brought it back, after it was looked for."""
+        return any(line["real"] <= time and line["client"] != "http" for line in self.removals)
 
     def since(self, time):
         """The states that a client may have seen which read at this time or later: from the one then. Of a row that was hidden

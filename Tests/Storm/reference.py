@@ -189,8 +189,7 @@ class Judge:
             elif own and row not in own and not self.is_swapped(entry, row, own):
                 self.find("misbound", entry.id,
                           f"{entry} is bound to an item of {theirs['client']}, its own is {[each.id for each in own]}: {theirs}")
-            elif not own and entry.kind == "note" and theirs["key"] is None:
-                self.find("misbound", entry.id, f"{entry} was never inserted, and is bound to another client's: {theirs}")
+            # An equal note that another client made after the command cannot be told from our own.
             elif (row not in own and row.inserted_at < self.began(entry.id) and not self.was_there(entry)
                   and not self.is_swapped(entry, row, own)):
                 self.find("misbound", entry.id, f"{entry} is bound to an item of {row.inserted_at}, from before it was asked "
@@ -304,7 +303,7 @@ class Judge:
     @staticmethod
     def value(fields, name):
         value = fields.get(name)
-        return sorted(value) if isinstance(value, list) else value
+        return sorted(set(value)) if isinstance(value, list) else value
 
     # MARK: The copy
 
@@ -373,7 +372,7 @@ class Judge:
         # Small servers have the text in the timeline.
         names = ["title", "url", "summary", "type", "status", "tags"] + ["content"] * (self.world.dialect == "E")
         for name in names:
-            has = sorted(json.loads(item["tags"] or "[]")) if name == "tags" else item[name]
+            has = sorted(set(json.loads(item["tags"] or "[]"))) if name == "tags" else item[name]
             if all(self.value(line, name) != has for line in states):
                 self.find("false claim", f"{row.id} {name}",
                           f"edits as of {state['edits_as_of']} ({edits_as_of}), and {name} of {row.id} is {has!r}, since then it was "

@@ -25,6 +25,25 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
+    /// The server has refused the URL, so that no item of it is ours.
+    @Test(arguments: [Dialect.cursor, .page])
+    func anItemThatWasHiddenWhenItsURLWasRefusedIsNotTheCaptures(_ dialect: Dialect) async throws {
+        let fixture = try await fixture(dialect)
+        try await fixture.pull()
+        let theirs = fixture.server.addNew()[0].id
+        fixture.server.edit(theirs) { $0.url = Self.url }
+        fixture.server.hide(theirs)
+        let capture = try await fixture.accept(.url(Self.url, title: "Ours"))
+        try await fixture.pull()
+        // The main server says at once which item it is. Then this is refused.
+        _ = try? await fixture.accept(.delete(item: capture.itemID))
+        fixture.server.show(theirs)
+        fixture.time.advance(by: .seconds(700))
+        try await fixture.carryAll()
+        #expect(try fixture.outbox().first == "#1 capture delivered was already there")
+        #expect(fixture.server.item(theirs) != nil)
+    }
+
     private static let url = "https://example.org/again"
 
     private func fixture(_ dialect: Dialect = .cursor, items: Int = 5) async throws -> PullFixture {

@@ -23,7 +23,9 @@ struct OutboxLook: Sendable {
     func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteFinding {
         switch task.entry.payload {
         case .create(let item):
-            if item.url != nil, dialect == .cursor { return try await lookForURL(task, interval: interval) }
+            // A URL that the server has refused is of an item that was there before, and the question is of which.
+            let isRefused = task.entry.errorCode == ErrorCode.conflict.rawValue
+            if item.url != nil, dialect == .cursor || isRefused { return try await lookForURL(task, interval: interval) }
             return try await search(item, task, interval: interval)
         case .edit(let edit): return try await compare(edit, task).finding
         case .delete: return try await lookForDeleted(task)
