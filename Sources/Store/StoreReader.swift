@@ -43,7 +43,8 @@ package final class StoreReader {
     /// A healthy file of a million items answers in some milliseconds.
     package static let patience: Duration = .seconds(10)
 
-    /// What readers take for a table. A view in its place could be anything.
+    /// What readers take for a table. A view in its place could be anything, and so could a generated column: no deadline ends the
+    /// one call of a function that it may be.
     private static let tables = [
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
         "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
@@ -58,9 +59,10 @@ package final class StoreReader {
             if try connection.integer("PRAGMA page_count") == 0 { return nil }
             foreign = try connection.text(
                 """
-                SELECT name FROM sqlite_schema
+                SELECT name FROM sqlite_schema AS made
                 WHERE name IN (\(Self.tables.map { "'\($0)'" }.joined(separator: ", ")))
-                    AND (type != 'table' OR sql NOT LIKE 'CREATE TABLE%')
+                    AND (type != 'table' OR sql NOT LIKE 'CREATE TABLE%' OR EXISTS
+                        (SELECT 1 FROM pragma_table_xinfo(made.name) WHERE hidden != 0))
                 """)
             return DatabaseHeader(
                 applicationID: UInt32(truncatingIfNeeded: try connection.integer("PRAGMA application_id")),

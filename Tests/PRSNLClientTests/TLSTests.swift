@@ -45,7 +45,7 @@ struct TLSTests {
     ) async throws {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         try await run(
-            ["req", "-new"] + key + ["-subj", "/CN=\(name.isEmpty ? "127.0.0.1" : name)"]
+            ["req", "-new"] + key + ["-subj", "/CN=\(name.isEmpty || name.contains(":") ? "127.0.0.1" : name)"]
                 + ["-keyout", "key.pem", "-out", "request.pem"], in: folder)
         try await run(
             ["req", "-x509"] + key + ["-subj", "/CN=authority", "-keyout", "ca-key.pem", "-out", "ca.pem"], in: folder)
@@ -160,7 +160,13 @@ struct TLSTests {
     /// Twice: the second handshake may go on from the first one's session.
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
     func aNameThatOnlyTheSubjectHasIsNoName() async throws {
-        let server = try await serve(name: "")
+        try await refusesNameOfSubject("")
+        // Names of other kinds are none of a host.
+        try await refusesNameOfSubject("email:somebody@example.org, URI:https://127.0.0.1/")
+    }
+
+    private func refusesNameOfSubject(_ name: String) async throws {
+        let server = try await serve(name: name)
         let test = try TestClient(server.url, .apiKey("fake-key")) { $0.caFile = server.certificate }
         for _ in 1...2 {
             let error = await apiError { () async throws(APIError) in try await test.client.session().account() }

@@ -229,4 +229,19 @@ struct TimelinePageTests {
             }
         }
     }
+
+    /// Each byte that is no UTF-8 becomes three, and each copy of a text costs as much again.
+    @Test(arguments: ["title", "id", "tags", "unknown", "content"])
+    func anItemThatIsTooLargeIsReadPast(_ field: String) throws {
+        let large = [UInt8](repeating: 0xFF, count: 3 << 20)
+        let id = field == "id" ? [] : Array(#""id":"a","#.utf8)
+        let item = Array("{".utf8) + id + Array("\"createdAt\":\"2026-01-01T00:00:00Z\",\"\(field)\":".utf8)
+        let value = field == "tags" ? Array(#"["x",""#.utf8) + large + Array(#""]"#.utf8) : [0x22] + large + [0x22]
+        let next = #","title":"t"},{"id":"b","createdAt":"2026-01-01T00:00:00Z"}],"next_cursor":null}"#
+        let page = try TimelinePage.Decoder.decode(Array(#"{"items":["#.utf8) + item + value + Array(next.utf8))
+        #expect(page.items.map(\.id) == ["b"])
+        #expect(page.rejected.map(\.id) == [field == "id" ? nil : "a"])
+        #expect(page.rejected.allSatisfy { $0.raw.utf8.count <= 3 * 65_536 })
+        #expect(page.rejected.first?.reason.contains("bytes") == true)
+    }
 }

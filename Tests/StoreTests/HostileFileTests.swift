@@ -34,6 +34,18 @@ import Testing
         #expect(code == .otherApplication)
     }
 
+    /// One call of a function is one step for SQLite, which no deadline ends.
+    @Test(arguments: ["VIRTUAL", "STORED"])
+    func aGeneratedColumnIsRefused(kind: String) async throws {
+        let code = try await code(
+            """
+            ALTER TABLE outbox RENAME TO former;
+            CREATE TABLE outbox (id INTEGER PRIMARY KEY, state TEXT, remark TEXT AS (printf('%.2000000c', 'a')) \(kind));
+            """
+        ) { _ = try $0.summary() }
+        #expect(code == .otherApplication)
+    }
+
     @Test func aRecursionWithoutAnEndIsGivenUp() async throws {
         let code = try await code(
             "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title FROM n;"

@@ -68,6 +68,82 @@ import Testing
         #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
     }
 
+    /// Where the URL is there, a capture adds its tags, and an edit's take the place of those.
+    @Test(arguments: [[String](), ["mine"]])
+    func theTagsOfAnEditAreTheItemsAlsoWhereTheCaptureWasNotSentYet(_ tags: [String]) async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) {
+            $0.url = "https://example.org/a"
+            $0.tags = ["there"]
+        }
+        let capture = try await fixture.accept(.url(url, tags: ["captured"]))
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(tags: tags)))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.tags == tags)
+    }
+
+    /// An earlier edit under another id is no change made elsewhere.
+    @Test func anEditIsNoConflictWithOneThatWasMadeBeforeItUnderAnotherID() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "First", summary: "S")))
+        let busy = fixture.server.script(
+            .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#), on: .capture)
+        fixture.server.setQuirks { $0.patchFails = true }
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Last")))
+        try await fixture.pull()
+        busy.remove()
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Last")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
+    /// The server says 200, and shows the item as it was.
+    @Test func anEditThatTheServerIgnoresIsNotDeliveredAlsoBeforeItsItemWasSeen() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.pull()
+        let id = try made(fixture).id
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        fixture.server.settle()
+        let shown = #"{"id":"\#(id)","title":"As it was","created_at":"2026-01-01T00:00:00Z","tags":[]}"#
+        fixture.server.edit(id) { $0.title = "As it was" }
+        let ignored = fixture.server.script(.answer(status: 200, body: shown), on: edits, times: .max)
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        try #require(ignored.appliedCount > 0)
+        #expect(try fixture.states().last == .queued)
+        ignored.remove()
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Mine")
+    }
+
+    /// Two captures of one URL have an id each until they are delivered, and an edit each.
+    @Test func anEditThatComesLateLeavesALaterEditAlone() async throws {
+        let fixture = try await fixture()
+        let first = try await fixture.accept(.url(url, tags: ["first"]))
+        try await fixture.accept(.edit(item: first.itemID, ItemEdit(summary: "Early", tags: ["early"])))
+        let second = try await fixture.accept(.url(url))
+        let busy = fixture.server.script(
+            .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#),
+            on: .capture.and { $0.body.contains("first") }, times: .max)
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        try await fixture.accept(.edit(item: second.itemID, ItemEdit(title: "Late", tags: ["late"])))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.queued, .queued, .delivered, .delivered])
+        busy.remove()
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Late")
+        #expect(try made(fixture).tags == ["late"])
+        #expect(try made(fixture).summary == "Early")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     @Test func anEditThatWasSentByHandWhileItsItemWasInProcessKeepsItsTitle() async throws {
         let fixture = try await fixture()
         let capture = try await fixture.accept(.url(url, title: "Captured"))
@@ -294,6 +370,24 @@ import Testing
         #expect(fixture.server.requests(RequestMatcher { $0.method == "DELETE" }).isEmpty)
         #expect(try fixture.query("SELECT count(*) FROM timeline WHERE id = '\(item)'") == "1")
         try fixture.expectSound()
+    }
+
+    /// The refusal is lost: another client's item of some minutes ago, or with tags that were never ours, is not the capture's.
+    @Test(arguments: [600, 5])
+    func aDeletionOfACaptureDoesNotTakeAnotherClientsNewItem(_ age: Int) async throws {
+        let fixture = try await fixture()
+        var theirs = DevItem(
+            id: "5a5a5a5a-0000-4000-8000-000000000009", createdAt: fixture.time.now.advanced(by: .seconds(-age)),
+            tags: age < 120 ? ["theirs"] : [])
+        theirs.url = url
+        fixture.server.add(theirs)
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url(url, tags: ["ours"]))
+        _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
+        _ = try? await fixture.accept(.delete(item: capture.itemID))
+        try await fixture.carryAll()
+        #expect(fixture.server.items().contains { $0.id == "5a5a5a5a-0000-4000-8000-000000000009" })
     }
 
     @Test func aDeletionOfACaptureTakesTheItemThatTheCaptureHasMade() async throws {

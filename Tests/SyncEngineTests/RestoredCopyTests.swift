@@ -88,6 +88,32 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// What was looked for then may be gone again, and would be sent once more. What was delivered follows no more.
+    @Test func aRestoredBackupSendsNothingThatWasUnderWayOrUnverifiedThen() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url("https://example.org/unverified", title: "Asked for"))
+        try await fixture.pull()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note("Butter"))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.delivered, .unknown])
+        let backup = try backUp(fixture)
+        fixture.server.settle()
+        try await fixture.carryAll()
+        let captured = fixture.server.captures.map(\.id)
+        fixture.server.delete(captured[1])
+        fixture.server.edit(captured[0]) { $0.title = "Newer" }
+
+        restore(backup, to: fixture.path)
+        fixture.server.clearLog()
+        for _ in 0..<4 {
+            try await fixture.pull(full: true)
+            fixture.time.advance(by: .seconds(700))
+        }
+        #expect(fixture.server.requests(.change).isEmpty)
+        #expect(try fixture.states() == [.delivered, .parked])
+    }
+
     @Test func whatTheOtherCopyNeverSentIsSentAfterTheDecision() async throws {
         let fixture = try await fixture()
         try await fixture.accept(Self.drafts[0])

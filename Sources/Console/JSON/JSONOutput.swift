@@ -5,12 +5,12 @@ import PRSNLCore
 package enum JSONOutput {
     /// One line without its end, for the socket.
     package static func line(_ value: some Encodable) throws -> [UInt8] {
-        Array(escapingControls(try encode(value, ServiceUnit(), pretty: false)).utf8)
+        Array(JSONText.escapingControls(try encode(value, ServiceUnit(), pretty: false)).utf8)
     }
 
     /// Indented, for `--json`, with the commands of a daemon.
     package static func pretty(_ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()) throws -> String {
-        escapingControls(try encode(value, unit, pretty: true))
+        JSONText.escapingControls(try encode(value, unit, pretty: true))
     }
 
     /// Of a document of ours, with members as `JSONKeys` names them.
@@ -34,23 +34,5 @@ package enum JSONOutput {
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
         return String(decoding: try encoder.encode(value), as: UTF8.self)
-    }
-
-    /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only
-    /// stand there, so that writing them as escapes changes nothing for a reader.
-    private static func escapingControls(_ json: String) -> String {
-        guard json.unicodeScalars.contains(where: { $0.value >= 0x7F && SafeText.isHarmful($0) }) else { return json }
-        var result = ""
-        for scalar in json.unicodeScalars {
-            if scalar.value >= 0x7F, SafeText.isHarmful(scalar) {
-                for unit in String(scalar).utf16 {
-                    let hex = String(unit, radix: 16)
-                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                }
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
     }
 }

@@ -47,6 +47,8 @@ package enum LineExport {
         while let here = position {
             bytes.removeAll(keepingCapacity: true)
             let (count, next) = try reader.appendLines(after: here, to: &bytes)
+            // It may be a terminal, or come to one.
+            bytes = Array(JSONText.escapingControls(String(decoding: bytes, as: UTF8.self)).utf8)
             try file.write(bytes)
             lines += count
             position = next

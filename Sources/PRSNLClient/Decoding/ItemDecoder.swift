@@ -24,6 +24,7 @@ struct ItemDecoder {
             return .rejected(RejectedItem(id: nil, raw: reader.text(Self.cut(range)), reason: "not an object"))
         }
         let start = reader.offset
+        if let rejected = try tooLarge(&reader) { return .rejected(rejected) }
         var decoder = ItemDecoder()
         if try reader.enterObject() {
             repeat { try decoder.member(&reader) } while try reader.nextMember()
@@ -40,6 +41,47 @@ struct ItemDecoder {
         var item = item
         item.extra = extra.object
         return .item(item)
+    }
+
+    /// Bytes of an item in JSON, its text not counted, and of its text. Every copy that is made of a field costs as much memory.
+    static let largest = 1 << 20, largestContent = 8 << 20
+    private static let largestID = 1_024
+
+    /// An item of which no text may be made: it is read past. Pages that are small as a whole are not looked through for it.
+    private static func tooLarge(_ reader: inout JSONReader) throws(JSONReader.Failure) -> RejectedItem? {
+        guard reader.bytesLeft > largest else { return nil }
+        var ahead = reader
+        let range = try ahead.skip()
+        guard range.count > largest else { return nil }
+        let end = ahead
+        ahead = reader
+        var (id, content): (Range<Int>?, Range<Int>?)
+        if try ahead.enterObject() {
+            repeat {
+                let name = try ahead.plainString()
+                if name == nil { try ahead.skip() }
+                let field = name.flatMap { Field($0) }
+                try ahead.colon()
+                let value = try ahead.skip()
+                if field == .id { id = value } else if field == .content { content = value }
+            } while try ahead.nextMember()
+        }
+        let size = range.count - (content?.count ?? 0)
+        let problem: String
+        if size > largest || id?.count ?? 0 > largestID {
+            problem = "\(size) bytes without its text, of which at most \(largest) are read"
+        } else if let content, content.count > largestContent || !reader.isUTF8(content) {
+            problem = "its text has \(content.count) bytes, or is no UTF-8"
+        } else {
+            return nil
+        }
+        var known: String?
+        if let id, id.count <= largestID, id.count > 2 {
+            known = reader.text(id.lowerBound + 1..<id.upperBound - 1)
+        }
+        let raw = reader.text(cut(range))
+        reader = end
+        return RejectedItem(id: known, raw: raw, reason: problem)
     }
 
     /// Of an item that cannot be read, the first 64 KiB are kept.

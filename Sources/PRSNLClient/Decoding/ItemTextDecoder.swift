@@ -25,7 +25,7 @@ enum ItemTextDecoder {
         var hasContent = false
         try reader.object { name, reader in
             switch name {
-            case "id": found = try string(&reader)
+            case "id": found = try string(&reader, atMost: 1_024)
             case "content":
                 text.content = try string(&reader)
                 hasContent = true
@@ -35,7 +35,11 @@ enum ItemTextDecoder {
                 if text.transcription == nil { transcript = try string(&reader) } else { try reader.skip() }
             case "updated_at", "updatedAt": text.updatedAt = try time(&reader)
             case "metadata":
-                if try !reader.null() { text.metadata = reader.text(try reader.skip()) }
+                guard try !reader.null() else { return }
+                let range = try reader.skip()
+                text.metadata =
+                    range.count <= ItemDecoder.largest
+                    ? reader.text(range) : "{\"\(ExtraMembers.leftOutName)\":\(range.count)}"
             default: try reader.skip()
             }
         }
@@ -57,16 +61,21 @@ enum ItemTextDecoder {
     }
 
     private static func time(_ reader: inout JSONReader) throws -> Timestamp? {
-        guard let text = try string(&reader) else { return nil }
+        guard let text = try string(&reader, atMost: 1_024) else { return nil }
         guard let time = Timestamp(text) else { throw APIError.DecodingCause.unexpectedShape("updated_at is no time") }
         return time
     }
 
     /// `nil` for null.
-    private static func string(_ reader: inout JSONReader) throws -> String? {
+    private static func string(_ reader: inout JSONReader, atMost limit: Int = .max) throws -> String? {
         if try reader.null() { return nil }
         guard try reader.kind() == .string else {
             throw APIError.DecodingCause.unexpectedShape("a text of the item is none")
+        }
+        var ahead = reader
+        let range = try ahead.skip()
+        guard range.count <= limit, range.count <= ItemDecoder.largest || reader.isUTF8(range) else {
+            throw APIError.DecodingCause.unexpectedShape("a text of the item is too long, or no UTF-8")
         }
         return try reader.string()
     }

@@ -82,9 +82,11 @@ extension TimelinePage {
             }
             if try reader.enterObject() {
                 repeat {
-                    let name = try reader.string()
+                    // Ours are plain and short.
+                    let name = try reader.plainString().map { String(decoding: $0.prefix(32), as: UTF8.self) }
+                    if name == nil { try reader.skip() }
                     try reader.colon()
-                    try member(name, &reader)
+                    try member(name ?? "", &reader)
                 } while try reader.nextMember()
             }
             try reader.end()
@@ -137,7 +139,8 @@ extension TimelinePage {
         /// A cursor that cannot be read would end the paging without a word, so it is an error.
         private mutating func cursor(_ reader: inout JSONReader) throws {
             if try reader.null() { return }
-            guard try reader.kind() == .string, let cursor = Timestamp(try reader.string()) else {
+            guard try reader.kind() == .string, let text = try reader.plainString(), let cursor = Timestamp(bytes: text)
+            else {
                 throw APIError.DecodingCause.unexpectedShape("next_cursor is not a time")
             }
             page.nextCursor = cursor

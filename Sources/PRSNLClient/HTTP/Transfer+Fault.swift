@@ -3,7 +3,7 @@ import Glibc
 import PRSNLCore
 
 extension Transfer {
-    /// Whether the certificate of a new connection names its hosts in its subject alone. libcurl would take that name, which
+    /// Whether the certificate of a new connection names no host but in its subject. libcurl would take that name, which
     /// RFC 9110 section 4.3.4 forbids. Looked at before anything is sent.
     func lacksAlternativeName() -> Bool {
         // Of other TLS libraries libcurl does not list the extensions.
@@ -16,7 +16,17 @@ extension Transfer {
         else { return false }
         var line = chain.certinfo[0]
         while let entry = line?.pointee {
-            if String(cString: entry.data).hasPrefix("X509v3 Subject Alternative Name:") { return false }
+            let names = "X509v3 Subject Alternative Name:"
+            let text = String(cString: entry.data)
+            // Of names of other kinds libcurl takes no notice either.
+            if text.hasPrefix(names),
+                text.dropFirst(names.count).split(separator: ",").contains(where: { name in
+                    let name = name.drop { $0 == " " }
+                    return name.hasPrefix("DNS:") || name.hasPrefix("IP Address:")
+                })
+            {
+                return false
+            }
             line = entry.next
         }
         return true

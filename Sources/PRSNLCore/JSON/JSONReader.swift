@@ -67,6 +67,13 @@ package struct JSONReader {
         String(decoding: UnsafeBufferPointer(rebasing: bytes[range]), as: UTF8.self)
     }
 
+    package var bytesLeft: Int { bytes.count - offset }
+
+    /// Whether that part of the text is what RFC 8259 asks for: else each byte of it may become three.
+    package func isUTF8(_ range: Range<Int>) -> Bool {
+        String(validating: UnsafeBufferPointer(rebasing: bytes[range]), as: UTF8.self) != nil
+    }
+
     // MARK: Reading
 
     /// Reads an object. `member` must read or skip the value each time it is called.

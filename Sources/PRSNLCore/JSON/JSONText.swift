@@ -40,4 +40,22 @@ package enum JSONText {
         }
         bytes.append(UInt8(ascii: "]"))
     }
+
+    /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only
+    /// stand there, so that writing them as escapes changes nothing for a reader.
+    package static func escapingControls(_ json: String) -> String {
+        guard json.unicodeScalars.contains(where: { $0.value >= 0x7F && SafeText.isHarmful($0) }) else { return json }
+        var result = ""
+        for scalar in json.unicodeScalars {
+            if scalar.value >= 0x7F, SafeText.isHarmful(scalar) {
+                for unit in String(scalar).utf16 {
+                    let hex = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                }
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
 }

@@ -102,9 +102,11 @@ extension OutboxWriter {
                 .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
                 recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
         }
-        // An item that never left this machine is simply made differently. The server takes no summary with a new item.
+        // An item that never left this machine is simply made differently. The server takes no summary with a new item. The
+        // tags of a capture are added where the server has the URL, and those of an edit take the place of what is there.
         if open.count == 1, let creation = open.first, creation.isUnsent,
             creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
+            edit.tags == nil || creation.kind == .note,
             case .create(var made) = creation.payload, try !isWrittenAgain(item, since: creation.id)
         {
             made.title = edit.title ?? made.title
@@ -148,7 +150,7 @@ extension OutboxWriter {
             """
             WITH own AS (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1)
             SELECT 1 FROM outbox, own WHERE id > ?1 AND (kind = 'capture' AND outbox.url = own.url
-                OR kind = 'edit' AND item_id != ?2 AND own.url IN (SELECT url FROM item WHERE id = item_id
+                OR kind = 'edit' AND follows IS NULL AND item_id != ?2 AND own.url IN (SELECT url FROM item WHERE id = item_id
                     UNION ALL SELECT url FROM local_item WHERE id = item_id)) LIMIT 1
             """
         ).bind(Int(entry)).bind(item)

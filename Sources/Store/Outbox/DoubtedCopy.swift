@@ -38,7 +38,9 @@ extension Store {
         return mark
     }
 
-    /// `queued` to `parked`. What is behind another entry stays there, and is sent, or looked for, after that one's decision.
+    /// What would go out is parked: `queued`, and `unknown`, which is sent again where it is not found. What is behind another entry
+    /// stays there, and is sent, or looked for, after that one's decision. What was delivered is not verified any more, because
+    /// newer edits of its item may be those that the backup lacks.
     private static func hold(
         _ connection: Connection, _ statements: ItemStatements?, log: LogHandler
     ) throws {
@@ -49,17 +51,23 @@ extension Store {
                 connection, statements, now: now, serverNow: nil,
                 reachable: try connection.double("SELECT reachable_seconds FROM copy"))
             let rows = try connection.prepare(
-                "SELECT id, item_id FROM outbox WHERE state = 'queued' AND next_attempt_at IS NOT NULL ORDER BY id")
-            var queued: [(id: Int64, item: String)] = []
-            while try rows.step() { queued.append((rows.int64(0), rows.text(1) ?? "")) }
+                """
+                SELECT id, item_id, state FROM outbox WHERE state IN ('queued', 'unknown') AND next_attempt_at IS NOT NULL
+                ORDER BY id
+                """)
+            var queued: [(id: Int64, item: String, state: OutboxEntry.State)] = []
+            while try rows.step() {
+                queued.append((rows.int64(0), rows.text(1) ?? "", rows.text(2) == "unknown" ? .unknown : .queued))
+            }
+            try connection.execute("UPDATE outbox SET is_unverified = 0 WHERE is_unverified IS 1")
             guard !queued.isEmpty else { return }
             let evidence = try newestKnown(connection).json
             for entry in queued {
-                try writer.move(entry.id, from: .queued, to: .parked)
+                try writer.move(entry.id, from: entry.state, to: .parked)
                 try connection.prepare(
                     """
                     UPDATE outbox SET maybe_applied = 1, awaits_item = 0, error_code = ?2, error_message = ?3,
-                        evidence = CASE WHEN kind IN ('capture', 'note') THEN ?4 END
+                        evidence = CASE WHEN kind IN ('capture', 'note') THEN coalesce(evidence, ?4) END
                     WHERE id = ?1
                     """
                 ).bind(Int(entry.id)).bind(restored.code.rawValue).bind(restored.message).bind(evidence).run()

@@ -167,7 +167,8 @@ extension Store {
             let rows = try connection.prepare(
                 """
                 SELECT id, next_attempt_at FROM outbox
-                WHERE ended_at IS NULL AND next_attempt_at > ?1 AND coalesce(last_attempt_at, accepted_at) <= ?2
+                WHERE ended_at IS NULL AND next_attempt_at > ?1 AND coalesce((SELECT ended_at FROM outbox_attempt
+                    WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at, accepted_at) <= ?2
                 """
             ).bind(step < .zero ? .earliest : before).bind(step < .zero ? .latest : before)
             var waiting: [(id: Int64, at: Timestamp)] = []

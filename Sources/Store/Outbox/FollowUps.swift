@@ -181,6 +181,42 @@ extension OutboxWriter {
         }
     }
 
+    /// Edits that were made under another id of the item come late. They leave alone what a later word has set already: tags that
+    /// they would replace could not be taken away again. And they are what later edits that wait were made on top of.
+    mutating func takeInEdits(_ item: String) throws(SQLiteFailure) {
+        let words = try wish(item).words
+        var before = ItemEdit()
+        let waiting = try open(item).filter { $0.follows == nil && $0.state.isWaiting }
+        let underWay = Set(waiting.filter { !$0.isUnsent }.map(\.id))
+        for open in waiting {
+            guard let said = open.edit else { continue }
+            var edit = said
+            defer { before = before.overlaid(by: edit) }
+            guard open.state == .queued, open.isUnsent else { continue }
+            let later = words.filter {
+                $0.entry > open.id && ($0.standing != .open || underWay.contains($0.entry))
+            }
+            let edits = later.filter { !$0.isCreation }
+            if later.contains(where: { $0.said.title != nil }) { edit.title = nil }
+            if edits.contains(where: { $0.said.summary != nil }) { edit.summary = nil }
+            if edits.contains(where: { $0.said.tags != nil }) { edit.tags = nil }
+            let base = open.base.map { edit.sameFields(of: $0.overlaid(by: before)) }
+            guard edit != said || base != open.base else { continue }
+            try connection.cached(
+                "UPDATE outbox SET payload = ?2, base = ?3, remark = coalesce(?4, remark) WHERE id = ?1"
+            ).bind(Int(open.id)).bind(edit.fields.json).bind(base?.fields.json)
+                .bind(edit == said ? nil : "a later edit of the item was sent before it").run()
+            if edit.isEmpty { try move(open.id, from: .queued, to: .superseded, supersededBy: later.last?.entry) }
+        }
+        // In the order of acceptance: the first one is given its time by `advance`.
+        try connection.cached(
+            """
+            UPDATE outbox SET next_attempt_at = NULL WHERE item_id = ?1 AND ended_at IS NULL AND state = 'queued'
+                AND id > (SELECT min(id) FROM outbox WHERE item_id = ?1 AND ended_at IS NULL)
+            """
+        ).bind(item).run()
+    }
+
     // MARK: A server that fails at every edit
 
     /// When the next follow-up is tried, where the server failed at the last one.

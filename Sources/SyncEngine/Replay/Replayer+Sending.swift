@@ -40,10 +40,12 @@ extension Replayer {
             try await send(task, needsNone ? nil : try await look.evidence(), look, &memory)
         case .edit(let edit):
             if try await store.awaitsOn(task.entry, now: time.now()) { return }
-            let (finding, edit) = try await look.compare(edit, task)
+            let (finding, edit, theirs) = try await look.compare(edit, task)
             if case .notApplied = finding {
                 var task = task
                 task.entry.payload = .edit(edit)
+                // An answer that shows the same again has not taken the edit.
+                task.entry.base = theirs
                 return try await send(task, nil, look, &memory)
             }
             await settle(.looked(finding), task, attempt, look, &memory)

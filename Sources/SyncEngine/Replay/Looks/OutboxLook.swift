@@ -17,6 +17,8 @@ struct OutboxLook: Sendable {
     private static let secondLook: Duration = .seconds(30)
     /// Clocks are set by minutes wrong. Where no ids are known, an item may be older by this than the send that made it.
     private static let clockTolerance: Duration = .seconds(3_600)
+    /// Where the server names the item of a URL, an older one may be older by this only: another client's is then not ours.
+    private static let urlTolerance: Duration = .seconds(120)
 
     /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
@@ -25,7 +27,9 @@ struct OutboxLook: Sendable {
         case .create(let item):
             // A URL that the server has refused is of an item that was there before, and the question is of which.
             let isRefused = task.entry.errorCode == ErrorCode.conflict.rawValue
-            if item.url != nil, dialect == .cursor || isRefused { return try await lookForURL(task, interval: interval) }
+            if item.url != nil, dialect == .cursor || isRefused {
+                return try await lookForURL(task, interval: interval)
+            }
             return try await search(item, task, interval: interval)
         case .edit(let edit): return try await compare(edit, task).finding
         case .delete: return try await lookForDeleted(task)
@@ -65,15 +69,16 @@ struct OutboxLook: Sendable {
 
     // MARK: Edits
 
-    /// - Returns: Also the edit as it is to be sent: the tags of a follow-up are added to those that are there.
+    /// - Returns: Also the edit as it is to be sent: the tags of a follow-up are added to those that are there. And what the
+    ///   server has in its fields.
     func compare(
         _ edit: ItemEdit, _ task: OutboxTask
-    ) async throws(SyncFailure) -> (finding: WriteFinding, edit: ItemEdit) {
+    ) async throws(SyncFailure) -> (finding: WriteFinding, edit: ItemEdit, theirs: ItemEdit) {
         let item = try await ask { () async throws(APIError) in
             try await session.item(task.entry.itemID)
         }
         try await prove()
-        guard let item else { return (.itemGone, edit) }
+        guard let item else { return (.itemGone, edit, ItemEdit()) }
         try await refuseStale(item)
         var base = task.byHand == .overwrite ? nil : task.entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
@@ -82,7 +87,8 @@ struct OutboxLook: Sendable {
             edit = edit.addingTags(to: theirs.tags)
             base?.tags = theirs.tags
         }
-        return (try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task), edit)
+        let finding = try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task)
+        return (finding, edit, theirs.fields(of: edit))
     }
 
     private func compare(
@@ -191,7 +197,11 @@ struct OutboxLook: Sendable {
         // The server has answered that there is none, and nothing else is asked: it may yet be inserted.
         if existing == nil, isAnswered, !exists { return .nowhere }
         let search = search(item, since: sentAt)
-        if let existing, let created = existing.createdAt, ServerTime(created) < search.oldest {
+        // Where clocks were set in between, our own may be taken for an older one: then its title and tags follow, and nothing of it
+        // is deleted.
+        if let existing, let created = existing.createdAt,
+            ServerTime(created) < search.oldest.advanced(by: Self.clockTolerance - Self.urlTolerance)
+        {
             return .was(try await delivery(of: existing.id))
         }
         var found = try await newest.candidates(of: search)
@@ -199,6 +209,10 @@ struct OutboxLook: Sendable {
             found.append(TimelineItem(existing, url: url))
         }
         let free = try await free(found, for: entry).map { CreationSearch.Candidate(item: $0, content: nil) }
+        // Servers may lose tags of ours, and never add any.
+        if let theirs = free.first, free.allSatisfy({ search.hasForeignTag($0.item) }) {
+            return .was(try await delivery(of: theirs.item.id))
+        }
         try await prove()
         switch search.finding(free) {
         case .found(let id): return .ours(Settlement.Delivery(serverID: id))
