@@ -17,6 +17,8 @@ from reader import Copy, Entry, marker_of, microseconds
 from texts import TextJudge
 from wishes import WishJudge
 
+# How long a look takes at the most: microseconds.
+LOOK = 1_000_000
 # Why a write may be parked: somebody else changed or deleted the item, or nobody can say which item is the write's.
 FAIR_PARKS = {"outcome_undecidable", "edit_conflict", "item_gone"}
 
@@ -348,7 +350,9 @@ class Judge:
             for row in list(self.history.rows.values()):
                 # What a backup brought back is no new item: the sweep finds it.
                 as_of = new_as_of if row.returned is None else min(new_as_of, edits_as_of or 0)
-                if row.removed is None and row.inserted_at < as_of and row.visible_at(as_of) and row.visible_at(new_as_of):
+                # One that is hidden while the look goes on, which begins at that time, may not be on it.
+                shown = all(row.visible_at(at) for at in (as_of, new_as_of, new_as_of + LOOK))
+                if row.removed is None and row.inserted_at < as_of and shown:
                     item = items.get(row.id)
                     if item is None and row.id not in made:
                         self.find("false claim", row.id,
