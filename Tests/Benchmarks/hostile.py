@@ -131,6 +131,10 @@ def attacks():
     yield Attack("a page of 16 MiB of brackets", lambda _: filled(b'{"items":', b"["))
     yield Attack("a page of 16 MiB of escapes in one title", lambda _: page([item(1)]).replace(
         b"Item 1", filled(b"", b"\\u0041", size=PAGE_LIMIT - 1_024)))
+    # Each byte that is no UTF-8 becomes three, in each copy that is made of it.
+    for name in ("id", "title"):
+        yield Attack(f"an item whose {name} has 16 MiB and is no UTF-8", lambda _, name=name: page([item(1)]).replace(
+            json.dumps(item(1)[name]).encode(), b'"' + filled(b"", b"\xff", size=PAGE_LIMIT - 1_024) + b'"'))
     yield Attack("a page of 100 items of 160 KiB", endless(summary="x" * 160_000))
     yield Attack("items with 150 KiB of unknown fields, for ever", endless(unknown={"a": ["y" * 1_000] * 150}))
     yield Attack("a cursor that falls by a second, for ever", endless())

@@ -166,6 +166,18 @@ import Testing
         #expect(try fixture.states() == [.delivered, .delivered])
     }
 
+    /// An item is not old because a clock says so.
+    @Test func aTitleFollowsAlthoughTheServersClockLeaptWhileItWasAtWork() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(Self.url, title: "The title I gave"))
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        setTheirClock(by: .seconds(3 * 3_600))
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        try await settleAndPull(fixture)
+        try await fixture.carryAll()
+        #expect(titles(fixture) == ["The title I gave"])
+    }
+
     /// It waits for the server's processing for as long as the old clock said, which may be hours.
     @Test func anEditOfAnItemThatTheServerNeverFinishesIsNotForgottenAfterOurClockWasSetBack() async throws {
         let fixture = try await fixture()

@@ -9,14 +9,18 @@ extension OutboxWriter {
     static let settlingPatience: Duration = .seconds(3_600)
 
     /// Whether the server still works on the item, as far as the copy knows. It counts as if it did where no pull has brought
-    /// the item yet, and where the server's time is not known.
+    /// the item yet, and where the server's time is not known. What was made here within the hour is not old because the server's
+    /// clock has leapt.
     func isUnsettled(_ item: String) throws(SQLiteFailure) -> Bool {
         let row = try connection.cached(
             """
-            SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND created_at > ?2 AND deleted_at IS NULL
+            SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
+                AND (created_at > ?2 OR EXISTS (SELECT 1 FROM outbox WHERE item_id = ?1 AND kind IN ('capture', 'note')
+                    AND state = 'delivered' AND ended_at BETWEEN ?3 AND ?4))
             UNION ALL SELECT 1 FROM local_item WHERE id = ?1 AND delivered_at IS NOT NULL LIMIT 1
             """
         ).bind(item).bind((serverNow ?? .earliest).advanced(by: .zero - Self.settlingPatience).written)
+            .bind(now.advanced(by: .zero - Self.settlingPatience)).bind(now)
         defer { row.reset() }
         return try row.step()
     }

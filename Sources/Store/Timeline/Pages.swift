@@ -144,9 +144,13 @@ extension Store {
             \.id)
         guard !items.isEmpty else { return [] }
         var writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
-        for item in items { try writer.settled(item) }
+        var processed: [String] = []
+        for item in items where try !writer.isUnsettled(item) {
+            try writer.settled(item)
+            processed.append(item)
+        }
         try writer.deltas.save(connection)
-        return items
+        return processed
     }
 
     private func apply(
