@@ -251,6 +251,25 @@ import Testing
         if let daemon { #expect(try await daemon.terminate() == .status(0)) }
     }
 
+    @Test(arguments: [true, false])
+    func theLocalIDOfACaptureDeletesNoItemThatWasThereBefore(isDaemonRunning: Bool) async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        let url = try #require(item.url)
+        let first = try await fixture.startReady()
+        #expect(try await fixture.control("capture", url, "--wait").exit == .status(0))
+        let rows = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, "SELECT local_id FROM outbox"])
+        let local = String(rows.stdout.dropLast())
+        try #require(local.hasPrefix("local-"), "\(rows)")
+        #expect(try await first.terminate() == .status(0))
+        let daemon = isDaemonRunning ? try await fixture.startReady() : nil
+        let ended = try await fixture.control("delete", local)
+        #expect(ended.exit == .status(1), "\(ended)")
+        #expect(ended.stderr.contains("delete \(item.id)`."), "\(ended)")
+        #expect(try entries(fixture).map(\.kind) == [.capture])
+        if let daemon { #expect(try await daemon.terminate() == .status(0)) }
+    }
+
     @Test(arguments: ["4", "#4", "59e", "123456"])
     func whatIsNoIDDeletesNothingAndANumberOfTheQueueGetsAHint(text: String) async throws {
         var items = DevItem.generate(count: 3)

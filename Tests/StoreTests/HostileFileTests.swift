@@ -49,7 +49,7 @@ import Testing
     @Test func aRecursionWithoutAnEndIsGivenUp() async throws {
         let code = try await code(
             "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title FROM n;"
-        ) { _ = try $0.item(named: StoreFixture.item(1).id) }
+        ) { _ = try $0.itemToDelete(StoreFixture.item(1).id) }
         #expect(code == .databaseUnreadable)
     }
 
@@ -92,7 +92,7 @@ import Testing
             DROP VIEW timeline;
             CREATE VIEW timeline AS SELECT hex(zeroblob(900000000)) AS title, id FROM item;
             """
-        ) { _ = try $0.item(named: StoreFixture.item(1).id) }
+        ) { _ = try $0.itemToDelete(StoreFixture.item(1).id) }
         #expect(code == .databaseUnreadable)
     }
 }

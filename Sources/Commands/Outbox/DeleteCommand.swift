@@ -43,7 +43,7 @@ enum DeleteCommand {
         do throws(UserFacingError) {
             let reader = try StoreReader(path: context.paths.database)
             var found: [(id: String, title: String)] = []
-            for item in items { found.append(try reader.item(named: item)) }
+            for item in items { found.append(try reader.itemToDelete(item)) }
             return found
         } catch {
             // A person who is asked has to see what for.

@@ -75,7 +75,7 @@ enum WriteFlow {
             guard error.code == .daemonNotRunning else { throw error }
             context.say("the daemon stopped before it said what became of it")
             report.sending = .whenDaemonRuns
-            // It may have delivered it. What was refused is not asked for again.
+            // It may have delivered it. What was refused is not asked for again. Where that cannot be asked, what is known stands.
             guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? journal(request, &outbox) else {
                 return
             }

@@ -206,9 +206,10 @@ extension OutboxWriter {
             if edits.contains(where: { $0.said.tags != nil }) { edit.tags = nil }
             let base = open.base.map { edit.sameFields(of: $0.overlaid(by: before)) }
             guard edit != said || base != open.base else { continue }
+            // What was superseded as a whole still says what was asked for.
             try connection.cached(
                 "UPDATE outbox SET payload = ?2, base = ?3, remark = coalesce(?4, remark) WHERE id = ?1"
-            ).bind(Int(open.id)).bind(edit.fields.json).bind(base?.fields.json)
+            ).bind(Int(open.id)).bind((edit.isEmpty ? said : edit).fields.json).bind(base?.fields.json)
                 .bind(edit == said ? nil : "a later edit of the item was sent before it").run()
             if edit.isEmpty { try move(open.id, from: .queued, to: .superseded, supersededBy: later.last?.entry) }
         }

@@ -20,13 +20,13 @@ package struct OutboxList: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// The live item that a person means by its id, or by the beginning of it.
+    /// The live item that a person would delete by its id, or by the beginning of it.
     ///
     /// - Returns: its whole id, and its title.
-    /// - Throws: `item_unknown`, `item_ambiguous`.
-    package func item(named prefix: String) throws(UserFacingError) -> (id: String, title: String) {
+    /// - Throws: `item_unknown`, also where the local id of a capture turned out to be an older item; `item_ambiguous`.
+    package func itemToDelete(_ prefix: String) throws(UserFacingError) -> (id: String, title: String) {
         do {
-            let id = try ItemPrefix(connection: connection).resolve(prefix)
+            let id = try ItemPrefix(connection: connection, isForDeletion: true).resolve(prefix)
             let row = try connection.prepare("SELECT substr(title, 1, 500) FROM timeline WHERE id = ?").bind(id)
             return (id, try row.step() ? row.text(0) ?? "" : "")
         } catch let error as SQLiteFailure {
