@@ -62,6 +62,8 @@ package actor Store {
     var mayMergeIndex = true
     /// So many documents are noted before they are indexed, in case the last process died of one of them.
     var documentsOnTrial = 0
+    /// Bytes of the next piece of a long text.
+    var pieceSize = SearchableRow.longestPiece
     /// Parts of the index that were added since.
     var unmergedParts = 0
     /// Whether many items are being indexed, or were until now.

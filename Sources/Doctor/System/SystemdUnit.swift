@@ -77,9 +77,7 @@ package enum SystemdUnit {
         guard case .known(_, _, let properties) = unit,
             let since = properties["ActiveEnterTimestampMonotonic"].flatMap({ Int64($0) }), since > 0
         else { return nil }
-        var clock = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &clock)
-        return now.advanced(by: .microseconds(since - Int64(clock.tv_sec) * 1_000_000 - Int64(clock.tv_nsec) / 1_000))
+        return now.advanced(by: .microseconds(since) - TimeSource.clock(CLOCK_MONOTONIC))
     }
 
     private static func show(_ name: String, isUser: Bool) -> ServiceCheck.Unit {

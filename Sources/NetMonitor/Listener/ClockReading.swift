@@ -1,4 +1,5 @@
 import Glibc
+import PRSNLCore
 
 /// The machine's clocks at one moment (clock_gettime(2)).
 struct ClockReading: Sendable, Equatable {
@@ -14,16 +15,10 @@ struct ClockReading: Sendable, Equatable {
         var reading = ClockReading(realtime: .zero, boottime: .zero, monotonic: .zero)
         for _ in 0..<8 {
             reading = ClockReading(
-                realtime: clock(CLOCK_REALTIME), boottime: clock(CLOCK_BOOTTIME), monotonic: clock(CLOCK_MONOTONIC))
-            if clock(CLOCK_BOOTTIME) - reading.boottime < .milliseconds(1) { break }
+                realtime: TimeSource.clock(CLOCK_REALTIME), boottime: TimeSource.clock(CLOCK_BOOTTIME),
+                monotonic: TimeSource.clock(CLOCK_MONOTONIC))
+            if TimeSource.clock(CLOCK_BOOTTIME) - reading.boottime < .milliseconds(1) { break }
         }
         return reading
-    }
-
-    static func clock(_ id: Int32) -> Duration {
-        var time = timespec()
-        // Fails only for an unknown clock or a bad pointer; both are constants here.
-        clock_gettime(id, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

@@ -66,12 +66,12 @@ final class ListenerLoop {
     }
 
     /// As poll(2) counts its timeout.
-    private static func now() -> Duration { ClockReading.clock(CLOCK_MONOTONIC) }
+    private static func now() -> Duration { TimeSource.clock(CLOCK_MONOTONIC) }
 
     // MARK: Looking
 
     private func look() {
-        let start = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID)
+        let start = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID)
         guard let hints else {
             board.publish(nil)
             lastLook = Self.now()
@@ -87,7 +87,7 @@ final class ListenerLoop {
             // Something has changed nevertheless, and the way to the server can still be asked for.
             board.publish(nil, hasLostEvents: true)
         }
-        let cost = ClockReading.clock(CLOCK_THREAD_CPUTIME_ID) - start
+        let cost = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID) - start
         schedule.looked(at: Self.now(), cost: cost, isComplete: isComplete)
     }
 

@@ -34,11 +34,7 @@ package final class Heartbeat: Sendable {
     }
 
     /// CLOCK_MONOTONIC, which stands still during suspend (clock_gettime(2)).
-    package static let monotonic: @Sendable () -> Duration = {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
+    package static let monotonic: @Sendable () -> Duration = { TimeSource.clock(CLOCK_MONOTONIC) }
 
     /// To be called once, before the loop begins. `tell` is called by the loop itself, and must not wait.
     package func follow(_ tell: @escaping @Sendable (Sign) -> Void) { follower.withLock { $0 = tell } }

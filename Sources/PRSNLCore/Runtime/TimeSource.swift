@@ -20,22 +20,17 @@ package struct TimeSource: Sendable {
     }
 
     package static let system = TimeSource(
-        now: {
-            let time = clock(CLOCK_REALTIME)
-            return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000)
-        },
-        uptime: {
-            let time = clock(CLOCK_BOOTTIME)
-            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-        },
+        now: { Timestamp(microseconds: 0).advanced(by: clock(CLOCK_REALTIME)) },
+        uptime: { clock(CLOCK_BOOTTIME) },
         // The tolerance lets the kernel fire this timer together with another one: fewer wake-ups.
         sleep: { try await Task.sleep(for: $0, tolerance: $0 / 20) }
     )
 
-    private static func clock(_ id: Int32) -> timespec {
+    /// What one of the machine's clocks says (clock_gettime(2)).
+    package static func clock(_ id: Int32) -> Duration {
         var time = timespec()
-        // clock_gettime(2) fails only for an unknown clock or a bad pointer. Both are constants here.
+        // Fails only for an unknown clock or a bad pointer. Both are constants here.
         clock_gettime(id, &time)
-        return time
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

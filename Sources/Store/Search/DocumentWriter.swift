@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 
 /// Puts items into the index of words, within one transaction: first those that have changed, then new ones.
@@ -12,6 +13,11 @@ final class DocumentWriter {
     private var hasLongText = false
     /// Parts of the index that pieces of long texts make: each has one.
     private(set) var parts = 0
+    /// Bytes of a piece. Few once one took too long.
+    private(set) var pieceSize: Int
+
+    /// Of CPU. A piece of ordinary words takes some two milliseconds.
+    private static let slowPiece: Duration = .milliseconds(10)
 
     /// The item of which only the beginnings are indexed, because its texts have ended the process.
     private let fatal: ByteText?
@@ -25,8 +31,11 @@ final class DocumentWriter {
         RETURNING attempt, attempts
         """
 
-    init(_ connection: Connection, fatal: String? = nil) throws(SQLiteFailure) {
+    init(
+        _ connection: Connection, fatal: String?, pieceSize: Int
+    ) throws(SQLiteFailure) {
         self.connection = connection
+        self.pieceSize = pieceSize
         self.fatal = fatal.map(ByteText.init)
         document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE item_id = ?")
         row = try connection.cached(SearchableRow.sql)
@@ -77,9 +86,10 @@ final class DocumentWriter {
 
     private func index(_ id: String) throws(SQLiteFailure) {
         try remove(id)
+        pieceSize = SearchableRow.longestPiece
         _ = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) in
             if ByteText(id) != fatal { CrashPoint.whileIndexing.reach() }
-            let piece = ByteText(id) == fatal ? item.beginnings : item.piece(from: 0)
+            let piece = ByteText(id) == fatal ? item.beginnings : item.piece(from: 0, atMost: pieceSize)
             try connection.cached(
                 """
                 INSERT INTO search_document (item_id, type, created_at, tags, size, position) VALUES (?, ?, ?, ?, ?, ?)
@@ -113,7 +123,7 @@ final class DocumentWriter {
             if ByteText(id) == fatal { return nil }
             var position = position
             while true {
-                let piece = item.piece(from: position)
+                let piece = item.piece(from: position, atMost: pieceSize)
                 let docid = try takeNumber()
                 try insert(piece, docid)
                 try note(docid, of: document)
@@ -149,7 +159,12 @@ final class DocumentWriter {
             """
         ).bind(Int(docid))
         for text in piece.words { words.bind(SearchText.indexed(text)) }
+        let began = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID)
         try words.run()
+        // Words that share a place in SQLite's table: what they cost grows with the square of the piece.
+        if TimeSource.clock(CLOCK_THREAD_CPUTIME_ID) - began > Self.slowPiece {
+            pieceSize = SearchableRow.shortestPiece
+        }
     }
 
     private func remove(_ id: String) throws(SQLiteFailure) {

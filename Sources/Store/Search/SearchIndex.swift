@@ -66,15 +66,17 @@ extension Store {
         prepareForBulk(state.due > Self.mostDocuments)
         let trial = try noteTrial()
         if let fatal = trial?.fatal { try nameFatal(fatal, now: now) }
-        let parts = try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        let pieceSize = pieceSize
+        let done = try write(ofIndex: true) { connection throws(SQLiteFailure) in
             let end = uptime() + Self.longestStep
-            let writer = try DocumentWriter(connection, fatal: trial?.fatal)
+            let writer = try DocumentWriter(connection, fatal: trial?.fatal, pieceSize: pieceSize)
             try writer.index(atMost: trial == nil ? Self.mostDocuments : 1) { uptime() >= end }
             try writer.finish(now: now)
-            return writer.parts
+            return (parts: writer.parts, pieceSize: writer.pieceSize)
         }
+        self.pieceSize = done.pieceSize
         mayMergeIndex = true
-        unmergedParts += max(1, parts)
+        unmergedParts += max(1, done.parts)
         return .more
     }
 

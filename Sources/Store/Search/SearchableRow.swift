@@ -63,8 +63,8 @@ struct SearchableRow {
 /// What is indexed at once.
 ///
 /// SQLite keeps the words of a document in memory until it has all of them, with 128 bytes for each different one, and compares
-/// those that share a place in its table. So 8 MiB of different words take 300 MiB and 11 s, and of those that were chosen for
-/// it, 32 KiB take 30 ms.
+/// those that share a place in its table. So 8 MiB of different words take 300 MiB and 11 s. Of words that were chosen for it, 32 KiB
+/// take 30 ms, and 2 KiB a 250th of that: a text of which one piece was slow goes on in short ones.
 struct DocumentPiece {
     /// The columns of the index.
     var words: [String?] = Array(repeating: nil, count: 6)
@@ -74,7 +74,7 @@ struct DocumentPiece {
 
 extension SearchableRow {
     /// Bytes of a piece, without tags. Most articles are shorter.
-    static let longestPiece = 32 << 10
+    static let longestPiece = 32 << 10, shortestPiece = 2 << 10
     /// What a piece has of the one before it, so that words that belong together are found together.
     private static let overlap = 512
     /// Of each text, where a piece of it has ended the process.
@@ -86,9 +86,9 @@ extension SearchableRow {
     private static let shortestRest = 2 * overlap
 
     /// - Parameter position: in all texts, as if they were one.
-    func piece(from position: Int) -> DocumentPiece {
+    func piece(from position: Int, atMost size: Int) -> DocumentPiece {
         var piece = DocumentPiece()
-        var room = Self.longestPiece
+        var room = size
         var start = 0
         if position == 0 { piece.words[Self.tagColumn] = tagWords }
         for (text, column) in zip(texts, Self.columns) {
@@ -103,7 +103,7 @@ extension SearchableRow {
             let end = text.count - from <= room ? text.count : Self.boundary(in: text, before: from + room)
             piece.words[column] = String(decoding: text[from..<end], as: UTF8.self)
             guard end == text.count else {
-                piece.next = start + Self.boundary(in: text, before: end - Self.overlap)
+                piece.next = start + Self.boundary(in: text, before: end - min(Self.overlap, size / 8))
                 return piece
             }
             room -= end - from
