@@ -55,33 +55,34 @@ struct ItemDecoder {
         guard range.count > largest else { return nil }
         let end = ahead
         ahead = reader
-        var (id, content): (Range<Int>?, Range<Int>?)
+        var (isIDTooLarge, content): (Bool, Range<Int>?) = (false, nil)
+        var known = ItemDecoder()
         if try ahead.enterObject() {
             repeat {
                 let name = try ahead.plainString()
                 if name == nil { try ahead.skip() }
                 let field = name.flatMap { Field($0) }
                 try ahead.colon()
-                let value = try ahead.skip()
-                if field == .id { id = value } else if field == .content { content = value }
+                var value = ahead
+                let range = try ahead.skip()
+                if field == .content { content = range }
+                guard field == .id else { continue }
+                isIDTooLarge = range.count > largestID
+                if !isIDTooLarge { try known.id(&value) }
             } while try ahead.nextMember()
         }
         let size = range.count - (content?.count ?? 0)
         let problem: String
-        if size > largest || id?.count ?? 0 > largestID {
+        if size > largest || isIDTooLarge {
             problem = "\(size) bytes without its text, of which at most \(largest) are read"
         } else if let content, content.count > largestContent || !reader.isUTF8(content) {
             problem = "its text has \(content.count) bytes, or is no UTF-8"
         } else {
             return nil
         }
-        var known: String?
-        if let id, id.count <= largestID, id.count > 2 {
-            known = reader.text(id.lowerBound + 1..<id.upperBound - 1)
-        }
         let raw = reader.text(cut(range))
         reader = end
-        return RejectedItem(id: known, raw: raw, reason: problem)
+        return RejectedItem(id: known.item.id.isEmpty ? nil : known.item.id, raw: raw, reason: problem)
     }
 
     /// Of an item that cannot be read, the first 64 KiB are kept.

@@ -128,9 +128,8 @@ struct CreationSearch: Sendable {
         hasNoForeignTag(other) || tags(other).isSuperset(of: ourTags)
     }
 
-    func hasForeignTag(_ other: TimelineItem) -> Bool { !hasNoForeignTag(other) }
-
-    private func hasNoForeignTag(_ other: TimelineItem) -> Bool { tags(other).isSubset(of: ourTags) }
+    /// Servers may lose tags of ours, and never add any.
+    func hasNoForeignTag(_ other: TimelineItem) -> Bool { tags(other).isSubset(of: ourTags) }
 
     private var ourTags: Set<ByteText> { Tags.set(item.tags) }
 

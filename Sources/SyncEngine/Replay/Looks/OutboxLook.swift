@@ -200,7 +200,7 @@ struct OutboxLook: Sendable {
         // Where clocks were set in between, our own may be taken for an older one: then its title and tags follow, and nothing of it
         // is deleted.
         if let existing, let created = existing.createdAt,
-            ServerTime(created) < search.oldest.advanced(by: Self.clockTolerance - Self.urlTolerance)
+            ServerTime(created) < serverTime(of: sentAt, tolerance: Self.urlTolerance)
         {
             return .was(try await delivery(of: existing.id))
         }
@@ -209,8 +209,7 @@ struct OutboxLook: Sendable {
             found.append(TimelineItem(existing, url: url))
         }
         let free = try await free(found, for: entry).map { CreationSearch.Candidate(item: $0, content: nil) }
-        // Servers may lose tags of ours, and never add any.
-        if let theirs = free.first, free.allSatisfy({ search.hasForeignTag($0.item) }) {
+        if let theirs = free.first, !free.contains(where: { search.hasNoForeignTag($0.item) }) {
             return .was(try await delivery(of: theirs.item.id))
         }
         try await prove()
@@ -247,9 +246,9 @@ struct OutboxLook: Sendable {
     }
 
     /// What the server's clock would have said at a time of this machine, as both go now, and a little less.
-    private func serverTime(of here: Timestamp) -> ServerTime {
+    private func serverTime(of here: Timestamp, tolerance: Duration = clockTolerance) -> ServerTime {
         let ahead = client.serverTime?.ahead(of: time.now()) ?? .zero
-        return ServerTime(at: here, ahead: ahead - Self.clockTolerance)
+        return ServerTime(at: here, ahead: ahead - tolerance)
     }
 
     /// - Returns: What the server has for the URL, and whether it knows the question at all.
@@ -291,7 +290,7 @@ struct OutboxLook: Sendable {
             try await store.firstUnknownSend(of: task.entry.id)
         }
         let search = CreationSearch(
-            item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map(serverTime))
+            item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
         let found = try await newest.candidates(of: search)
         let candidates: [CreationSearch.Candidate]
         do {
