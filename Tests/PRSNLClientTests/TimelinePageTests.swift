@@ -244,4 +244,12 @@ struct TimelinePageTests {
         #expect(page.rejected.allSatisfy { $0.raw.utf8.count <= 3 * 65_536 })
         #expect(page.rejected.first?.reason.contains("bytes") == true)
     }
+
+    @Test(arguments: [(#""\u0061""#, "a"), ("7", nil), (#""""#, nil), (#""\u0000""#, nil)])
+    func theIDOfAnItemThatIsTooLargeIsReadAsAnyOther(_ id: String, _ known: String?) throws {
+        let title = String(repeating: "t", count: 3 << 20)
+        let page = try TimelinePage.Decoder.decode(
+            Array(#"{"items":[{"id":\#(id),"title":"\#(title)"}],"next_cursor":null}"#.utf8))
+        #expect(page.rejected.map(\.id) == [known])
+    }
 }
