@@ -150,12 +150,17 @@ class Judge:
                     self.find("lost", entry.marker, f"superseded by nothing that deletes it: {entry}")
 
     def may_wait(self, entry):
-        """Behind a parked one of its item, or for a server that never finishes the item."""
+        """Behind a parked one of its item, or up to an hour (docs/outbox.md) for a server that never finishes the item, or has
+        lost it before a pull brought it."""
         if any(other.state == "parked" and other.item_id == entry.item_id and other.id < entry.id
                for other in self.entries.values()):
             return True
         row = self.history.rows.get(entry.item_id)
-        return row is not None and row.now is not None and row.now["status"] == "pending"
+        if row is None:
+            return False
+        if row.now is None:
+            return entry.awaits_item == 1 and row.was_taken_by(row.removed)
+        return row.now["status"] == "pending"
 
     def check_doubled(self):
         for key, rows in self.history.inserts.items():

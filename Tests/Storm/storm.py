@@ -222,8 +222,8 @@ class Storm:
             self.world.daemon_is_there()
 
     def waiting(self):
-        """Entries that wait, but for those that may wait for ever: behind a parked one, and for an item that the server never
-        finishes, because it was killed."""
+        """Entries that wait, but for those that may wait for long: behind a parked one, and for an item that the server never
+        finishes, because it was killed, or has lost."""
         rows = self.world.setting.query(
             "SELECT id, item_id, awaits_item FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
             "SELECT 1 FROM outbox AS other WHERE other.item_id = own.item_id AND other.state = 'parked' "
@@ -235,7 +235,11 @@ class Storm:
 
     def is_abandoned(self, item):
         row = self.history.rows.get(item)
-        if row is None or row.now is None or row.now["status"] != "pending":
+        if row is None:
+            return False
+        if row.now is None:
+            return row.was_taken_by(row.removed)
+        if row.now["status"] != "pending":
             return False
         return time.time() - row.now["real"] / 1e6 > 10 * SETTLE_SECONDS
 
