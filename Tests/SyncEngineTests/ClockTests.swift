@@ -226,6 +226,19 @@ import Testing
         #expect(try fixture.query("SELECT deleted FROM copy") == "1")
     }
 
+    /// Delivered at a time that is yet to come, and deleted elsewhere before any pull has brought it.
+    @Test func aCreationThatIsGoneIsForgottenAfterOurClockWasSetBack() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.note("Some words of a note"))
+        try await fixture.carryAll()
+        for item in fixture.server.items() { fixture.server.delete(item.id) }
+        setOurClock(by: .seconds(-11 * 3_600), fixture)
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(40 * 60))
+        try await fixture.pull(full: true)
+        #expect(try fixture.query("SELECT count(*) FROM local_item") == "0")
+    }
+
     @Test func aTextThatFailedIsAskedForSoonAfterOurClockWasSetBack() async throws {
         let fixture = try await fixture()
         fixture.server.script(

@@ -318,6 +318,19 @@ import Testing
         #expect(try fixture.outbox().last == "#2 edit parked item_gone")
     }
 
+    /// No pull has ever brought it: another client, or a backup of the server, has taken it away before.
+    @Test func anEditDoesNotWaitForAnItemThatWasGoneBeforeAnyPull() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.carryAll()
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        fixture.server.delete(try made(fixture).id)
+        fixture.time.advance(by: .seconds(36 * 60))
+        try await fixture.pull(full: true)
+        try await fixture.carryAll()
+        #expect(try fixture.outbox().last == "#2 edit parked item_gone")
+    }
+
     /// A server that was restored, for one: it has lost the item between its refusal and the question under which id it is there.
     @Test func aURLThatTheServerHasLostSinceItsRefusalIsCapturedAgain() async throws {
         let fixture = try await fixture()

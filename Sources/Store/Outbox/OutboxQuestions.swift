@@ -153,9 +153,10 @@ extension Store {
     }
 
     /// Takes an item that was made here, delivered, and never seen in a pull out of the timeline: the server has it no more.
-    package func forgetCreation(_ id: String) throws(UserFacingError) {
+    package func forgetCreation(_ id: String, now: Timestamp) throws(UserFacingError) {
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
+            try Self.releaseEdits(of: id, connection, now: now)
         }
     }
 

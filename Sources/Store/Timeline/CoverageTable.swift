@@ -18,7 +18,8 @@ extension Store {
                 """
                 SELECT 1 FROM copy WHERE max(coalesce(new_as_of, ''), coalesce(swept_at, '')) > ?1
                 UNION ALL SELECT 1 FROM item WHERE missing_since > ?1
-                UNION ALL SELECT 1 FROM item WHERE missing_since IS NOT NULL AND found_at > ?1 LIMIT 1
+                UNION ALL SELECT 1 FROM item WHERE missing_since IS NOT NULL AND found_at > ?1
+                UNION ALL SELECT 1 FROM local_item WHERE delivered_at > ?1 LIMIT 1
                 """
             ).bind(limit)
             defer { row.reset() }
@@ -40,7 +41,7 @@ extension Store {
             ).bind(now).run()
             for (table, column) in [
                 ("copy", "swept_at"), ("copy", "suspects_sampled_at"), ("text_problem", "next_at"),
-                ("unanswered_suspect", "next_at"),
+                ("unanswered_suspect", "next_at"), ("local_item", "delivered_at"),
             ] {
                 try connection.prepare("UPDATE \(table) SET \(column) = ?1 WHERE \(column) > ?2").bind(now.previous)
                     .bind(now).run()

@@ -115,12 +115,13 @@ extension Store {
         try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
     }
 
-    /// These are decided, or were asked for at least.
+    /// These are decided, or were asked for at least. Other suspects waited for that, and are due.
     package func releaseHeld(_ ids: [String]) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
             for id in ids { try release.reset().bind(id).run() }
             try Self.countHeld(connection)
+            try connection.execute("UPDATE copy SET suspects_sampled_at = NULL WHERE deletions_held = 0")
         }
     }
 

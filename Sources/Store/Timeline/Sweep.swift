@@ -56,16 +56,10 @@ extension Store {
                 """)
             var deltas = CounterDeltas()
             let written = inFlight.writtenSince(asOf)
-            // Nothing will be processed any more: the server's answer to the edit decides.
-            let release = try connection.prepare(
-                """
-                UPDATE outbox SET awaits_item = 0, next_attempt_at = ?2
-                WHERE item_id = ?1 AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
-                """)
             for id in ids where written[ByteText(id)] == nil {
                 bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
-                if buried > 0 { try release.reset().bind(id).bind(now).run() }
+                if buried > 0 { try Self.releaseEdits(of: id, connection, now: now) }
                 deltas.live -= buried
                 deltas.deleted += buried
                 record.deleted += buried
@@ -74,6 +68,16 @@ extension Store {
             record = try Self.save(record, connection)
         }
         return record
+    }
+
+    /// Nothing will be processed any more of an item that is gone: the server's answer to the edits that await it decides.
+    static func releaseEdits(of item: String, _ connection: Connection, now: Timestamp) throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            UPDATE outbox SET awaits_item = 0, next_attempt_at = ?2
+            WHERE item_id = ?1 AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
+            """
+        ).bind(item).bind(now).run()
     }
 
     /// Removes tombstones older than `limit`, but never the newest row: its number would be given to another item, which would

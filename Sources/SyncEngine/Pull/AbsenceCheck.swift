@@ -91,7 +91,7 @@ struct AbsenceCheck {
     private func forgetCreationsThatAreGone() async throws {
         let limit = time.now().advanced(by: .zero - Self.cacheTime)
         let missing = try await store.missingCreations(deliveredBefore: limit, now: time.now(), most: Self.batch)
-        for id in try await ask(missing) { try await store.forgetCreation(id) }
+        for id in try await ask(missing) { try await store.forgetCreation(id, now: time.now()) }
     }
 
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
