@@ -343,6 +343,24 @@ import Testing
         #expect(try made(fixture).id != item)
     }
 
+    /// The capture came later and goes first, for the server fails at edits. What it says replaces the words before it.
+    @Test func anEditIsNoConflictWithOneThatLaterWordsHaveWithdrawn() async throws {
+        let fixture = try await fixture { $0.quirks.patchFails = true }
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First", tags: ["first"])))
+        try await fixture.accept(.url(url, title: "Captured"))
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Last")))
+        try await fixture.pull()
+        try #require(
+            try fixture.outbox().prefix(2) == ["#1 edit queued server_error", "#2 capture delivered was already there"])
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Last")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     // MARK: Deletions
 
     @Test func theLocalIDOfACaptureDeletesNoItemThatWasThereBefore() async throws {

@@ -186,10 +186,13 @@ extension OutboxWriter {
     }
 
     /// Edits that were made under another id of the item come late. They leave alone what a later word has set already: tags that
-    /// they would replace could not be taken away again. And they are what later edits that wait were made on top of.
+    /// they would replace could not be taken away again. And they are what later edits that wait were made on top of. Words that
+    /// are withdrawn never reach the server, so what stood before them is what the next edit replaces.
     mutating func takeInEdits(_ item: String) throws(SQLiteFailure) {
         let words = try wish(item).words
+        let theirs = try serverFields(item) ?? ItemEdit()
         var before = ItemEdit()
+        var withdrawn: [(words: ItemEdit, before: ItemEdit)] = []
         let waiting = try open(item).filter { $0.follows == nil && $0.state.isWaiting }
         let underWay = Set(waiting.filter { !$0.isUnsent }.map(\.id))
         for open in waiting {
@@ -204,7 +207,9 @@ extension OutboxWriter {
             if later.contains(where: { $0.said.title != nil }) { edit.title = nil }
             if edits.contains(where: { $0.said.summary != nil }) { edit.summary = nil }
             if edits.contains(where: { $0.said.tags != nil }) { edit.tags = nil }
-            let base = open.base.map { edit.sameFields(of: $0.overlaid(by: before)) }
+            var base = open.base?.withdrawing(withdrawn).overlaid(by: before)
+            if edit != said { withdrawn.append((said.without(edit), theirs.overlaid(by: base ?? ItemEdit()))) }
+            base = base.map { edit.sameFields(of: $0) }
             guard edit != said || base != open.base else { continue }
             // What was superseded as a whole still says what was asked for.
             try connection.cached(
@@ -263,6 +268,24 @@ extension OutboxWriter {
 }
 
 extension ItemEdit {
+    /// The fields that the other edit does not set.
+    fileprivate func without(_ other: ItemEdit) -> ItemEdit {
+        ItemEdit(
+            title: other.title == nil ? title : nil, summary: other.summary == nil ? summary : nil,
+            tags: other.tags == nil ? tags : nil)
+    }
+
+    /// What the fields are where these words were never sent, the latest first.
+    fileprivate func withdrawing(_ withdrawn: [(words: ItemEdit, before: ItemEdit)]) -> ItemEdit {
+        withdrawn.reversed().reduce(self) { fields, said in
+            var fields = fields
+            if let title = said.words.title, fields.title == title { fields.title = said.before.title }
+            if let summary = said.words.summary, fields.summary == summary { fields.summary = said.before.summary }
+            if let tags = said.words.tags, fields.tags == tags { fields.tags = said.before.tags }
+            return fields
+        }
+    }
+
     fileprivate var isOneWord: Bool { tags == nil && (title == nil || summary == nil) }
 
     /// `title and tags`
