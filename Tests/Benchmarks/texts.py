@@ -124,7 +124,7 @@ def size(bench):
     result = []
     for texts, must in (("100-100K", True), ("4K-4K", None)):
         server = server_of(bench, SOME, texts)
-        without, with_texts = setting_of(bench, server, texts="no"), setting_of(bench, server)
+        without, with_texts = (setting_of(bench, server, texts=wanted, search_index="no") for wanted in ("no", "yes"))
         once(without, SOME)
         once(with_texts, SOME)
         for setting in (without, with_texts):
