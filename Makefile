@@ -108,12 +108,12 @@ test-server: setup-tour build
 
 .PHONY: lint lint-units format
 lint: setup-build lint-units
-	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
+	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Tools Package.swift
 lint-units:
 	@$(SETUP) packages $(LINT_PACKAGES)
 	@.make/lint-units
 format: setup-build
-	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
+	$(SWIFT) format --in-place --recursive --parallel Sources Tests Tools Package.swift
 
 # The tests start the binaries of the same debug build, which `swift build --build-tests` makes too. docs/testing.md describes
 # how .make/test runs them side by side. Tests that need root say so without it, and are counted.
@@ -208,7 +208,7 @@ DEB_FOLDER ?= .build/deb
 .PHONY: binaries
 binaries:
 	@if [ "$(BINARIES)" = "$(RELEASE)" ] && \
-	    { [ ! -e $(BUILT) ] || [ -n "$$(find Sources Package.swift -newer $(BUILT) -print -quit)" ]; }; then \
+	    { [ ! -e $(BUILT) ] || [ -n "$$(find Sources Tests/DevServer Tools Package.swift -newer $(BUILT) -print -quit)" ]; }; then \
 	    if [ "$$(id -u)" = 0 ] && [ "$$(stat -c %u .)" != 0 ]; then \
 	        echo 'make: there is no build of these sources; as yourself: make build' >&2; exit 1; \
 	    fi; \

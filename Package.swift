@@ -1,6 +1,4 @@
 // swift-tools-version: 6.2
-// SPDX-License-Identifier: MIT
-// SPDX-FileCopyrightText: 2026 The prsnld authors
 import PackageDescription
 
 // Every module is compiled the same way: Swift 6 language mode (from the tools version), imports that are
@@ -64,14 +62,18 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        .target(name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        // A PRSNL server with the quirks of real ones: for the tests, the demo and `make run`.
+        .target(
+            name: "DevServer", dependencies: ["PRSNLCore", "CLinux"], path: "Tests/DevServer/Server",
+            swiftSettings: strict),
         .executableTarget(
-            name: "prsnl-devserver", dependencies: ["DevServer", "PRSNLCore", "CLinux"], swiftSettings: strict),
+            name: "prsnl-devserver", dependencies: ["DevServer", "PRSNLCore", "CLinux"],
+            path: "Tests/DevServer/Program", swiftSettings: strict),
 
         // Manual pages, completions and the example configuration, written from the tables of the programs.
         .executableTarget(
             name: "prsnl-pages", dependencies: ["Commands", "Console", "Configuration", "Store", "PRSNLCore"],
-            swiftSettings: strict),
+            path: "Tools/pages", swiftSettings: strict),
 
         // Figures of the benchmarks that need the engine itself, and a clock of its own.
         .executableTarget(
@@ -162,9 +164,12 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
 }
 
-// `make build` sets this: it builds the programs, and nothing of Tests/.
+// `make build` sets this: it builds the programs, and of Tests/ the server alone.
 if Context.environment["PRSNL_PROGRAMS_ONLY"] != nil {
-    package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
+    package.targets.removeAll { target in
+        target.type == .test
+            || target.path.map { $0.hasPrefix("Tests/") && !$0.hasPrefix("Tests/DevServer/") } ?? false
+    }
 }
 
 // `make test TARGETS=StoreTests` builds and runs these test targets alone.

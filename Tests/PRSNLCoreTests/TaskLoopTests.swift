@@ -62,8 +62,8 @@ struct TaskLoopTests {
     /// One that does not name its executor runs in Swift's own pool, whose monitor then wakes up once a second.
     @Test func everyTaskOfTheProgramsNamesItsExecutor() async throws {
         let pool = #"^[^/]*\bTask(\.(detached|init))?( \{|\((priority|name):)|^[^/]*\bTask\.(sleep|yield)\("#
-        // The server for development, and the time that only tests wait with.
-        let others = ["--exclude-dir=DevServer", "--exclude-dir=prsnl-devserver", "--exclude=TimeSource.swift"]
+        // The time that only tests wait with.
+        let others = ["--exclude=TimeSource.swift"]
         let found = try await ChildProcess.run(
             "/usr/bin/grep", ["-rnE", pool, RepositoryFile.root() + "/Sources"] + others)
         #expect(found.stdout == "", "write Task(executorPreference: TaskLoop.current)")

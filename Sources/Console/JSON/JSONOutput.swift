@@ -36,3 +36,128 @@ package enum JSONOutput {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 }
+
+/// The numbers of a document that somebody else wrote.
+enum ForeignNumbers {
+    /// The same document with each number clamped as `ForeignNumber` says: none of ours is so large, and arithmetic on others
+    /// would end the program.
+    static func clamped(_ json: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(json.count)
+        var isText = false
+        var at = 0
+        while at < json.count {
+            let byte = json[at]
+            if isText, byte == UInt8(ascii: "\\") {
+                result += json[at..<min(at + 2, json.count)]
+                at += 2
+                continue
+            }
+            if byte == UInt8(ascii: "\"") { isText.toggle() }
+            guard !isText, byte == UInt8(ascii: "-") || (48...57).contains(byte) else {
+                result.append(byte)
+                at += 1
+                continue
+            }
+            let end = json[at...].firstIndex { !"+-.eE0123456789".utf8.contains($0) } ?? json.count
+            result += clamped(number: json[at..<end])
+            at = end
+        }
+        return result
+    }
+
+    private static func clamped(number: ArraySlice<UInt8>) -> [UInt8] {
+        // What is no number is left to the decoder, which says so.
+        guard let value = Double(String(decoding: number, as: UTF8.self)) else { return Array(number) }
+        let clamped = ForeignNumber.clamp(value)
+        return clamped.magnitude < ForeignNumber.largest ? Array(number) : Array("\(clamped)".utf8)
+    }
+}
+
+/// The names of JSON members: `schemaVersion` in Swift, `schema_version` in JSON. One rule for all of our documents.
+package enum JSONKeys {
+    /// `accountID` becomes `account_id`.
+    package static func snake(_ name: String) -> String {
+        var result: [UInt8] = []
+        var wasCapital = true
+        for byte in name.utf8 {
+            let isCapital = (65...90).contains(byte)
+            if isCapital, !wasCapital { result.append(UInt8(ascii: "_")) }
+            result.append(isCapital ? byte + 32 : byte)
+            wasCapital = isCapital
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// `account_id` becomes `accountID`, `server_url` becomes `serverURL`. Names in capitals, which are systemd's, stay.
+    package static func camel(_ name: String) -> String {
+        guard name.utf8.contains(UInt8(ascii: "_")), !name.utf8.contains(where: { (65...90).contains($0) }) else {
+            return name
+        }
+        let words = name.split(separator: "_")
+        return words.dropFirst().reduce(words.first.map(String.init) ?? "") { $0 + capitalized($1) }
+    }
+
+    private static func capitalized(_ word: Substring) -> String {
+        if word == "id" || word == "url" { return word.uppercased() }
+        return word.prefix(1).uppercased() + word.dropFirst()
+    }
+
+    struct Key: CodingKey {
+        let stringValue: String
+        let intValue: Int?
+
+        init(_ name: String) {
+            stringValue = name
+            intValue = nil
+        }
+
+        init(stringValue: String) { self.init(stringValue) }
+
+        init(intValue: Int) {
+            stringValue = "\(intValue)"
+            self.intValue = intValue
+        }
+    }
+}
+
+/// An optional whose absence is written as `null`.
+///
+/// The coding that the compiler makes leaves absent members out; our JSON says `null` for "not known", so that a reader
+/// can tell that apart from "this version has no such member".
+@propertyWrapper
+package struct Nullable<Value> {
+    package var wrappedValue: Value?
+
+    package init(wrappedValue: Value?) {
+        self.wrappedValue = wrappedValue
+    }
+}
+
+extension Nullable: Sendable where Value: Sendable {}
+extension Nullable: Equatable where Value: Equatable {}
+
+extension Nullable: Encodable where Value: Encodable {
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
+    }
+}
+
+extension Nullable: Decodable where Value: Decodable {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// Takes a member that is not there as `null`: it is from a daemon of an earlier version. Likewise a command that is not ours.
+    package func decode<Value: Decodable>(_ type: Nullable<Value>.Type, forKey key: Key) throws -> Nullable<Value> {
+        do {
+            return Nullable(wrappedValue: try decodeIfPresent(Value.self, forKey: key))
+        } catch is ForeignCommand {
+            return Nullable(wrappedValue: nil)
+        }
+    }
+}

@@ -15,3 +15,45 @@ package enum ShellText {
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }
+
+/// How far a misspelt name is from a known one.
+package enum EditDistance {
+    /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment), over bytes: names are ASCII.
+    package static func between(_ left: String, _ right: String) -> Int {
+        let (left, right) = (Array(left.utf8), Array(right.utf8))
+        var beforeLast: [Int] = []
+        var last = Array(0...right.count)
+        for row in 0..<left.count {
+            var current = [row + 1]
+            for column in 0..<right.count {
+                var best = min(last[column + 1], current[column]) + 1
+                best = min(best, last[column] + (left[row] == right[column] ? 0 : 1))
+                if row > 0, column > 0, left[row] == right[column - 1], left[row - 1] == right[column] {
+                    best = min(best, beforeLast[column - 1] + 1)
+                }
+                current.append(best)
+            }
+            (beforeLast, last) = (last, current)
+        }
+        return last[right.count]
+    }
+
+    /// The known name that was probably meant. `nil` when none is near (a third of the letters may be wrong).
+    package static func nearest(to name: String, among known: [String]) -> String? {
+        allNearest(to: name, among: known).first
+    }
+
+    /// The same, with all that are as near, each once.
+    package static func allNearest(to name: String, among known: [String]) -> [String] {
+        let distances = known.map { (name: $0, distance: between(name.lowercased(), $0)) }
+        guard let least = distances.map(\.distance).min() else { return [] }
+        var nearest: [String] = []
+        for (known, distance) in distances
+        where distance == least && distance <= max(1, min(name.utf8.count, known.utf8.count) / 3)
+            && !nearest.contains(known)
+        {
+            nearest.append(known)
+        }
+        return nearest
+    }
+}

@@ -1,5 +1,6 @@
 package import Console
 import Control
+import Glibc
 package import NetMonitor
 package import PRSNLCore
 
@@ -95,5 +96,38 @@ extension NetReport.Transition {
         self.init(
             at: transition.at, state: transition.state.rawValue, code: transition.code?.rawValue,
             reason: transition.reason)
+    }
+}
+
+extension NetworkSource.How {
+    /// `netlink`, `polling`, `none`.
+    package var name: String {
+        switch self {
+        case .netlink: "netlink"
+        case .polling: "polling"
+        case .none: "none"
+        }
+    }
+
+    /// Why the kernel does not tell what happens.
+    package var reason: String? {
+        switch self {
+        case .netlink, .none: nil
+        case .polling(let code): "netlink is not permitted: \(String(cString: strerror(code)))"
+        }
+    }
+}
+
+extension StatusReport.Connectivity {
+    package init(_ connectivity: Connectivity) {
+        self.init(
+            state: connectivity.state.rawValue, since: connectivity.since,
+            reason: connectivity.reason.map(ErrorReport.init))
+    }
+}
+
+extension StatusReport.Network {
+    package init(how: NetworkSource.How, route: String) {
+        self.init(listening: how.name, listeningReason: how.reason, route: route)
     }
 }

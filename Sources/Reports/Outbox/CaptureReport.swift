@@ -1,6 +1,7 @@
 package import Console
-import PRSNLCore
-import Store
+package import Control
+package import PRSNLCore
+package import Store
 
 /// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
 package struct CaptureReport: Sendable, Equatable, Codable {
@@ -94,5 +95,115 @@ extension CaptureReport: Report {
             summary += future
         }
         return TextLayout.wrap(summary, width: style.width).map { $0 + "\n" }.joined()
+    }
+}
+
+/// Accepts many writes, and is answered with numbers alone.
+package struct TallyRequest: OutboxRequest {
+    package typealias Answer = WriteTally
+    package static let command = "write"
+    package static let variant: String? = "brief"
+
+    package let writes: [WriteRequest]
+    package var isChange: Bool { true }
+
+    package init(_ writes: [WriteRequest]) { self.writes = writes }
+    package init(_ members: RequestMembers) throws(RequestRefusal) { writes = try members.writes() }
+
+    package func write(to line: inout RequestLine) { line.add(writes) }
+
+    package func perform(_ outbox: OutboxOperations) async throws(UserFacingError) -> WriteTally {
+        WriteTally(
+            try await outbox.store.accept(writes, now: outbox.now()), source: outbox.source, sending: outbox.sending())
+    }
+
+    package static func hasChanged(_ answer: WriteTally) -> Bool { !answer.entries.isEmpty }
+}
+
+/// What became of many writes, in numbers: the answer to a `write` with `brief`.
+package struct WriteTally: ControlReply {
+    package static let type = "tally"
+
+    package struct Refusal: Sendable, Equatable, Codable {
+        /// The place among the drafts, from 0.
+        package var index: Int
+        package var error: ErrorReport
+    }
+
+    package var source: StatusReport.Source
+    package var sending: Sending
+    /// The entries of what was accepted, in the order of the drafts.
+    package var entries: [Int64]
+    package var refused: [Refusal]
+
+    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        entries = []
+        refused = []
+        entries.reserveCapacity(acceptances.count)
+        for (index, acceptance) in acceptances.enumerated() {
+            switch acceptance {
+            case .accepted(let write): entries.append(write.entry)
+            case .refused(let error): refused.append(Refusal(index: index, error: ErrorReport(error)))
+            }
+        }
+    }
+}
+
+/// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
+package enum CaptureLine: Sendable, Equatable {
+    case blank
+    case item(NewItem)
+    /// Nothing is queued for it.
+    case refused(UserFacingError)
+
+    /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
+    package static let longest = 256 << 10
+
+    /// - Parameter isFirst: A byte order mark may stand in front of the first line.
+    package init(_ bytes: [UInt8], isFirst: Bool = false) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            self = Self.refusal("The line is not UTF-8.")
+            return
+        }
+        var rest = text[...].unicodeScalars
+        if isFirst, rest.first == "\u{FEFF}" { rest = rest.dropFirst() }
+        rest = rest.drop { $0.properties.isWhitespace }
+        while rest.last?.properties.isWhitespace ?? false { rest = rest.dropLast() }
+        guard let first = rest.first else {
+            self = .blank
+            return
+        }
+        let content = String(Substring(rest))
+        self = first == "{" ? Self.object(content) : .item(NewItem(url: content))
+    }
+
+    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
+
+    private static func object(_ text: String) -> CaptureLine {
+        do {
+            return .item(
+                try JSONReader.read(Array(text.utf8)) { reader in
+                    let fields = try JSONFields(&reader)
+                    try reader.end()
+                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                    return try NewItem(fields)
+                })
+        } catch let failure as JSONFields.Failure {
+            return refusal("\(failure.reason).")
+        } catch let failure as JSONReader.Failure {
+            return refusal("The line is not a JSON object: \(failure.description).")
+        } catch {
+            return refusal("The line cannot be understood.")
+        }
+    }
+
+    private static func refusal(_ reason: String) -> CaptureLine {
+        let names = NewItem.fieldNames.joined(separator: ", ")
+        return .refused(
+            UserFacingError(
+                .writeInvalid, reason, consequence: "Nothing was queued for it.",
+                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }

@@ -33,3 +33,43 @@ struct Schema {
         }
     }
 }
+
+/// Step 7: by what a restored or copied file is noticed (`CopyMark`).
+///
+/// `mark`: the id that the file beside the database has too. `sends`: how many sends were begun, and how often it was marked.
+enum CopyMarks {
+    static let all = [
+        "ALTER TABLE copy ADD COLUMN mark TEXT;", "ALTER TABLE copy ADD COLUMN sends INTEGER NOT NULL DEFAULT 0;",
+    ]
+}
+
+/// Step 4: what the copy had when a write was sent, and the server's clock.
+///
+/// `server_ahead`: microseconds by which the server's clock was ahead of ours at `new_as_of`.
+///
+/// `items_before`: rows of `item` up to this number were there before the send, and are not its work. Numbers grow, and none is
+/// given twice: rows stay where they are (VACUUM keeps the numbers of a table with an index), and the newest is never removed.
+enum KnownItems {
+    static let all = [
+        "ALTER TABLE outbox_attempt ADD COLUMN items_before INTEGER;",
+        "ALTER TABLE copy ADD COLUMN server_ahead INTEGER;",
+    ]
+}
+
+/// Step 8: what was said of an item is found by its id, also after it was delivered (`Wish`).
+enum WishTables {
+    static let all = [itemIndex, openFollowUps]
+
+    /// Of all entries, not only of the open ones. An entry that ends without a new item id costs the index nothing.
+    private static let itemIndex = """
+        DROP INDEX outbox_item;
+        CREATE INDEX outbox_item ON outbox (item_id, id);
+        """
+
+    /// A creation stays unverified until its follow-up is delivered. Before, the follow-up alone knew what was asked for.
+    private static let openFollowUps = """
+        UPDATE outbox SET is_unverified = 1
+        WHERE kind IN ('capture', 'note') AND state = 'delivered' AND item_id IN
+            (SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL);
+        """
+}

@@ -1,5 +1,7 @@
+import NetMonitor
 import PRSNLClient
 import PRSNLCore
+import Synchronization
 
 /// What the loop of the `Replayer` knows besides the file.
 struct ReplayMemory {
@@ -20,4 +22,71 @@ struct ReplayMemory {
     var spread = 0
     /// Pulls wait until what could be sent after a return was sent.
     var isAwaited = false
+}
+
+/// Lets others wait until the outbox has moved.
+final class OutboxChanges: Sendable {
+    private let waiters = Mutex<[UInt64: Wakeup]>([:])
+    private let last = Atomic<UInt64>(0)
+
+    func announce() {
+        let all = waiters.withLock { Array($0.values) }
+        for waiter in all { waiter.signal() }
+    }
+
+    /// A place to wait at; moves from now on are not missed.
+    func join() -> (id: UInt64, wakeup: Wakeup) {
+        let id = last.wrappingAdd(1, ordering: .relaxed).newValue
+        let wakeup = Wakeup()
+        waiters.withLock { $0[id] = wakeup }
+        return (id, wakeup)
+    }
+
+    func leave(_ id: UInt64) { waiters.withLock { $0[id] = nil } }
+}
+
+/// The time during which the server could be reached, as far as it was counted (uptime).
+struct ReachableTime: Sendable {
+    private var countedUntil: Duration
+    /// When the loop meant to wake up: what passes long after that was spent asleep, with the whole machine.
+    var wakesAt: Duration
+    /// Counted and not yet in the file.
+    private var passed: Duration = .zero
+
+    init(from uptime: Duration) {
+        countedUntil = uptime
+        wakesAt = uptime
+    }
+
+    /// Adds what has passed in that state, which ends now or goes on.
+    mutating func advance(to uptime: Duration, asOf state: Connectivity.State) {
+        if state == .online { passed += min(uptime - countedUntil, max(wakesAt - countedUntil, .zero) + .seconds(60)) }
+        countedUntil = uptime
+    }
+
+    /// What has to be added to the file, in steps of a second at least.
+    mutating func take() -> Duration? {
+        guard passed >= .seconds(1) else { return nil }
+        defer { passed = .zero }
+        return passed
+    }
+}
+
+/// The newest of many ids.
+struct RecentIDs: Sendable {
+    private var ids: Set<ByteText> = []
+    private var order: [ByteText] = []
+
+    /// Of more, the oldest half is forgotten.
+    static let most = 4_096
+
+    func contains(_ id: String) -> Bool { ids.contains(ByteText(id)) }
+
+    mutating func insert(_ id: String) {
+        guard ids.insert(ByteText(id)).inserted else { return }
+        order.append(ByteText(id))
+        guard order.count > Self.most else { return }
+        ids.subtract(order.prefix(Self.most / 2))
+        order.removeFirst(Self.most / 2)
+    }
 }
