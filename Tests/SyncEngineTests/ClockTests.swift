@@ -210,6 +210,20 @@ import Testing
         try fixture.expectExact()
     }
 
+    /// What was read at a time that is yet to come is not known as of now, also where that time is near: the clock was set twice.
+    @Test func editsAreNotClaimedAsOfATimeThatTheClockHadBeforeItWasSet() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 250, seed: 1))
+        try await fixture.pull()
+        let old = try #require(try fixture.query("SELECT id FROM item ORDER BY created_at LIMIT 1"))
+        fixture.time.stepClock(by: .seconds(3_600))
+        try await fixture.pull()
+        fixture.server.edit(old) { $0.tags = ["elsewhere"] }
+        fixture.time.stepClock(by: .seconds(-3_640))
+        try await fixture.pull()
+        try #require(try fixture.query("SELECT edits_as_of IS NOT NULL FROM sync_state") == "1")
+        #expect(try fixture.query("SELECT tags FROM item WHERE id = '\(old)'") == #"["elsewhere"]"#)
+    }
+
     /// A cache answers for half an hour, and our clock is no measure of that.
     @Test func anItemThatIsGoneIsNotTakenForFoundTwiceAfterOurClockWasSetForward() async throws {
         let fixture = try await fixture()

@@ -2,15 +2,14 @@ package import PRSNLCore
 
 // What the copy holds, and as of when: in memory, and in the file.
 extension Store {
-    /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `limit` are taken out of
-    /// the file at once, so that no reader sees them.
+    /// Call when the clock may have been set back: see `Coverage.distrust`. Times that lie after `now` are taken out of
+    /// the file at once, so that no reader sees them. In dialect C, nothing counts as covered beyond it. What the clock before it
+    /// had put off until a later time is due then.
     ///
-    /// - Parameter now: In dialect C, nothing counts as covered beyond it. What the clock before it had put off until a later
-    ///   time is due then.
     /// - Returns: Whether the file had such times.
     @discardableResult
-    package func distrust(timesAfter limit: Timestamp, now: Timestamp) throws(UserFacingError) -> Bool {
-        var isWrong = coverage.distrust(readsAfter: limit)
+    package func distrust(timesAfter now: Timestamp) throws(UserFacingError) -> Bool {
+        var isWrong = coverage.distrust(readsAfter: now)
         if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
         if isWrong { coverageIsNewer = true }
         let isAhead = try read { connection throws(SQLiteFailure) in
@@ -21,13 +20,13 @@ extension Store {
                 UNION ALL SELECT 1 FROM item WHERE missing_since IS NOT NULL AND found_at > ?1
                 UNION ALL SELECT 1 FROM local_item WHERE delivered_at > ?1 LIMIT 1
                 """
-            ).bind(limit)
+            ).bind(now)
             defer { row.reset() }
             return try row.step()
         }
         guard isWrong || isAhead else { return false }
         try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(limit).run()
+            try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(now).run()
             try Self.save(coverage, connection)
             // What a sweep has missed stays older than the sweep.
             try connection.prepare(

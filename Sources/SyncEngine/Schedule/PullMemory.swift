@@ -80,16 +80,16 @@ extension PullMemory {
         }
     }
 
-    /// A clock that was set back makes times of the past look like times to come.
+    /// A clock that was set back makes times of the past look like times to come. What was read then is not as new as its time
+    /// says, however little that lies ahead: the step may have been a larger one, and another in between.
     mutating func distrustClock(_ store: Store, now: Timestamp, log: LogHandler) async {
-        let limit = now.advanced(by: Schedule.clockTolerance)
         schedule.distrustClock(now: now)
-        if let known = newAsOf, known > limit {
+        if let known = newAsOf, known > now {
             newAsOf = nil
             savedNewAsOf = nil
         }
         do {
-            if try await store.distrust(timesAfter: limit, now: now) { await remember(store, now: now, log: log) }
+            if try await store.distrust(timesAfter: now) { await remember(store, now: now, log: log) }
         } catch {
             log(.warning, .store, "times in the future could not be taken out of the file: \(error.message)")
         }
