@@ -238,7 +238,7 @@ struct NetworkTests {
 
     /// One that takes questions and never answers, and a machine on which nobody takes any.
     @Test(arguments: [true, false])
-    func aPingSaysThatNoNameServerAnswered(isListening: Bool) async throws {
+    func aPingSaysThatTheNameIsNotResolved(isListening: Bool) async throws {
         let names = try Names(isKnown: false, server: isListening ? NetworkCable.Family.ipv4.gateway : "127.0.0.1")
         let nameServer = Mutex<SilentNameServer?>(nil)
         let scene = try await Scene(host: names.host, waits: false) { cable in
@@ -253,8 +253,7 @@ struct NetworkTests {
         let report = try scene.fixture.decode(PingReport.self, ended)
         #expect(report.failedPhase == "name" && report.error?.code == "name_not_resolved", "\(ended)")
         #expect(
-            report.error?.message == "Network error: the name \(names.host) cannot be resolved: no name server answered"
-                + (isListening ? " within 1 s." : "."), "\(ended)")
+            report.error?.message == "Network error: the name \(names.host) cannot be resolved.", "\(ended)")
         #expect(report.error?.recoverySuggestion.description.contains("name servers") == true)
         #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
         withExtendedLifetime(nameServer) {}

@@ -79,10 +79,7 @@ struct PingTests {
         #expect(ping.failedPhase == .name)
         #expect(ping.phases.isEmpty)
         #expect(ping.address == nil)
-        // What the machine's own name servers say to it, or that none did.
-        let message = try #require(ping.error?.userFacing.message)
-        #expect(message.hasPrefix("Network error: the name prsnl.invalid cannot be resolved: "), "\(message)")
-        #expect(message.contains("no name server answered") || message.contains("know no address"), "\(message)")
+        #expect(ping.error?.userFacing.message == "Network error: the name prsnl.invalid cannot be resolved.")
     }
 
     @Test func aServerThatTalksNoTLSFailsInTLS() async throws {

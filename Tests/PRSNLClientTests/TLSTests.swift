@@ -1,4 +1,3 @@
-import CCurl
 import Glibc
 import PRSNLCore
 import TestSupport
@@ -112,7 +111,9 @@ struct TLSTests {
     func aSelfSignedCertificateIsNamed() async throws {
         let server = try await serve()
         let error = try await refusal(server.url, caFile: nil)
-        #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is self-signed.")
+        #expect(
+            error.userFacing.message
+                == "Network error: the certificate of \(server.place) is self-signed, or from an unknown issuer.")
         #expect(error.userFacing.recoverySuggestion.description.contains("ca_file"))
         #expect(error.userFacing.cause?.contains("self-signed") == true)
         #expect(!server.process.stdout.contains("fake-key"))
@@ -127,7 +128,7 @@ struct TLSTests {
             let error = try await refusal(server.url, caFile: nil)
             #expect(
                 error.userFacing.message
-                    == "Network error: the certificate of \(server.place) is from an unknown authority.")
+                    == "Network error: the certificate of \(server.place) is self-signed, or from an unknown issuer.")
         }
         #expect(try await error(server.url, caFile: server.folder.file("ca.pem")) == nil)
     }
@@ -144,7 +145,9 @@ struct TLSTests {
     func aCertificateThatIsNotValidYetIsNamed() async throws {
         let server = try await serve(.future)
         let error = try await refusal(server.url, caFile: server.certificate)
-        #expect(error.userFacing.message == "Network error: the certificate of \(server.place) is not valid yet.")
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: no trusted TLS connection to \(server.place): "), "\(message)")
+        #expect(message.contains("not yet valid"), "\(message)")
         #expect(error.userFacing.recoverySuggestion.description.contains("clock"))
     }
 
@@ -181,35 +184,13 @@ struct TLSTests {
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
-    func aServerThatWantsMoreThanTheClientHasIsQuoted() async throws {
+    func aServerThatWantsMoreThanTheClientHasIsNamed() async throws {
         // It wants a certificate of the client's.
         let server = try await serve(options: ["-tls1_2", "-Verify", "1", "-verify_return_error"])
         let error = try await refusal(server.url, caFile: server.certificate)
         let message = error.userFacing.message
-        #expect(message.hasPrefix("Network error: \(server.place) refused the TLS handshake: "), "\(message)")
-    }
-
-    @Test func whatOpenSSLAndLibcurlSayIsUnderstood() {
-        func fault(_ code: CURLcode, _ words: String, check: Int = 0) -> TLSFault {
-            TLSFault(code, check: check, words, caFile: nil)
-        }
-        let handshake = CURLE_SSL_CONNECT_ERROR
-        #expect(fault(handshake, "error:0A00010B:SSL routines::wrong version number") == .notTLS)
-        #expect(fault(handshake, "error:0A0000C6:SSL routines::packet length too long") == .notTLS)
-        #expect(fault(handshake, "error:0A000126:SSL routines::unexpected eof while reading") == .ended)
-        #expect(fault(handshake, "OpenSSL SSL_connect: Connection reset by peer in connection to a:1 ") == .ended)
-        #expect(
-            fault(handshake, "error:0A00042E:SSL routines::tlsv1 alert protocol version")
-                == .refused("tlsv1 alert protocol version"))
-        #expect(fault(handshake, "something else") == .other("something else"))
-        let verification = CURLE_PEER_FAILED_VERIFICATION
-        #expect(
-            fault(verification, "SSL certificate problem: certificate revoked", check: 23)
-                == .other("certificate revoked"))
-        #expect(
-            fault(
-                verification, "SSL: no alternative certificate subject name matches target host name 'a'", check: 1
-            ) == .wrongName)
+        #expect(message.hasPrefix("Network error: no TLS connection to \(server.place): "), "\(message)")
+        #expect(message.contains("alert"), "\(message)")
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -240,14 +221,18 @@ struct TLSTests {
         let server = try ScriptedServer(always: .raw("HTTP/1.1 400 Bad Request\r\n\r\n"))
         let url = server.url.replacing("http:", with: "https:")
         let error = try await refusal(url, caFile: nil)
-        #expect(error.userFacing.message == "Network error: \(url.dropFirst(8)) does not speak TLS.")
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: no TLS connection to \(url.dropFirst(8)): "), "\(message)")
+        #expect(message.contains("wrong version number"), "\(message)")
+        #expect(error.userFacing.recoverySuggestion.description.contains("http://"))
     }
 
     @Test func aServerThatHangsUpDuringTLSIsNamed() async throws {
         let server = try ScriptedServer(always: .closed)
         let url = server.url.replacing("http:", with: "https:")
         let error = try await refusal(url, caFile: nil)
-        #expect(error.userFacing.message == "Network error: \(url.dropFirst(8)) ended the TLS handshake.")
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: no TLS connection to \(url.dropFirst(8)): "), "\(message)")
     }
 
     @Test func aServerThatIsSilentDuringTLSIsNamed() async throws {
@@ -257,17 +242,15 @@ struct TLSTests {
         let error = try #require(
             await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.timedOut))
-        #expect(
-            error.userFacing.message == "Network error: \(url.dropFirst(8)) did not complete TLS within 100 ms.")
+        #expect(error.userFacing.message == "Network error: no connection to \(url.dropFirst(8)) within 100 ms.")
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
     func aCAFileThatIsNotThereIsNamed() async throws {
         let server = try await serve()
         let error = try await refusal(server.url, caFile: "/nonexistent/ca.pem")
-        #expect(
-            error.userFacing.message == "Network error: the CA certificates in /nonexistent/ca.pem cannot be used.")
-        #expect(error.userFacing.recoverySuggestion.description.contains("prsnld --check-config"))
+        #expect(error.userFacing.message.contains("/nonexistent/ca.pem"), "\(error.userFacing.message)")
+        #expect(error.userFacing.recoverySuggestion.description.contains("CA certificates"))
     }
 
     // MARK: Through a proxy
@@ -279,7 +262,8 @@ struct TLSTests {
         let error = try #require(
             await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.tlsFailed), "\(error)")
-        #expect(error.userFacing.message == "Network error: prsnl.invalid:443 ended the TLS handshake.")
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: no TLS connection to prsnl.invalid:443: "), "\(message)")
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
@@ -290,7 +274,9 @@ struct TLSTests {
             await apiError { () async throws(APIError) in try await test.client.session().account() })
         #expect(error.kind == .networkError(.tlsFailed), "\(error)")
         #expect(
-            error.userFacing.message == "Network error: the certificate of the proxy \(proxy.place) is self-signed.")
+            error.userFacing.message
+                == "Network error: the certificate of the proxy \(proxy.place) is self-signed, or from an unknown issuer."
+        )
         // Also towards a server without TLS.
         let plain = try TestClient("http://prsnl.invalid") {
             $0.proxy = proxy.url

@@ -67,9 +67,9 @@ struct TransportTests {
         #expect(error.kind == .networkError(.connectFailed), "\(error)")
         #expect(!error.mayHaveReachedServer)
         let place = proxy.url.dropFirst("http://".count)
-        #expect(
-            error.userFacing.message
-                == "Network error: the proxy \(place) does not connect to prsnl.invalid:8443: it answers \(status).")
+        let message = error.userFacing.message
+        #expect(message.hasPrefix("Network error: cannot connect to the proxy \(place): "), "\(message)")
+        #expect(message.contains("\(status)"), "\(message)")
     }
 
     @Test func aSOCKSProxyThatDoesNotConnectIsNamed() async throws {
@@ -96,7 +96,7 @@ struct TransportTests {
         }
         #expect(error.kind == .networkError(.timedOut), "\(error)")
         let place = proxy.url.dropFirst("http://".count)
-        #expect(error.userFacing.message == "Network error: the proxy \(place) sent nothing for 100 ms.")
+        #expect(error.userFacing.message == "Network error: no connection to the proxy \(place) within 100 ms.")
     }
 
     @Test func aServerThatTakesNoConnections() async throws {
@@ -112,9 +112,7 @@ struct TransportTests {
         }
         #expect(error.kind == .networkError(.timedOut))
         #expect(!error.mayHaveReachedServer)
-        #expect(
-            error.userFacing.message
-                == "Network error: cannot connect to 127.0.0.1:\(port): no answer within 50 ms.")
+        #expect(error.userFacing.message == "Network error: no connection to 127.0.0.1:\(port) within 50 ms.")
     }
 
     @Test func aServerThatSaysNothing() async throws {
@@ -142,6 +140,8 @@ struct TransportTests {
         let (error, _) = try await failure(server.url) { $0.totalTimeout = .milliseconds(200) }
         #expect(error.kind == .networkError(.timedOut))
         #expect(error.mayHaveReachedServer)
+        let place = server.url.dropFirst("http://".count)
+        #expect(error.userFacing.message == "Network error: no whole answer from \(place) within 200 ms.")
     }
 
     @Test(arguments: [

@@ -96,7 +96,7 @@ extension APIError: UserFacing {
         if kind == .forbidden, !isPRSNLError {
             return "Check server_url, and the rules of what stands in front of the server."
         }
-        return fault?.recoverySuggestion
+        return fault?.suggestion
     }
 
     /// What it means for the copy, or for the write.

@@ -70,7 +70,7 @@ extension PRSNLClient {
             let (answer, requestID) = try await attempt(call, &figures)
             try checkHealth(call, answer, requestID)
         } catch {
-            ping.error = await explained(error)
+            ping.error = error
             ping.failedPhase = error.failedPhase(figures.timings)
         }
         ping.phases = figures.timings?.phases ?? [:]
@@ -78,15 +78,6 @@ extension PRSNLClient {
         ping.address = figures.timings?.address
         ping.status = figures.status
         return ping
-    }
-
-    /// With the reason for which a name was not resolved: who asks for a ping wants to know.
-    private func explained(_ error: APIError) async -> APIError {
-        guard case .name(let host, let isProxy, .unresolved)? = error.fault else { return error }
-        var error = error
-        error.fault = .name(
-            host: host, isProxy: isProxy, await NameCheck.fault(of: host, within: configuration.connectTimeout))
-        return error
     }
 
     /// The address that the newest connection leads to, an IP literal: the server's, or the proxy's where there is one;

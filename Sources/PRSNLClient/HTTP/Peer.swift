@@ -81,3 +81,24 @@ extension PRSNLClient {
         Peer(server, proxy: configuration.proxy) { name in getenv(name).map { String(cString: $0) } }
     }
 }
+
+extension Peer {
+    /// Needs no name server: inet_pton(3).
+    var isAddress: Bool {
+        var address = in6_addr()
+        return inet_pton(host.contains(":") ? AF_INET6 : AF_INET, host, &address) == 1
+    }
+
+    /// For people: "127.0.0.1:9", "the proxy [::1]:3128".
+    var place: String {
+        (isProxy ? "the proxy " : "") + (host.contains(":") ? "[\(host)]" : host) + ":\(port)"
+    }
+}
+
+extension Duration {
+    /// "10 s", "200 ms".
+    var inWords: String {
+        let milliseconds = wholeMilliseconds
+        return milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
+    }
+}

@@ -33,35 +33,111 @@ extension Transfer {
     }
 }
 
+/// Where on the way to the server a request failed, and why: what a person needs beyond `APIError.NetworkCause`.
+package struct ConnectionFault: Sendable, Equatable {
+    /// Part of a sentence, without a full stop.
+    let phrase: String
+    /// What to do, where more is known than for the code.
+    var suggestion: Advice?
+}
+
 // Where a transfer has failed, from what libcurl knows of it.
 extension Transfer {
     /// - Parameter code: `nil` where the transfer was ended from here, because it stalled.
     func fault(_ kind: APIError.Kind, _ code: CURLcode?) -> ConnectionFault? {
-        guard case .networkError(let cause) = kind, let request = job?.request,
-            let url = ServerURL(foreign: request.url)
+        guard case .networkError(let cause) = kind, let request = job?.request, let peer = failedPeer(cause, code)
         else {
             return nil
         }
-        let way = Way(url, options.proxy)
+        let ofProxy: Advice? =
+            peer.isProxy
+            ? "Check the proxy setting: address, user name and password. Check too that the proxy runs." : nil
         switch cause {
         case .nameNotResolved:
-            let limit = code == CURLE_OPERATION_TIMEDOUT ? beginLimit(request) : nil
-            // Of the server, where a SOCKS proxy leaves the name to us.
-            let peer = code == CURLE_COULDNT_RESOLVE_HOST ? way.server : way.peer
-            return .name(
-                host: peer.host, isProxy: peer.isProxy, limit.map { .unanswered(within: $0) } ?? .unresolved)
-        case .connectFailed: return connectFault(way, code)
-        case .tlsFailed:
-            let words = String(cString: errorText)
-            // Of a proxy that is itself reached by TLS, which comes before anything is asked of it.
-            let isProxys = way.peer.isProxy && !way.peer.isSOCKS && connectStatus == nil
-            let check = long(isProxys ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
-            if isWithoutAlternativeName { return .tls(way.server, .noAlternativeName) }
-            return .tls(
-                isProxys ? way.peer : way.server, TLSFault(code, check: check, words, caFile: options.caFile))
-        case .timedOut: return timeFault(way, request, code)
-        case .cutOff: return .cutOff(way.end)
+            let name = peer.isProxy ? "the proxy's name" : "the name"
+            return ConnectionFault(phrase: "\(name) \(peer.host) cannot be resolved", suggestion: ofProxy)
+        case .connectFailed:
+            return ConnectionFault(
+                phrase: "cannot connect to \(peer.place): \(connectWords(code))", suggestion: ofProxy)
+        case .tlsFailed: return tlsFault(peer, code)
+        case .timedOut:
+            guard code != nil else {
+                let time = Duration.milliseconds(stallMilliseconds)
+                return ConnectionFault(phrase: "\(peer.place) sent nothing for \(time.inWords)")
+            }
+            let limit = hasStarted ? request.totalTimeout : min(options.connectTimeout, request.totalTimeout)
+            let missing = hasStarted ? "whole answer from" : "connection to"
+            return ConnectionFault(phrase: "no \(missing) \(peer.place) within \(limit.inWords)")
+        case .cutOff:
+            return ConnectionFault(phrase: "the connection to \(peer.place) ended before the answer was complete")
         case .answerTooLarge, .redirectRefused, .offline, .cancelled: return nil
+        }
+    }
+
+    /// The server, or the proxy towards it: which of the two failed.
+    private func failedPeer(_ cause: APIError.NetworkCause, _ code: CURLcode?) -> Peer? {
+        guard let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else { return nil }
+        let peer = peer(to: url)
+        let isBeyondProxy =
+            switch cause {
+            // A SOCKS proxy may leave the server's name to us.
+            case .nameNotResolved: code == CURLE_COULDNT_RESOLVE_HOST
+            case .connectFailed: false
+            // Through an HTTP proxy the tunnel stands once it has answered CONNECT; without one, it is the proxy that answers.
+            default: peer.isSOCKS ? timings.openPhase != .connect : long(CURLINFO_HTTP_CONNECTCODE) > 0
+            }
+        return isBeyondProxy ? Peer(url) : peer
+    }
+
+    private func peer(to url: ServerURL) -> Peer {
+        Peer(url, proxy: options.proxy) { name in getenv(name).map { String(cString: $0) } }
+    }
+
+    /// The kernel's words where it refused the connection, else libcurl's.
+    private func connectWords(_ code: CURLcode?) -> String {
+        // libcurl keeps the number of an earlier failure, of the address before, where a later step fails.
+        let number = code == CURLE_COULDNT_CONNECT ? Int32(clamping: long(CURLINFO_OS_ERRNO)) : 0
+        let words = number > 0 ? String(cString: strerror(number)) : libcurlWords(code)
+        return words.prefix(1).lowercased() + words.dropFirst()
+    }
+
+    private func libcurlWords(_ code: CURLcode?) -> String {
+        Self.words(code ?? CURLE_OK, String(cString: errorText))
+    }
+
+    private func tlsFault(_ peer: Peer, _ code: CURLcode?) -> ConnectionFault {
+        let certificate = "the certificate of \(peer.place)"
+        if isWithoutAlternativeName {
+            return ConnectionFault(
+                phrase: "\(certificate) has no subjectAltName, where its names have to stand",
+                suggestion:
+                    "Have a certificate made with the server's name in its subjectAltName. The name in its subject does not count."
+            )
+        }
+        let words = libcurlWords(code)
+        // X509_V_ERR_* of x509_vfy.h: X509_STORE_CTX_get_error(3).
+        switch (code, long(peer.isProxy ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)) {
+        case (CURLE_PEER_FAILED_VERIFICATION, 10):
+            return ConnectionFault(
+                phrase: "\(certificate) has expired",
+                suggestion: "Have the certificate renewed. If it has not expired, set this machine's clock.")
+        // No issuer here, an issuer that is only in the server's own chain, no chain at all, or itself.
+        case (CURLE_PEER_FAILED_VERIFICATION, 2), (CURLE_PEER_FAILED_VERIFICATION, 18...21):
+            return ConnectionFault(
+                phrase: "\(certificate) is self-signed, or from an unknown issuer",
+                suggestion: "If you trust the server, or that issuer, name its certificate with ca_file.")
+        // libcurl compares names by itself, after OpenSSL was content.
+        case (CURLE_PEER_FAILED_VERIFICATION, _) where words.contains(" name "):
+            return ConnectionFault(
+                phrase: "\(certificate) is for another name than \(peer.host)",
+                suggestion:
+                    "Use an address whose name is in the certificate, or have this name put into the certificate.")
+        case (CURLE_SSL_CONNECT_ERROR, _):
+            return ConnectionFault(
+                phrase: "no TLS connection to \(peer.place): \(words)",
+                suggestion:
+                    "Check the port, and the server's TLS settings. Without TLS its address begins with http://.")
+        default: return ConnectionFault(phrase: "no trusted TLS connection to \(peer.place): \(words)")
         }
     }
 
@@ -70,7 +146,7 @@ extension Transfer {
         guard timings.openPhase == .name, let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else {
             return true
         }
-        return Way(url, options.proxy).peer.isAddress
+        return peer(to: url).isAddress
     }
 
     var timings: RequestTimings {
@@ -87,55 +163,6 @@ extension Transfer {
             firstByte: bytesReceived > 0 ? end(CURLINFO_STARTTRANSFER_TIME_T) : nil,
             address: address?.isEmpty == false ? address : nil,
             isTLS: job?.request.url.hasPrefix("https:") ?? false)
-    }
-
-    /// From here to the server.
-    private struct Way {
-        let server: Peer
-        /// Where the connection leads: the server, or the proxy.
-        let peer: Peer
-        /// The proxy only passes on what is meant for the server.
-        let isTunnel: Bool
-        /// Who answers requests.
-        var end: Peer { isTunnel ? server : peer }
-
-        init(_ url: ServerURL, _ proxy: String?) {
-            server = Peer(url)
-            peer = Peer(url, proxy: proxy) { name in getenv(name).map { String(cString: $0) } }
-            isTunnel = peer.isProxy && (url.scheme == .https || peer.isSOCKS)
-        }
-    }
-
-    /// What an HTTP proxy has answered to CONNECT.
-    private var connectStatus: Int? {
-        let code = long(CURLINFO_HTTP_CONNECTCODE)
-        return code > 0 ? code : nil
-    }
-
-    /// For the name, the connection and TLS together.
-    private func beginLimit(_ request: HTTPRequest) -> Duration { min(options.connectTimeout, request.totalTimeout) }
-
-    private func connectFault(_ way: Way, _ code: CURLcode?) -> ConnectionFault {
-        if way.isTunnel, code == CURLE_PROXY || connectStatus != nil {
-            return .tunnel(proxy: way.peer, server: way.server, status: connectStatus)
-        }
-        // libcurl keeps the number of an earlier failure, of the address before, where a later step fails.
-        let number = code == CURLE_COULDNT_CONNECT ? Int32(clamping: long(CURLINFO_OS_ERRNO)) : 0
-        let words =
-            number > 0
-            ? String(cString: strerror(number)) : String(cString: curl_easy_strerror(code ?? CURLE_COULDNT_CONNECT))
-        return .connect(way.peer, reason: words.asReason)
-    }
-
-    private func timeFault(_ way: Way, _ request: HTTPRequest, _ code: CURLcode?) -> ConnectionFault {
-        guard code != nil else { return .silent(way.end, for: .milliseconds(stallMilliseconds)) }
-        guard !hasStarted else { return .unfinished(way.end, within: request.totalTimeout) }
-        let limit = beginLimit(request)
-        guard timings.openPhase == .tls else {
-            return .connect(way.peer, reason: "no answer within \(limit.inWords)")
-        }
-        if way.isTunnel, !way.peer.isSOCKS, connectStatus == nil { return .silent(way.peer, for: limit) }
-        return .noTLSInTime(way.server, within: limit)
     }
 }
 
@@ -170,54 +197,7 @@ extension Transfer {
 
     /// libcurl's words. They name hosts, ports and system errors; never paths, headers or bodies.
     static func words(_ code: CURLcode, _ text: String) -> String {
-        text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
-    }
-}
-
-extension TLSFault {
-    /// - Parameters:
-    ///   - check: the result of the certificate's verification, X509_V_* of x509_vfy.h
-    ///     (X509_STORE_CTX_get_error(3)).
-    ///   - words: libcurl's, which are OpenSSL's in most cases.
-    init(_ code: CURLcode?, check: Int, _ words: String, caFile: String?) {
-        switch code {
-        case CURLE_SSL_CACERT_BADFILE: self = .unusableCAFile(caFile ?? "the system's folder")
-        case CURLE_PEER_FAILED_VERIFICATION: self = Self.unverified(check, words)
-        case CURLE_SSL_CONNECT_ERROR: self = Self.handshake(words)
-        default: self = .other(Transfer.words(code ?? CURLE_SSL_CONNECT_ERROR, words))
-        }
-    }
-
-    private static func unverified(_ check: Int, _ words: String) -> TLSFault {
-        switch check {
-        case 10: return .expired
-        case 9: return .notYetValid
-        case 18: return .selfSigned
-        // No issuer here, an issuer that is only in the server's own chain, or no chain at all.
-        case 2, 19, 20, 21: return .unknownAuthority
-        case 62, 64: return .wrongName
-        default:
-            // libcurl compares names by itself, after OpenSSL was content.
-            if words.contains(" name ") { return .wrongName }
-            let prefix = "SSL certificate problem: "
-            return .other(words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
-        }
-    }
-
-    /// OpenSSL's errors read `error:0A00010B:SSL routines::wrong version number`.
-    private static func handshake(_ words: String) -> TLSFault {
-        let reason = words.split(separator: ":").last.map(String.init)?.asReason ?? words
-        if ["wrong version number", "packet length too long", "http request"].contains(reason) { return .notTLS }
-        if reason.contains("alert") { return .refused(reason) }
-        let hangUps = ["unexpected eof", "SSL_ERROR_SYSCALL", "reset by peer", "Broken pipe"]
-        return hangUps.contains(where: words.contains) ? .ended : .other(words)
-    }
-}
-
-extension String {
-    /// As a part of a sentence: "connection refused".
-    fileprivate var asReason: String {
-        let text = drop { $0 == " " }
-        return text.prefix(1).lowercased() + text.dropFirst()
+        let text = text.last == " " ? String(text.dropLast()) : text
+        return text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
     }
 }
