@@ -70,35 +70,4 @@ import Testing
         limits.clientsPerUser = 3
         #expect(ClientQuota.admits(standing, ofUser: ofUser, inAll: inAll, limits: limits) == isAdmitted)
     }
-
-    @Test func aBurstIsFreeAndWhatComesAfterItHasItsTime() {
-        var rate = RequestRate(burst: 3, perSecond: 10, now: 1_000)
-        for _ in 0..<3 {
-            #expect(rate.pause(at: 1_000) == nil)
-            rate.charge(at: 1_000)
-        }
-        #expect(rate.pause(at: 1_000) == 1_100)
-        #expect(rate.pause(at: 1_099) == 1_100)
-        #expect(rate.pause(at: 1_100) == nil)
-        #expect(!rate.isFull(at: 1_100))
-        // Requests that were under way at the same time are a debt.
-        for _ in 0..<5 { rate.charge(at: 1_100) }
-        #expect(rate.pause(at: 1_100) == 1_600)
-        // No more than the burst is ever saved up, and a clock that stands still gives nothing.
-        #expect(rate.isFull(at: 9_000))
-        for _ in 0..<3 { rate.charge(at: 9_000) }
-        #expect(rate.pause(at: 9_000) == 9_100)
-        #expect(rate.pause(at: 8_000) == 8_100)
-    }
-
-    @Test func whatCostsMoreTakesLongerToComeBack() {
-        var rate = RequestRate(burst: 200, perSecond: 50, now: 0)
-        for _ in 0..<4 {
-            #expect(rate.pause(at: 0) == nil)
-            rate.charge(50, at: 0)
-        }
-        #expect(rate.pause(at: 0) == 20)
-        rate.charge(50, at: 20)
-        #expect(rate.pause(at: 20) == 1_020)
-    }
 }

@@ -23,8 +23,6 @@ final class ControlConnection {
     /// Milliseconds of CLOCK_MONOTONIC. Without a whole request by then, however slowly one is arriving, the client is
     /// disconnected.
     var deadline: Int64
-    /// Milliseconds of CLOCK_MONOTONIC; nothing is read before, because its user has asked too much.
-    var pausedUntil: Int64?
     /// Lines in a row that were refused.
     var refusals = 0
 
@@ -53,7 +51,7 @@ final class ControlConnection {
     }
 
     /// Whether a request may be begun.
-    var isReady: Bool { task == nil && !isClosing && pausedUntil == nil }
+    var isReady: Bool { task == nil && !isClosing }
     var wantsToRead: Bool { isReady && !inputEnded }
     var wantsToWrite: Bool { !output.isEmpty }
     var isFinished: Bool {

@@ -11,8 +11,6 @@ struct ControlLoop {
     private var lastNumber: UInt64 = 0
     /// After accept has failed for want of descriptors, so that the loop does not spin.
     private var acceptAgainAt: Int64?
-    /// Of those members of the group who have asked lately.
-    private var rates: [UInt32: RequestRate] = [:]
 
     /// In one round, so that a flood of connections does not keep the clients from being served.
     private static let mostAcceptedAtOnce = 32
@@ -43,7 +41,6 @@ struct ControlLoop {
                 serve(number, events: Int32(descriptor.revents))
             }
             if descriptors[1].revents != 0, !isStopping { acceptClients() }
-            endPauses()
             closeIdle()
         }
         for number in connections.keys { drop(number) }
@@ -61,8 +58,7 @@ struct ControlLoop {
     /// Without idle clients there is nothing to wake up for.
     private func timeout() -> Int32 {
         let deadlines = connections.values.filter { $0.task == nil }.map(\.deadline)
-        let pauses = connections.values.compactMap(\.pausedUntil)
-        guard let next = (deadlines + pauses + [acceptAgainAt].compactMap(\.self)).min() else { return -1 }
+        guard let next = (deadlines + [acceptAgainAt].compactMap(\.self)).min() else { return -1 }
         return Int32(clamping: max(0, next - Self.milliseconds() + 1))
     }
 
@@ -73,17 +69,6 @@ struct ControlLoop {
             drop(number)
         }
         if let again = acceptAgainAt, again <= now { acceptAgainAt = nil }
-    }
-
-    /// Lines that have arrived before the pause are already in the connection, where poll(2) does not see them.
-    private mutating func endPauses() {
-        let now = Self.milliseconds()
-        for (number, connection) in connections {
-            guard let until = connection.pausedUntil, until <= now else { continue }
-            connection.pausedUntil = nil
-            startRequest(number)
-            if connection.isFinished { drop(number) }
-        }
     }
 
     private func idleDeadline() -> Int64 { Self.milliseconds() + start.limits.idleTime.wholeMilliseconds }
@@ -122,8 +107,6 @@ struct ControlLoop {
             refuse(lastNumber, Self.strangersError)
         } else if !isAdmitted {
             refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served.count) clients already."))
-        } else {
-            pause(connection)
         }
     }
 
@@ -145,7 +128,6 @@ struct ControlLoop {
             case .nothing: return
             case .tooLong: refuseLongLine(number, connection)
             case .line(let bytes):
-                charge(connection)
                 begin(bytes, number, connection)
                 if connection.refusals >= Self.mostRefusals { connection.isClosing = true }
             }
@@ -171,7 +153,6 @@ struct ControlLoop {
             return send(ErrorReport(Self.changeError), to: number)
         }
         connection.refusals = 0
-        if type(of: read.request).asksServer { charge(connection, start.limits.serverRequestCost - 1) }
         HangPoint.control.block()
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task(executorPreference: TaskLoop.current) {
@@ -196,27 +177,6 @@ struct ControlLoop {
         recoverySuggestion:
             "Give the command as root or as the daemon's user, or let root set group_may_write = yes in the daemon's "
             + "configuration and reload it.")
-
-    /// Root and the daemon's user are not held back: they could do worse.
-    private mutating func charge(_ connection: ControlConnection, _ count: Int = 1) {
-        guard connection.standing == .member else { return }
-        let now = Self.milliseconds()
-        let limits = start.limits
-        rates[
-            connection.peer.user,
-            default: RequestRate(burst: limits.burst, perSecond: limits.requestsPerSecond, now: now)
-        ].charge(count, at: now)
-        pause(connection)
-    }
-
-    private mutating func pause(_ connection: ControlConnection) {
-        let now = Self.milliseconds()
-        connection.pausedUntil = rates[connection.peer.user]?.pause(at: now)
-        // Kept while they say something, also when their connections have gone.
-        if rates.count > start.limits.clients {
-            rates = rates.filter { !$0.value.isFull(at: now) }
-        }
-    }
 
     private mutating func refuseLongLine(_ number: UInt64, _ connection: ControlConnection) {
         if !connection.mayChange, connection.beginsAsWrite { return refuse(number, Self.changeError) }

@@ -12,11 +12,6 @@ package final class ControlServer: Sendable {
         package var reserved = 16
         /// For one member of the socket's group.
         package var clientsPerUser = 64
-        /// Requests that a member of the group may make at once, and per second after these, over all connections.
-        package var burst = 200
-        package var requestsPerSecond = 50
-        /// As how many requests one counts that the daemon has to ask the server for: one per second then, and four at once.
-        package var serverRequestCost = 50
         /// Bytes of a request line.
         package var requestSize = 64 << 10
         /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32
