@@ -45,6 +45,15 @@ extension Samples {
                 """)
     }
 
+    /// A file keeps the code that it was given, and shows the cure of today's.
+    @Test func anErrorOfAFormerNameHasItsCure() {
+        var old = Samples.recurring[0]
+        old.code = "pages_ignored"
+        let text = ErrorsReport([old], source: .file, now: Samples.now).text(TextStyle())
+        #expect(text.hasPrefix("pages_ignored at GET /api/timeline"))
+        #expect(text.contains("Report this to the people who run the server."))
+    }
+
     @Test func nothingAndForgottenHaveWordsToo() {
         #expect(ErrorsReport([], source: .file, now: Samples.now).text(TextStyle()) == "No errors.\n")
         #expect(Samples.forgotten.text(TextStyle()) == "forgot 3 errors\n")

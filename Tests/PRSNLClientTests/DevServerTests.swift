@@ -163,7 +163,7 @@ struct DevServerTests {
         FaultRow(
             name: "truncate", fault: .truncate(after: 20), kind: .networkError(.cutOff), code: .cutOff, requests: 3),
         FaultRow(name: "portal", fault: .portal, kind: .decodingError(.portal), code: .portal),
-        FaultRow(name: "empty", fault: .emptyBody, kind: .decodingError(.empty), code: .emptyAnswer),
+        FaultRow(name: "empty", fault: .emptyBody, kind: .decodingError(.empty), code: .unexpectedShape),
         FaultRow(
             name: "{}", fault: .emptyObject, kind: .decodingError(.unexpectedShape("no items in the timeline")),
             code: .unexpectedShape),
@@ -221,7 +221,7 @@ struct DevServerTests {
         let error = await apiError { () async throws(APIError) in
             try await test.client.session().timeline(TimelineRequest(.before(nil), limit: 10))
         }
-        #expect(error?.code == .notJSON)
+        #expect(error?.code == .unexpectedShape)
     }
 
     @Test func aServerThatRefusesConnectionsIsUnreachableAndThenThereAgain() async throws {

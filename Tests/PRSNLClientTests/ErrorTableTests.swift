@@ -130,7 +130,7 @@ struct ErrorTableTests {
             code: .unauthorized, heading: "Authentication required", serverCode: "ITEM_NOT_FOUND"),
         Row(
             name: "200 that is empty", reply: .json(""), kind: .decodingError(.empty),
-            message: "Unable to process server response. The answer is empty.", code: .emptyAnswer),
+            message: "Unable to process server response. The answer is empty.", code: .unexpectedShape),
         Row(
             name: "200 of a portal, by type",
             reply: .answer(200, ["Content-Type": "text/html; charset=utf-8"], "Log in"),
@@ -147,7 +147,8 @@ struct ErrorTableTests {
         Row(
             name: "200 that is not JSON", reply: .json(#"{"items":[}"#),
             kind: .decodingError(.notJSON("no JSON value at byte 10")),
-            message: "Unable to process server response. It is not JSON: no JSON value at byte 10.", code: .notJSON),
+            message: "Unable to process server response. It is not JSON: no JSON value at byte 10.",
+            code: .unexpectedShape),
         Row(
             name: "200 without items", reply: .json("{}"),
             kind: .decodingError(.unexpectedShape("no items in the timeline")),

@@ -65,12 +65,12 @@ import Testing
 
     @Test func aServerThatIgnoresTheCursorIsFoundOut() throws {
         var plan = plan(top: 5)
-        #expect(try errorCode { _ = try plan.take(page([9, 8, 7], more: true)) } == .pagesIgnored)
+        #expect(try errorCode { _ = try plan.take(page([9, 8, 7], more: true)) } == .pageContradictory)
     }
 
     @Test func aPageOutOfOrderIsNotBelieved() throws {
         var plan = plan()
-        #expect(try errorCode { _ = try plan.take(page([7, 9, 8], more: true)) } == .pageDisordered)
+        #expect(try errorCode { _ = try plan.take(page([7, 9, 8], more: true)) } == .pageContradictory)
     }
 
     @Test(arguments: [([9, 8], 8), ([], 8), ([9, 8, 7], nil), ([9, 8, 7], 6), ([9, 8, 7, 6], 6)])

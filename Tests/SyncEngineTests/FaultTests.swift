@@ -39,9 +39,9 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         FaultCase("500 after applying", .answerAfterApplying(status: 500, body: "{}"), .serverError),
         FaultCase("huge", .huge(bytes: 40 << 20, gzip: false), .answerTooLarge),
         FaultCase("truncated", .truncate(after: 700), .cutOff),
-        FaultCase("garbage", .garbage, .notJSON),
+        FaultCase("garbage", .garbage, .unexpectedShape),
         FaultCase("portal", .portal, .portal),
-        FaultCase("empty body", .emptyBody, .emptyAnswer),
+        FaultCase("empty body", .emptyBody, .unexpectedShape),
         FaultCase("{}", .emptyObject, .unexpectedShape),
         FaultCase("redirect elsewhere", .redirect(to: "http://127.0.0.2:9/api/timeline"), .redirectRefused),
     ]
@@ -266,7 +266,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
 
     @Test func aServerThatIgnoresThePageIsAnErrorAndNoLoop() async throws {
         let fixture = try PullFixture(.page, items: DevItem.generate(count: 700)) { $0.quirks.ignoresPage = true }
-        #expect(try await fixture.pull().problem?.code == .pagesIgnored)
+        #expect(try await fixture.pull().problem?.code == .pageContradictory)
         #expect(fixture.server.requestCount < 20)
     }
 

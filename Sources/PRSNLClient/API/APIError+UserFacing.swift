@@ -185,10 +185,8 @@ extension APIError.NetworkCause {
 extension APIError.DecodingCause {
     var code: ErrorCode {
         switch self {
-        case .empty: .emptyAnswer
+        case .empty, .notJSON, .unexpectedShape: .unexpectedShape
         case .portal: .portal
-        case .notJSON: .notJSON
-        case .unexpectedShape: .unexpectedShape
         case .stale: .staleAnswer
         }
     }

@@ -117,11 +117,7 @@ package struct ErrorTraits: Sendable {
         .redirectRefused: ErrorTraits(
             heading: .connection, [.needsPerson],
             "Set server_url to the address that the server redirects to, if you trust it."),
-        .notJSON: ErrorTraits(
-            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
         .portal: ErrorTraits([.stopsEverything], "Log in to the network's portal with a browser, or check server_url."),
-        .emptyAnswer: ErrorTraits(
-            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
         .unexpectedShape: ErrorTraits(
             [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
         .staleAnswer: ErrorTraits(
@@ -219,10 +215,6 @@ package struct ErrorTraits: Sendable {
             [.needsPerson],
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
         .dialectUnknown: ErrorTraits([.needsPerson], "Check server_url: no timeline in a known form was found there."),
-        .pagesIgnored: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
-        .pageDisordered: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
         .pageContradictory: ErrorTraits(
             [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
         .timelineUnsettled: ErrorTraits([], "Wait. The daemon tries again when the timeline is quieter."),

@@ -31,6 +31,8 @@ struct SyncFailure: Error, Sendable {
     var logText: Advice
     /// A proxy in front of the server says that it does not answer.
     var isGateway = false
+    /// It throws doubt on the pages that were read just before it, too.
+    var discreditsPages = false
     /// What was committed before it.
     var changes = Puller.Changes()
 

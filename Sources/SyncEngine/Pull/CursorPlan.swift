@@ -84,7 +84,7 @@ struct CursorPlan: Sendable, Equatable {
 
     /// Takes the answer to `request`.
     ///
-    /// - Throws: `SyncFailure` with `pages_ignored`, `page_disordered` or `page_contradictory` for an answer that breaks
+    /// - Throws: `SyncFailure` with `page_contradictory` for an answer that breaks
     ///   the API's promises, of which nothing may be believed.
     mutating func take(_ page: TimelinePage) throws(SyncFailure) -> (change: PageChange, next: Step) {
         try check(page)
@@ -199,27 +199,34 @@ struct CursorPlan: Sendable, Equatable {
     private func check(_ page: TimelinePage) throws(SyncFailure) {
         var previous = request.top
         if let first = page.items.first, first.createdAt > previous {
-            throw Self.broken(.pagesIgnored, "The server ignores the cursor: it repeats items that were already read.")
+            throw Self.discrediting("The server ignores the cursor: it repeats items that were already read.")
         }
         for item in page.items {
             if item.createdAt > previous {
-                throw Self.broken(.pageDisordered, "The server's page is not in the order of createdAt.")
+                throw Self.discrediting("The server's page is not in the order of createdAt.")
             }
             previous = item.createdAt
         }
         if let cursor = page.nextCursor, page.count == request.limit, cursor > previous {
-            throw Self.broken(.pageDisordered, "The server's next_cursor is newer than the page's last item.")
+            throw Self.discrediting("The server's next_cursor is newer than the page's last item.")
         }
         try page.requireConsistency(TimelineRequest(.before(request.before), limit: request.limit))
     }
 
     static func contradictory(_ what: String) -> SyncFailure {
-        broken(.pageContradictory, "The server's page contradicts itself: \(what).")
+        broken("The server's page contradicts itself: \(what).")
     }
 
-    static func broken(_ code: ErrorCode, _ message: String) -> SyncFailure {
+    /// Of a server that gives other pages than were asked for, so that those before are not believed either.
+    static func discrediting(_ message: String) -> SyncFailure {
+        var failure = broken(message)
+        failure.discreditsPages = true
+        return failure
+    }
+
+    private static func broken(_ message: String) -> SyncFailure {
         SyncFailure(
-            UserFacingError(code, message, consequence: "Nothing of that page was written."),
+            UserFacingError(.pageContradictory, message, consequence: "Nothing of that page was written."),
             verdict: .retry(after: nil))
     }
 }

@@ -70,8 +70,8 @@ struct CursorPull {
 
     private func keepWhatWasRead(after failure: SyncFailure) async throws(SyncFailure) {
         switch failure.error.code {
-        case .accountChanged, .serverChanged, .unauthorized, .forbidden, .pagesIgnored, .pageDisordered:
-            await committer.abandon()
+        case .accountChanged, .serverChanged, .unauthorized, .forbidden: await committer.abandon()
+        case _ where failure.discreditsPages: await committer.abandon()
         default:
             switch failure.origin {
             case .server, .renewal: break

@@ -42,7 +42,8 @@ struct PassPull {
         } catch {
             let failure = SyncFailure(error)
             switch failure.error.code {
-            case .serverChanged, .unauthorized, .forbidden, .pagesIgnored: await committer.abandon()
+            case .serverChanged, .unauthorized, .forbidden: await committer.abandon()
+            case _ where failure.discreditsPages: await committer.abandon()
             default:
                 switch failure.origin {
                 case .session: await committer.abandon()
@@ -107,9 +108,7 @@ struct PassPull {
             let end = last.number.start + last.page.count
             let next = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
             if next.number.start > 0, next.repeats(first) {
-                throw SyncFailure(
-                    UserFacingError(.pagesIgnored, "The server ignores the page number: each page is the first."),
-                    verdict: .retry(after: nil))
+                throw CursorPlan.discrediting("The server ignores the page number: each page is the first.")
             }
             try await take(next, session)
             guard next.page.total == total, next.follows(last), next.number.start + next.page.count > end else {
