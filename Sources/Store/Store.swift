@@ -10,7 +10,7 @@ package actor Store {
     /// Of the file itself, also where it was named by a link.
     package nonisolated let path: String
     /// The thread of all stores of the process.
-    private static let thread = Result { () throws(UserFacingError) in try SerialThreadExecutor(name: "store") }
+    private static let thread = SerialThreadExecutor(name: "store")
     private nonisolated let executor: SerialThreadExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -108,7 +108,7 @@ package actor Store {
         self.path = path
         self.largestSize = largestSize
         self.log = log
-        executor = try Self.thread.get()
+        executor = Self.thread
         do {
             if !allowsNetwork { try NetworkFileSystem.refuse(path: path) }
             // Looked at before the lock is made beside it, because a stranger's file gets nothing, and again under the lock.

@@ -39,7 +39,7 @@ struct Daemon {
             unit: setup.unit)
         let log = logger.handler
         for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
-        warnOfMachine(log)
+        try requireFiles()
         let parts: RunningParts
         do throws(UserFacingError) {
             parts = try await RunningParts.start(loaded, setup, log: log)
@@ -92,17 +92,16 @@ struct Daemon {
         }
     }
 
-    private static func warnOfMachine(_ log: LogHandler) {
-        // With too few descriptors it starts and fails in parts: connections, clients of the control socket, netlink.
-        let enough: rlim_t = 64
+    /// With fewer it would start, and fail in parts: connections, clients of the control socket, netlink.
+    private static let fewestFiles: rlim_t = 64
+
+    private static func requireFiles() throws(UserFacingError) {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < enough else {
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < fewestFiles else {
             return
         }
-        log(
-            .warning, .daemon,
-            "only \(limit.rlim_cur) files may be open at a time, and up to \(enough) may be needed. "
-                + ErrorCode.limitReached.recoverySuggestion)
+        throw UserFacingError(
+            .limitReached, "Only \(limit.rlim_cur) files may be open at a time; prsnld needs \(fewestFiles).")
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {

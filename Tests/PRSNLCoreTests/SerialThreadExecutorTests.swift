@@ -27,7 +27,7 @@ private actor Worker {
 
 struct SerialThreadExecutorTests {
     @Test func jobsRunOneAfterAnotherOnOneThread() async throws {
-        let executor = try SerialThreadExecutor(name: "test")
+        let executor = SerialThreadExecutor(name: "test")
         let worker = Worker(executor)
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<1_000 { group.addTask { await worker.work() } }
@@ -40,7 +40,7 @@ struct SerialThreadExecutorTests {
 
     /// A job that enqueues the next one: the wake-up is not lost between two batches.
     @Test func aChainOfJobsIsNotStranded() async throws {
-        let executor = try SerialThreadExecutor(name: "test")
+        let executor = SerialThreadExecutor(name: "test")
         let worker = Worker(executor)
         for _ in 0..<5_000 { _ = await worker.work() }
         #expect(await worker.figures().count == 5_000)
@@ -51,7 +51,7 @@ struct SerialThreadExecutorTests {
         weak var executor: SerialThreadExecutor?
         weak var worker: Worker?
         do {
-            let made = try SerialThreadExecutor(name: "outlives")
+            let made = SerialThreadExecutor(name: "outlives")
             let actor = Worker(made)
             (executor, worker) = (made, actor)
             _ = await actor.work()

@@ -23,7 +23,7 @@ struct TaskLoopTests {
         try await Task(executorPreference: TaskLoop.start()) {
             await Self.noteChildren(in: counter)
             // Back from another executor, and from a timer.
-            let other = try SerialThreadExecutor(name: "other")
+            let other = SerialThreadExecutor(name: "other")
             await Elsewhere(other).work()
             await counter.note()
             try await TaskLoop.start().time.sleep(.milliseconds(1))
@@ -41,7 +41,7 @@ struct TaskLoopTests {
     }
 
     @Test func sleepersWakeInTheOrderOfTheirTimesAndACancelledOneAtOnce() async throws {
-        let time = try TaskLoop.start().time
+        let time = TaskLoop.start().time
         let order = try await Task(executorPreference: TaskLoop.current) {
             let cancelled = Task(executorPreference: TaskLoop.current) { try await time.sleep(.seconds(3_600)) }
             cancelled.cancel()

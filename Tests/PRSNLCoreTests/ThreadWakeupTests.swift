@@ -19,7 +19,7 @@ struct ThreadWakeupTests {
 
     @Test func aSignalFromAnotherThreadEndsAWaitWithoutALimit() throws {
         let (there, back) = (ThreadWakeup(), ThreadWakeup())
-        let thread = try WorkerThread(name: "echo") {
+        let thread = WorkerThread(name: "echo") {
             for _ in 0..<1_000 {
                 there.wait()
                 back.signal()
@@ -34,7 +34,7 @@ struct ThreadWakeupTests {
 
     @Test func aJoinedThreadHasEnded() async throws {
         try await expectNothingLeft(threads: "joined") {
-            let thread = try WorkerThread(name: "joined") {}
+            let thread = WorkerThread(name: "joined") {}
             thread.join()
             thread.join()
         }
@@ -43,7 +43,7 @@ struct ThreadWakeupTests {
     @Test func aThreadThatIsLetGoEndsByItself() async throws {
         try await expectNothingLeft(threads: "let go") {
             let wakeup = ThreadWakeup()
-            var thread: WorkerThread? = try WorkerThread(name: "let go") { wakeup.wait() }
+            var thread: WorkerThread? = WorkerThread(name: "let go") { wakeup.wait() }
             #expect(thread != nil)
             thread = nil
             wakeup.signal()

@@ -35,7 +35,7 @@ package final class CuttingRelay: Sendable {
         guard isBound, listen(listener, 16) == 0 else { throw WaitedInVain("a relay: errno \(errno)") }
         self.listener = listener
         port = UInt16(bigEndian: address.sin_port)
-        let thread = try WorkerThread(name: "relay") { [weak self] in
+        let thread = WorkerThread(name: "relay") { [weak self] in
             while true {
                 let client = accept(listener, nil, nil)
                 guard client >= 0 else {
@@ -46,12 +46,7 @@ package final class CuttingRelay: Sendable {
                     close(client)
                     return
                 }
-                do {
-                    _ = try WorkerThread(name: "relay") { self.relay(client) }
-                } catch {
-                    print("the relay has lost a connection: \(error)")
-                    close(client)
-                }
+                _ = WorkerThread(name: "relay") { self.relay(client) }
             }
         }
         accepting.withLock { $0 = thread }

@@ -47,7 +47,7 @@ package final class NetworkNamespace: @unchecked Sendable {
     private init(enter: @escaping @Sendable () throws -> Void) throws {
         let shared = Shared()
         self.shared = shared
-        thread = try WorkerThread(name: "network") { shared.work() }
+        thread = WorkerThread(name: "network") { shared.work() }
         try perform(enter)
     }
 

@@ -41,14 +41,9 @@ package final class ControlServer: Sendable {
         self.mailbox = mailbox
         let start = Start(
             socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, requests: requests)
-        do throws(UserFacingError) {
-            thread = try WorkerThread(name: "prsnl-control") {
-                var loop = ControlLoop(start)
-                loop.run()
-            }
-        } catch {
-            socket.remove()
-            throw error
+        thread = WorkerThread(name: "prsnl-control") {
+            var loop = ControlLoop(start)
+            loop.run()
         }
     }
 

@@ -9,12 +9,7 @@ final class BoundedCheck<Value: Sendable>: Sendable {
 
     init(_ body: @escaping @Sendable () -> Value) {
         checksUnderWay.add(1, ordering: .relaxed)
-        do throws(UserFacingError) {
-            _ = try WorkerThread(name: "check") { [self] in run(body) }
-        } catch {
-            // No thread can be made. A check without a limit is better than none.
-            run(body)
-        }
+        _ = WorkerThread(name: "check") { [self] in run(body) }
     }
 
     private func run(_ body: () -> Value) {

@@ -52,7 +52,7 @@ package final class NetworkListener: Sendable {
         }
         board.publish(first ?? NetworkSnapshot())
         let loop = ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
-        thread = try WorkerThread(name: "prsnl-net") { loop.run() }
+        thread = WorkerThread(name: "prsnl-net") { loop.run() }
     }
 
     deinit { stop() }

@@ -124,17 +124,13 @@ enum ProbeThread {
     /// Runs `body` on a thread of its own.
     ///
     /// - Parameter body: Returns `nil` soon after it was cancelled.
-    /// - Returns: What the body returns; `otherwise` where there is no thread or no descriptor to be had.
+    /// - Returns: What the body returns; `otherwise` where there is no descriptor to be had.
     static func run<Outcome: Sendable>(
         otherwise: Outcome, _ body: @escaping @Sendable (Cancellation) -> Outcome?
     ) async throws(CancellationError) -> Outcome {
         guard let cancellation = Cancellation() else { return otherwise }
         let outcome = await withTaskCancellationHandler {
-            do throws(UserFacingError) {
-                return try await WorkerThread.result(of: "prsnl-probe") { body(cancellation) }
-            } catch {
-                return otherwise
-            }
+            await WorkerThread.result(of: "prsnl-probe") { body(cancellation) }
         } onCancel: {
             cancellation.cancel()
         }

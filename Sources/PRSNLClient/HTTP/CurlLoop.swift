@@ -84,13 +84,8 @@ final class CurlLoop: Sendable {
         if inbox.wakeDescriptor != nil { return nil }
         let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard descriptor >= 0 else { return .notBegun("eventfd: \(String(cString: strerror(errno)))") }
-        do throws(UserFacingError) {
-            let begun = try WorkerThread(name: "prsnl-http") { [self] in work(descriptor) }
-            thread.withLock { $0 = begun }
-        } catch {
-            close(descriptor)
-            return .notBegun(error.message)
-        }
+        let begun = WorkerThread(name: "prsnl-http") { [self] in work(descriptor) }
+        thread.withLock { $0 = begun }
         inbox.wakeDescriptor = descriptor
         return nil
     }

@@ -69,7 +69,7 @@ struct HTTPOutcome: Sendable {
     static var cancelledUnsent: HTTPOutcome { unsent(.cancelled, "cancelled before it was sent") }
     static var offlineUnsent: HTTPOutcome { unsent(.offline, "not sent because the network is away") }
 
-    /// There is no thread to send it from.
+    /// The thread that would send it cannot be woken.
     static func notBegun(_ reason: String) -> HTTPOutcome { unsent(.connectFailed, reason) }
 
     private static func unsent(_ cause: APIError.NetworkCause, _ detail: String) -> HTTPOutcome {

@@ -1,3 +1,5 @@
+import Glibc
+
 /// What a person is told when something fails: what happened, what it means for the data, what to do next.
 ///
 /// Every module's own error converts to this one at its border. No field ever holds a secret, a body, or an item's title.
@@ -33,6 +35,13 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
     package var inFull: Advice { "\(message)\(consequence.map { " \($0)" } ?? "") \(recoverySuggestion)" }
 
     package var description: String { inFull.description }
+
+    /// Ends the program with this as its one message: it was refused what it cannot do without.
+    package func endProgram() -> Never {
+        var line = "\(self)\n"
+        line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _exit(1)
+    }
 }
 
 /// Converts at a module's border, exhaustively.

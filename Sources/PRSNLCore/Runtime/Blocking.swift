@@ -5,7 +5,7 @@ package func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
     let outcome = Outcome<Value>()
-    Task.detached(executorPreference: try TaskLoop.start()) {
+    Task.detached(executorPreference: TaskLoop.start()) {
         do throws(UserFacingError) {
             outcome.set(.success(try await body()))
         } catch {

@@ -15,9 +15,8 @@ package final class SerialThreadExecutor: SerialExecutor {
     private let wakeup = ThreadWakeup()
 
     /// - Parameter name: the thread's name, 15 bytes at most (prctl(2)).
-    /// - Throws: `limit_reached`.
-    package init(name: String) throws(UserFacingError) {
-        _ = try WorkerThread(name: name) { [self] in work() }
+    package init(name: String) {
+        _ = WorkerThread(name: name) { [self] in work() }
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -41,7 +40,8 @@ package final class SerialThreadExecutor: SerialExecutor {
     }
 }
 
-/// A thread that ends with the work it was given. Its owner tells the work to end, then joins the thread.
+/// A thread that ends with the work it was given. Its owner tells the work to end, then joins the thread. Where the system
+/// gives no more threads, the program ends with `limit_reached`.
 package final class WorkerThread: Sendable {
     /// Until it was joined or let go.
     private let thread: Mutex<pthread_t?>
@@ -57,8 +57,7 @@ package final class WorkerThread: Sendable {
     }
 
     /// - Parameter name: 15 bytes at most (prctl(2)).
-    /// - Throws: `limit_reached`: the system gives no more threads.
-    package init(name: String, _ work: sending @escaping () -> Void) throws(UserFacingError) {
+    package init(name: String, _ work: sending @escaping () -> Void) {
         let argument = Unmanaged.passRetained(Work(name: name, work))
         var thread = pthread_t()
         let code = pthread_create(
@@ -71,9 +70,9 @@ package final class WorkerThread: Sendable {
                 return nil
             }, argument.toOpaque())
         guard code == 0 else {
-            argument.release()
-            throw UserFacingError(
-                .limitReached, "The thread \(name) cannot be started: \(String(cString: strerror(code))).")
+            UserFacingError(
+                .limitReached, "The thread \(name) cannot be started: \(String(cString: strerror(code)))."
+            ).endProgram()
         }
         self.thread = Mutex(thread)
     }
@@ -94,19 +93,12 @@ package final class WorkerThread: Sendable {
     }
 
     /// Runs work that blocks on a thread of its own, while the task waits.
-    ///
-    /// - Throws: `limit_reached`.
     package static func result<Value: Sendable>(
         of name: String, _ work: @escaping @Sendable () -> Value
-    ) async throws(UserFacingError) -> Value {
-        let result: Result<Value, UserFacingError> = await withCheckedContinuation { continuation in
-            do throws(UserFacingError) {
-                _ = try WorkerThread(name: name) { continuation.resume(returning: .success(work())) }
-            } catch {
-                continuation.resume(returning: .failure(error))
-            }
+    ) async -> Value {
+        await withCheckedContinuation { continuation in
+            _ = WorkerThread(name: name) { continuation.resume(returning: work()) }
         }
-        return try result.get()
     }
 
     private func take() -> pthread_t? {

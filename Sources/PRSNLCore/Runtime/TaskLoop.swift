@@ -38,14 +38,12 @@ package final class TaskLoop: TaskExecutor {
     private init() {}
 
     /// Makes the loop at the first call, and starts its thread. Both live as long as the process.
-    ///
-    /// - Throws: `limit_reached`.
     @discardableResult
-    package static func start() throws(UserFacingError) -> TaskLoop {
-        try started.withLock { started throws(UserFacingError) in
+    package static func start() -> TaskLoop {
+        started.withLock { started in
             if let started { return started }
             let loop = TaskLoop()
-            _ = try WorkerThread(name: "tasks") { loop.run() }
+            _ = WorkerThread(name: "tasks") { loop.run() }
             started = loop
             return loop
         }

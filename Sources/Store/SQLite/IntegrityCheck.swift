@@ -5,7 +5,7 @@ package import PRSNLCore
 package enum IntegrityCheck {
     /// What SQLite's `quick_check` finds. Empty when all is well.
     ///
-    /// - Throws: `limit_reached`; what `StoreReader` throws.
+    /// - Throws: what `StoreReader` throws.
     package static func damage(path: String) async throws(UserFacingError) -> [String] {
         try await WorkerThread.result(of: "check") {
             Result { () throws(UserFacingError) in

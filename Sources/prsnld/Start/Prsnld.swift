@@ -18,10 +18,7 @@ enum Prsnld {
         // After `prsnlctl account --accept-new` it was started as /proc/self/exe, which would be its name.
         _ = prsnl_set_thread_name("prsnld")
         MemoryUse.limitArenas()
-        let loop: TaskLoop
-        do throws(UserFacingError) { loop = try TaskLoop.start() } catch {
-            exit(report(error, ProcessEnvironment.current()).rawValue)
-        }
+        let loop = TaskLoop.start()
         let arguments = Array(CommandLine.arguments.dropFirst())
         Task.detached(executorPreference: loop) {
             exit(await run(arguments, ProcessEnvironment.current(), signals, loop.time).rawValue)
