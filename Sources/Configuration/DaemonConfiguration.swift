@@ -118,12 +118,13 @@ extension ConfigurationKey {
             "search_index", \.sync.searchIndex, effect: .reload,
             "Keep the index for `prsnlctl search`, which takes about half as much room as the texts."),
         ConfigurationKey(
-            name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`, `tcp`",
-            summary:
-                "How a server that does not answer is asked whether it is back; `icmp` and `tcp` go ahead of the request.",
+            name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`",
+            summary: "How a server that does not answer is asked whether it is back; `icmp` goes ahead of the request.",
             effect: .reload, defaultValue: "http",
             apply: { text, configuration throws(Rejection) in
                 guard let kind = ProbeKind(rawValue: text) else {
+                    // Earlier versions had it.
+                    if text == "tcp" { throw Rejection("can no longer be tcp; write probe = http, or probe = icmp") }
                     throw Rejection("is not a kind of probe: \(quote(text))")
                 }
                 configuration.sync.probe = kind

@@ -172,6 +172,13 @@ import Testing
             found[12].description.hasPrefix("environment variable PRSNL_STALL_TIMEOUT: stall_timeout is out of range"))
     }
 
+    @Test func theProbeOfEarlierVersionsIsRefusedWithWhatToWrite() throws {
+        let said = "probe can no longer be tcp; write probe = http, or probe = icmp (allowed: `http`, `icmp`)"
+        #expect(try problems("probe = tcp").map(\.description) == ["\(folder.file("p.conf")):1: \(said)"])
+        let variable = try problems("", ["PRSNL_PROBE": "tcp"])
+        #expect(variable.map(\.description) == ["environment variable PRSNL_PROBE: \(said)"])
+    }
+
     @Test func theErrorOfSeveralProblemsHasALineForEach() throws {
         let failure = #expect(throws: ConfigurationFailure.self) { try load("a = 1\nserver_url = x") }
         let error = try #require(failure).userFacing

@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func aPingThatFailsSaysWhere() {
-        var ping = PingReport(state: "unreachable", probe: "tcp", total: .seconds(10), now: Samples.now)
+        var ping = PingReport(state: "unreachable", probe: "http", total: .seconds(10), now: Samples.now)
         ping.note = "ICMP is not permitted here"
         ping.phases.name = 0.25
         ping.failedPhase = "connect"
@@ -125,7 +125,7 @@ import Testing
         #expect(
             ping.text(TextStyle()) == """
                 State        unreachable
-                Probe        tcp; ICMP is not permitted here
+                Probe        http; ICMP is not permitted here
                 Name         0.3 ms
                 Connect      failed
                 Total        10,000.0 ms

@@ -59,7 +59,7 @@ extension Samples {
 
     /// Every member has a value, as no probe has them all.
     static var ping: PingReport {
-        var report = PingReport(state: "online", probe: "tcp", total: .microseconds(23_456), now: now)
+        var report = PingReport(state: "online", probe: "icmp", total: .microseconds(23_456), now: now)
         report.note = "ICMP is not permitted here: net.ipv4.ping_group_range"
         report.address = "192.0.2.9"
         report.phases = .init(

@@ -5,102 +5,24 @@ import Testing
 
 @testable import NetMonitor
 
-/// Pings over ICMP and TCP.
+/// Pings over ICMP.
 @Suite struct ProbeTests {
     private static let longTime: Duration = .seconds(3_600)
 
-    private static func neverCancelled() throws -> ProbeThread.Cancellation {
-        try #require(ProbeThread.Cancellation())
-    }
-
-    /// A listening socket on 127.0.0.1 and its port.
-    private final class Listening: Sendable {
-        let descriptor: Int32
-        let port: UInt16
-
-        init(backlog: Int32 = 8) throws {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            self.descriptor = descriptor
-            let address = IPAddress(bytes: [127, 0, 0, 1])
-            guard address.withSocketAddress(port: 0, { bind(descriptor, $0, $1) }) == 0,
-                listen(descriptor, backlog) == 0
-            else { throw WaitedInVain("listen: errno \(errno)") }
-            var name = sockaddr_in()
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            withUnsafeMutablePointer(to: &name) { pointer in
-                _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-            }
-            port = UInt16(bigEndian: name.sin_port)
-        }
-
-        deinit { close(descriptor) }
+    private static func neverCancelled() throws -> EchoProbe.Cancellation {
+        try #require(EchoProbe.Cancellation())
     }
 
     private static func isAnswered(_ outcome: EchoProbe.Outcome?) -> Bool {
         if case .answered = outcome { true } else { false }
     }
 
-    // MARK: TCP
-
-    @Test func aPortThatListensConnects() async throws {
-        let listening = try Listening()
-        guard case .connected = try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
-        else { return #expect(Bool(false), "not connected") }
-    }
-
-    @Test func aPortWhereNobodyListensRefuses() async throws {
-        let port = try Listening().port
-        #expect(try await TCPProbe.connect(to: "127.0.0.1", port: port, within: Self.longTime) == .refused)
-    }
-
-    /// A name, and a link that does not exist: words, and no wait.
+    /// A name: words, and no wait.
     @Test func whatIsNoAddressIsNoAnswer() async throws {
-        #expect(
-            try await TCPProbe.connect(to: "prsnl.example", port: 1, within: Self.longTime)
-                == .noAnswer(because: "prsnl.example is not an IP address"))
         #expect(
             try await EchoProbe.ping("prsnl.example", within: Self.longTime)
                 == .noAnswer(because: "prsnl.example is not an IP address"))
     }
-
-    /// A listener whose queue is full answers no more.
-    private func silent() throws -> (listening: Listening, fillers: [Int32]) {
-        let listening = try Listening(backlog: 0)
-        var fillers: [Int32] = []
-        let address = IPAddress(bytes: [127, 0, 0, 1])
-        while true {
-            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-            let filler = socket(AF_INET, type, 0)
-            fillers.append(filler)
-            _ = address.withSocketAddress(port: listening.port) { connect(filler, $0, $1) }
-            var writable = pollfd(fd: filler, events: Int16(POLLOUT), revents: 0)
-            // Loopback connects within the call; one that has not is one that was not answered.
-            if poll(&writable, 1, 100) == 0 { return (listening, fillers) }
-        }
-    }
-
-    @Test func aPortThatKeepsSilentIsNoAnswerInTime() async throws {
-        let (listening, fillers) = try silent()
-        defer { for filler in fillers { close(filler) } }
-        #expect(
-            try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: .milliseconds(30))
-                == .noAnswer(because: "no answer in time"))
-    }
-
-    @Test func aProbeThatIsCancelledEndsAtOnce() async throws {
-        let (listening, fillers) = try silent()
-        defer { for filler in fillers { close(filler) } }
-        for _ in 0..<20 {
-            let probe = Task {
-                try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
-            }
-            await Task.yield()
-            probe.cancel()
-            await #expect(throws: CancellationError.self) { try await probe.value }
-        }
-    }
-
-    // MARK: ICMP
 
     @Test(
         .enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"),
@@ -178,17 +100,13 @@ import Testing
         try network.set("net/ipv4/ping_group_range", "0 0")
         let echo = try network.perform { try EchoProbe.run("192.0.2.1", within: Self.longTime, Self.neverCancelled()) }
         #expect(echo == .noAnswer(because: "Network is unreachable"))
-        let tcp = try network.perform {
-            try TCPProbe.run("192.0.2.1", port: 443, within: Self.longTime, Self.neverCancelled())
-        }
-        #expect(tcp == .noAnswer(because: "Network is unreachable"))
     }
 
     @Test(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
     func anEchoThatIsCancelledEndsAtOnce() async throws {
         let (here, there) = try await pair()
         try there.set("net/ipv4/icmp_echo_ignore_all", "1")
-        let cancellation = try #require(ProbeThread.Cancellation())
+        let cancellation = try #require(EchoProbe.Cancellation())
         async let outcome = Task.detached {
             try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, cancellation) }
         }.value
@@ -196,11 +114,13 @@ import Testing
         #expect(try await outcome == nil)
     }
 
+    /// Whether it is answered, not permitted to this user, or cancelled.
     @Test func aProbeLeavesNoThreadAndNoDescriptor() async throws {
-        let listening = try Listening(backlog: 64)
         try await expectNothingLeft(threads: "prsnl-probe") {
-            _ = try await TCPProbe.connect(to: "127.0.0.1", port: listening.port, within: Self.longTime)
             _ = try await EchoProbe.ping("127.0.0.1", within: .milliseconds(1))
+            let probe = Task { try await EchoProbe.ping("127.0.0.1", within: Self.longTime) }
+            probe.cancel()
+            _ = await probe.result
         }
     }
 

@@ -26,8 +26,10 @@ import Testing
         return EngineBoard(settings)
     }
 
-    private func probe(_ kind: ProbeKind) -> ServerProbe {
-        ServerProbe(client: client, board: board(kind), time: time.source, log: { _, _, _ in })
+    private func probe(_ kind: ProbeKind, echo: EchoProbe.Outcome = .noAnswer(because: "no answer in time"))
+        -> ServerProbe
+    {
+        ServerProbe(client: client, board: board(kind), time: time.source, echo: { _, _ in echo }, log: { _, _, _ in })
     }
 
     private var questions: Int { server.requests(.health).count }
@@ -38,51 +40,46 @@ import Testing
         #expect(questions == 1)
     }
 
-    @Test func aHandshakeGoesAheadAndTheQuestionFollows() async {
-        let result = await probe(.tcp).run()
-        #expect(result.sent == .tcp && result.ahead != nil && result.error == nil && result.note == nil)
+    @Test func anEchoGoesAheadAndTheQuestionFollows() async {
+        let result = await probe(.icmp, echo: .answered(after: .milliseconds(3))).run()
+        #expect(result.sent == .icmp && result.ahead == .milliseconds(3) && result.error == nil && result.note == nil)
         #expect(result.address == "127.0.0.1")
         #expect(questions == 1)
     }
 
-    @Test func whereNobodyListensTheQuestionIsAskedNowAndThenOnly() async throws {
+    @Test func whereNoEchoComesBackTheQuestionIsAskedNowAndThenOnly() async throws {
         server.refuseConnections()
-        let probe = probe(.tcp)
+        let probe = probe(.icmp)
         #expect(await probe.run().ping != nil)
         let spared = await probe.run()
-        #expect(spared.ping == nil && spared.error?.code == .connectFailed)
+        #expect(spared.ping == nil && spared.error?.code == .timedOut)
+        #expect(spared.error?.message == "Network error: no ICMP echo from 127.0.0.1: no answer in time.")
         // A person who asks gets everything.
         #expect(await probe.run(byHand: true).ping != nil)
         time.advance(by: ServerProbe.betweenQuestions)
         #expect(await probe.run().ping != nil)
         try server.acceptConnections()
-        #expect(await probe.run().error == nil)
+        #expect(await probe.run(byHand: true).error == nil)
     }
 
-    /// The address of the last connection is not the server's for ever, and a machine need not echo.
-    @Test func aServerThatAnswersIsThereWhateverCameBackAhead() async throws {
-        // Nothing listens at the address that is asked ahead: the name leads to both families, the server has one.
-        let name = server.url.replacing("127.0.0.1", with: "localhost")
-        let client = try PRSNLClient(
-            configuration: ClientConfiguration(serverURL: name, credentials: .none), time: time.source, seed: 7)
-        let probe = ServerProbe(
-            client: client, board: board(.tcp), time: time.source, aheadTo: { _ in "127.255.255.254" },
-            log: { _, _, _ in })
-        let result = await probe.run()
-        #expect(result.error == nil)
-        #expect(result.note == "nothing came back ahead, and the server answers")
-        client.shutdown()
-    }
-
-    @Test func whereEchoesAreNotPermittedAHandshakeTakesTheirPlaceAndItIsSaid() async throws {
+    /// The address of the last connection may be the server's no longer, and a machine need not echo.
+    @Test func aServerThatAnswersIsThereWhateverCameBackAhead() async {
         let result = await probe(.icmp).run()
         #expect(result.error == nil)
-        if case .notPermitted = try await EchoProbe.ping("127.0.0.1", within: .seconds(5)) {
-            #expect(result.sent == .tcp)
-            #expect(result.note?.contains("ping_group_range") == true)
-        } else {
-            #expect(result.sent == .icmp && result.note == nil)
-        }
-        #expect(result.ahead != nil)
+        #expect(result.note == "nothing came back ahead, and the server answers")
+    }
+
+    @Test func anEchoThatIsStoppedAsksNothing() async {
+        let probe = ServerProbe(
+            client: client, board: board(.icmp), time: time.source,
+            echo: { _, _ throws(CancellationError) in throw CancellationError() }, log: { _, _, _ in })
+        let result = await probe.run(byHand: true)
+        #expect(result.error?.code == .cancelled && result.ping == nil && questions == 0)
+    }
+
+    @Test func whereEchoesAreNotPermittedOnlyTheQuestionIsAskedAndItIsSaid() async {
+        let result = await probe(.icmp, echo: .notPermitted(errno: 13)).run()
+        #expect(result.sent == .http && result.error == nil && result.ahead == nil && questions == 1)
+        #expect(result.note?.contains("ping_group_range") == true)
     }
 }

@@ -87,7 +87,7 @@ struct MachineCheck: Check, Equatable {
         case (true, true?): .ok(.machine, "icmp", "echoes are permitted")
         case (true, false?):
             .warning(
-                .machine, "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over TCP",
+                .machine, "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over HTTP",
                 "Put the group's number into net.ipv4.ping_group_range.", next: "sysctl net.ipv4.ping_group_range")
         case (true, nil): .notChecked(.machine, "icmp", "the daemon's group is not known")
         }

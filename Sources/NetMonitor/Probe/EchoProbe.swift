@@ -19,14 +19,19 @@ package enum EchoProbe {
     /// - Parameter address: an IP address, not a name.
     /// - Throws: `CancellationError` at once when the task is cancelled.
     package static func ping(_ address: String, within timeout: Duration) async throws(CancellationError) -> Outcome {
-        try await ProbeThread.run(otherwise: .noAnswer(because: "no thread or no descriptor is left for it")) {
-            cancellation in
-            run(address, within: timeout, cancellation)
+        guard let cancellation = Cancellation() else { return .noAnswer(because: "no descriptor is left for it") }
+        let outcome = await withTaskCancellationHandler {
+            // A thread of its own, because it waits in poll(2), and tasks must not block.
+            await WorkerThread.result(of: "prsnl-probe") { run(address, within: timeout, cancellation) }
+        } onCancel: {
+            cancellation.cancel()
         }
+        guard let outcome else { throw CancellationError() }
+        return outcome
     }
 
     /// - Returns: `nil` where it was cancelled.
-    static func run(_ address: String, within timeout: Duration, _ cancellation: ProbeThread.Cancellation) -> Outcome? {
+    static func run(_ address: String, within timeout: Duration, _ cancellation: Cancellation) -> Outcome? {
         guard let address = IPAddress(address) else { return .noAnswer(because: "\(address) is not an IP address") }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, type, Int32(address.isIPv6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))
@@ -48,7 +53,7 @@ package enum EchoProbe {
             guard send(descriptor, request, request.count, 0) >= 0 || errno == EINTR else { return failure(errno) }
             let pause = min(now + interval, end)
             waiting: while true {
-                switch ProbeThread.wait(for: descriptor, POLLIN, until: pause, cancellation) {
+                switch wait(for: descriptor, until: pause, cancellation) {
                 case .cancelled: return nil
                 case .tooLate:
                     if pause < end { break waiting }
@@ -101,8 +106,7 @@ struct EchoConversation {
     }
 }
 
-/// A thread for one probe, because a probe waits in poll(2), and tasks must not block.
-enum ProbeThread {
+extension EchoProbe {
     /// Told when the probe is not wanted any longer: `descriptor` is readable then.
     final class Cancellation: Sendable {
         let descriptor: Int32
@@ -121,33 +125,16 @@ enum ProbeThread {
         }
     }
 
-    /// Runs `body` on a thread of its own.
-    ///
-    /// - Parameter body: Returns `nil` soon after it was cancelled.
-    /// - Returns: What the body returns; `otherwise` where there is no descriptor to be had.
-    static func run<Outcome: Sendable>(
-        otherwise: Outcome, _ body: @escaping @Sendable (Cancellation) -> Outcome?
-    ) async throws(CancellationError) -> Outcome {
-        guard let cancellation = Cancellation() else { return otherwise }
-        let outcome = await withTaskCancellationHandler {
-            await WorkerThread.result(of: "prsnl-probe") { body(cancellation) }
-        } onCancel: {
-            cancellation.cancel()
-        }
-        guard let outcome else { throw CancellationError() }
-        return outcome
-    }
+    private enum Waited { case ready, tooLate, cancelled }
 
-    enum Waited { case ready, tooLate, cancelled }
-
-    /// Waits for a descriptor.
-    static func wait(
-        for descriptor: Int32, _ events: Int32, until end: ContinuousClock.Instant, _ cancellation: Cancellation
+    /// Waits until the descriptor can be read.
+    private static func wait(
+        for descriptor: Int32, until end: ContinuousClock.Instant, _ cancellation: Cancellation
     ) -> Waited {
         while true {
             var descriptors = [
                 pollfd(fd: cancellation.descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: descriptor, events: Int16(events), revents: 0),
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             ]
             let left = max(.zero, ContinuousClock.now.duration(to: end))
             // Rounded up, so that the end is not waited for in a busy loop.

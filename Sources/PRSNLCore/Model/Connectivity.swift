@@ -39,10 +39,8 @@ package struct Connectivity: Sendable, Equatable {
 package enum ProbeKind: String, Sendable, Codable, CaseIterable {
     /// `GET /api/health`.
     case http
-    /// An ICMP echo ahead of it, TCP's handshake where that is not permitted.
+    /// An ICMP echo ahead of it, where the kernel permits echoes.
     case icmp
-    /// TCP's handshake ahead of it.
-    case tcp
 }
 
 /// One change of it, as the file keeps it.

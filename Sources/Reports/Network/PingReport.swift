@@ -37,13 +37,13 @@ package struct PingReport: ControlReply {
     package var generatedAt: Timestamp
     /// What the answer means, or that none came: a state as in `StatusReport.Connectivity`.
     package var state: String
-    /// `http`, `icmp`, `tcp`: what was really sent.
+    /// `http` or `icmp`: what was really sent.
     package var probe: String
     /// Why it is not the probe that is configured.
     @Nullable package var note: String? = nil
     /// Where the connection led: the server, or the proxy.
     @Nullable package var address: String? = nil
-    /// Milliseconds that the ICMP echo or TCP's handshake took that went ahead of the question.
+    /// Milliseconds that the ICMP echo took that went ahead of the question.
     @Nullable package var ahead: Double? = nil
     package var phases = Phases()
     /// Milliseconds, from the question to the end.
@@ -82,7 +82,7 @@ extension PingReport: Report {
             field("State", ConnectivityWords.painted(state, style)),
             field("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
             field("Address", address.map(style.safe)),
-            field(probe == "icmp" ? "Echo" : "Handshake", phase("ahead", ahead, style)),
+            field("Echo", phase("ahead", ahead, style)),
             field("Name", phase("name", phases.name, style)),
             field("Connect", phase("connect", phases.connect, style)),
             field("TLS", phase("tls", phases.tls, style)),

@@ -9,7 +9,7 @@ package struct ProbeResult: Sendable {
     package var sent: ProbeKind
     /// Why that is not what the configuration says.
     package var note: String?
-    /// How long the ICMP echo or the TCP handshake took that went ahead.
+    /// How long the ICMP echo took that went ahead.
     package var ahead: Duration?
     /// `nil` where the server was not asked, because nothing came back from its machine.
     package var ping: Ping?
@@ -30,13 +30,13 @@ package struct ProbeResult: Sendable {
 
 /// Asks whether the server is there, as the owner wants it asked.
 ///
-/// An echo or a handshake proves that a machine is there, and not that PRSNL is: they go ahead of the HTTP question, and
-/// save the server that question while nothing comes back. That a machine does not echo proves nothing either, nor that its
+/// An echo proves that a machine is there, and not that PRSNL is: it goes ahead of the HTTP question, and saves the server
+/// that question while nothing comes back. That a machine does not echo proves nothing either, nor that its
 /// name still leads there. So the question is asked once in a while nevertheless.
 final class ServerProbe: Sendable {
     private let client: PRSNLClient
     private let time: TimeSource
-    private let aheadTo: @Sendable (ServerAddress) -> String?
+    private let echo: Echo
     private let board: EngineBoard
     private let log: LogHandler
     private let hasSaidWhy = Flag()
@@ -46,12 +46,15 @@ final class ServerProbe: Sendable {
     /// Between two questions that are asked although nothing came back ahead of them.
     static let betweenQuestions: Duration = .seconds(60)
 
-    /// - Parameter aheadTo: where echoes and handshakes go; tests put something else in.
+    /// Sends an echo to an address.
+    typealias Echo = @Sendable (String, Duration) async throws(CancellationError) -> EchoProbe.Outcome
+
+    /// - Parameter echo: the kernel's; tests put something else in.
     init(
         client: PRSNLClient, board: EngineBoard, time: TimeSource,
-        aheadTo: @escaping @Sendable (ServerAddress) -> String? = { $0.literal }, log: @escaping LogHandler
+        echo: @escaping Echo = EchoProbe.ping, log: @escaping LogHandler
     ) {
-        self.aheadTo = aheadTo
+        self.echo = echo
         self.client = client
         self.time = time
         self.board = board
@@ -62,12 +65,12 @@ final class ServerProbe: Sendable {
     func run(byHand: Bool = false) async -> ProbeResult {
         let wanted = board.settings.probe
         let peer = client.peer
-        let address = aheadTo(ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress))
+        let address = ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress)
         var result = ProbeResult(sent: wanted)
         if wanted != .http {
-            if let address {
+            if let address = address.literal {
                 do throws(CancellationError) {
-                    try await goAhead(address, peer.port, &result)
+                    try await goAhead(address, &result)
                 } catch {
                     result.error = UserFacingError(.cancelled, "The probe was stopped.")
                 }
@@ -93,41 +96,22 @@ final class ServerProbe: Sendable {
         lastQuestion.withLock { $0.map { time.uptime() - $0 >= Self.betweenQuestions } ?? true }
     }
 
-    private func goAhead(
-        _ address: String, _ port: UInt16, _ result: inout ProbeResult
-    ) async throws(CancellationError) {
-        let limit = client.connectTimeout
+    private func goAhead(_ address: String, _ result: inout ProbeResult) async throws(CancellationError) {
         result.address = address
-        if result.sent == .icmp {
-            switch try await EchoProbe.ping(address, within: limit) {
-            case .answered(let after):
-                result.ahead = after
-                result.total = after
-                return
-            case .noAnswer(let because):
-                result.error = UserFacingError(
-                    .timedOut, "Network error: no ICMP echo from \(address): \(because).")
-                return
-            case .notPermitted:
-                result.sent = .tcp
-                let note = "ICMP is not permitted here (net.ipv4.ping_group_range)"
-                result.note = note
-                if !hasSaidWhy.isSet {
-                    hasSaidWhy.set()
-                    log(.warning, .net, "\(note): probe = icmp is done over TCP")
-                }
-            }
-        }
-        switch try await TCPProbe.connect(to: address, port: port, within: limit) {
-        case .connected(let after):
+        switch try await echo(address, client.connectTimeout) {
+        case .answered(let after):
             result.ahead = after
             result.total = after
-        case .refused:
-            result.error = UserFacingError(
-                .connectFailed, "Network error: \(address) refuses connections to port \(port).")
         case .noAnswer(let because):
-            result.error = UserFacingError(
-                .timedOut, "Network error: no TCP connection to \(address), port \(port): \(because).")
+            result.error = UserFacingError(.timedOut, "Network error: no ICMP echo from \(address): \(because).")
+        case .notPermitted:
+            result.sent = .http
+            let note = "ICMP is not permitted here (net.ipv4.ping_group_range)"
+            result.note = note
+            if !hasSaidWhy.isSet {
+                hasSaidWhy.set()
+                log(.warning, .net, "\(note): probe = icmp is done over HTTP")
+            }
         }
     }
 }
