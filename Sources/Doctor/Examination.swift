@@ -37,7 +37,7 @@ package enum Examination {
             },
             Running(.copy, "search") { IndexCheck(scene)?.findings ?? [] },
             Running(.machine, "disk") { MachineCheck(scene).findings },
-            Running(.service, "unit", within: .seconds(30)) { ServiceCheck(scene).findings },
+            Running(.service, "unit") { ServiceCheck(scene).findings },
         ]
         if let size = scene.status?.file.size, size > noticeSize {
             say("reading all of \(scene.database) may take up to \(IntegrityCheck.limit)")

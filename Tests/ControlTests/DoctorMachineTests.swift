@@ -189,25 +189,20 @@ import Testing
     // MARK: The service
 
     private func service(
-        _ properties: [String: String] = [:], daemon: ServiceCheck.Daemon? = nil,
-        journal: ServiceCheck.Journal = .read([])
+        _ state: SystemdUnit.State = .running, daemon: ServiceCheck.Daemon? = nil, isUser: Bool = false
     ) -> ServiceCheck {
-        let usual = [
-            "LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
-            "UnitFileState": "enabled", "NRestarts": "0", "WatchdogUSec": "5min", "NeedDaemonReload": "no",
-        ]
         var facts = ServiceCheck(
             daemon: daemon ?? .answers(pid: 7, version: ProductVersion.current, since: time),
             socketPath: "/run/prsnld/control.sock",
-            unit: .known(name: "prsnld", isUser: false, properties: usual.merging(properties) { $1 }), journal: journal,
-            now: time)
+            unit: .known(SystemdUnit(name: "prsnld", isUser: isUser, state: state)), now: time)
         facts.socket = entry(0o660)
         return facts
     }
 
-    @Test func aServiceThatRunsIsFine() {
-        #expect(service().findings.map(\.check) == ["daemon", "socket", "unit", "watchdog", "log"])
+    @Test func aServiceThatRunsIsFineAndItsLogIsNamed() {
+        #expect(service().findings.map(\.check) == ["daemon", "socket", "unit"])
         #expect(service().findings.allSatisfy { $0.level == .ok })
+        #expect(service().findings.last?.nextCommand == "journalctl -u prsnld -e")
     }
 
     @Test func anotherVersionThanTheDaemonsIsAWarning() {
@@ -225,63 +220,49 @@ import Testing
         #expect(levels(open, "socket") == [.failed])
     }
 
-    @Test(arguments: [
-        (["ActiveState": "inactive"], Level.warning), (["ActiveState": "failed", "Result": "exit-code"], .failed),
-        (["ActiveState": "failed", "Result": "start-limit-hit"], .failed),
-        (["ActiveState": "activating", "SubState": "auto-restart"], .failed),
-        (["ActiveState": "activating", "SubState": "start"], .warning),
-        (["UnitFileState": "disabled"], .warning),
-        (["LoadState": "not-found"], .notChecked), (["UnitFileState": "static"], .ok),
-    ])
-    func theUnitIsJudgedByItsState(properties: [String: String], level: Level) {
-        #expect(levels(service(properties), "unit") == [level])
+    @Test(
+        arguments: [
+            ([:], .running, .ok, "journalctl -u prsnld -e"),
+            (["ActiveState": "inactive", "SubState": "dead"], .stopped, .warning, "sudo systemctl start prsnld"),
+            (["LoadState": "masked", "ActiveState": "inactive"], .masked, .warning, "sudo systemctl unmask prsnld"),
+            (
+                ["ActiveState": "failed", "Result": "exit-code"], .failed("exit-code"), .failed,
+                "journalctl -u prsnld -e"
+            ),
+            (
+                ["ActiveState": "activating", "SubState": "auto-restart", "Result": "signal"], .restarting("signal"),
+                .failed, "journalctl -u prsnld -e"
+            ),
+            (["ActiveState": "activating", "SubState": "start"], .starting, .warning, "journalctl -u prsnld -e"),
+            (["ActiveState": "deactivating"], .stopping, .warning, "journalctl -u prsnld -e"),
+            (["ActiveState": "reloading"], .running, .ok, "journalctl -u prsnld -e"),
+        ] as [([String: String], SystemdUnit.State, Level, NextCommand)])
+    func theUnitIsJudgedByItsState(
+        properties: [String: String], state: SystemdUnit.State, level: Level, next: NextCommand
+    ) {
+        let usual = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success"]
+        #expect(SystemdUnit.State(usual.merging(properties) { $1 }) == state)
+        #expect(levels(service(state), "unit") == [level])
+        #expect(service(state).findings.last?.nextCommand == next)
+    }
+
+    @Test func aUnitThatIsNotThereIsNotChecked() {
+        #expect(SystemdUnit.State(["LoadState": "not-found", "ActiveState": "inactive"]) == nil)
+        var facts = service()
+        facts.unit = .notKnown("no unit prsnld is installed")
+        #expect(levels(facts, "unit") == [.notChecked])
     }
 
     @Test func aDaemonThatDoesNotAnswerInTimeFailsUnlessItIsStarting() {
         let hung = ServiceCheck.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
-        var facts = service(daemon: hung)
-        #expect(levels(facts, "daemon") == [.failed])
-        facts.unit = .known(name: "prsnld", isUser: true, properties: ["ActiveState": "active"])
-        #expect(facts.findings.first?.nextCommand == "systemctl --user restart prsnld")
-        #expect(levels(service(["ActiveState": "activating"], daemon: hung), "daemon") == [.notChecked])
+        #expect(levels(service(daemon: hung), "daemon") == [.failed])
+        #expect(
+            service(daemon: hung, isUser: true).findings.first?.nextCommand == "systemctl --user restart prsnld")
+        #expect(levels(service(.starting, daemon: hung), "daemon") == [.notChecked])
     }
 
     @Test func commandsForAUserUnitAreItsUsers() {
-        var facts = service()
-        facts.unit = .known(name: "prsnld", isUser: true, properties: ["ActiveState": "inactive"])
-        #expect(facts.findings.first { $0.check == "unit" }?.nextCommand == "systemctl --user start prsnld")
-    }
-
-    @Test func restartsAndAChangedUnitFileAreToldBesides() {
-        #expect(levels(service(["NRestarts": "3"]), "restarts") == [.warning])
-        #expect(levels(service(["NeedDaemonReload": "yes"]), "unit") == [.ok, .warning])
-    }
-
-    @Test func aHangIsRememberedForADay() {
-        #expect(levels(service(["WatchdogUSec": "infinity"]), "watchdog") == [.warning])
-        let kill = ServiceCheck.Message(at: time, text: "prsnld.service: Watchdog timeout (limit 5min)!")
-        #expect(levels(service(journal: .read([kill])), "watchdog") == [.warning])
-    }
-
-    @Test func errorsBeforeTheLastGoodStartAndSystemdsOwnWordsDoNotCount() {
-        func message(_ seconds: Int64, _ text: String, isSystemd: Bool = false) -> ServiceCheck.Message {
-            ServiceCheck.Message(at: time.advanced(by: .seconds(seconds)), text: text, isSystemd: isSystemd)
-        }
-        let failed = [message(-90, "prsnld: no server"), message(-90, "Failed to start", isSystemd: true)]
-        var facts = service(journal: .read(failed))
-        func log() -> String { facts.findings.first { $0.check == "log" }?.found ?? "" }
-        #expect(log().hasPrefix("1 error in the last day") && log().hasSuffix("prsnld: no server"), "\(log())")
-        facts.lastStart = time.advanced(by: .seconds(-60))
-        #expect(log() == "no errors since its last start")
-        facts.journal = .read(failed + [message(-10, "prsnld: the disk is full")])
-        #expect(log().hasPrefix("1 error since its last start") && log().hasSuffix("disk is full"), "\(log())")
-    }
-
-    @Test func errorsInTheLogAreCountedAndTheLastOnesShown() {
-        let messages = (1...3).map { ServiceCheck.Message(at: time, text: "error \($0)") }
-        let facts = service(journal: .read(messages))
-        let found = facts.findings.first { $0.check == "log" }?.found ?? ""
-        #expect(found.hasPrefix("3 errors") && found.hasSuffix("error 3") && !found.contains("error 1"))
-        #expect(levels(service(journal: .notKnown("not permitted")), "log") == [.notChecked])
+        #expect(service(.stopped, isUser: true).findings.last?.nextCommand == "systemctl --user start prsnld")
+        #expect(service(isUser: true).findings.last?.nextCommand == "journalctl --user -u prsnld -e")
     }
 }

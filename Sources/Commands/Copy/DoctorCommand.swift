@@ -7,7 +7,7 @@ import Reports
 /// `prsnlctl doctor`: everything that can be looked at, whatever else is broken.
 enum DoctorCommand {
     static let command = Command(
-        early: "doctor", "Check everything from the configuration to the log, and say what to do.",
+        early: "doctor", "Check everything from the configuration to the service, and say what to do.",
         options: [
             CommandOption("--repair", nil, "Repair the files beside the database first, as root or as its owner."),
             CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first."),
