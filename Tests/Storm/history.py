@@ -54,6 +54,11 @@ class Row:
         state = self.at(time)
         return state is not None and not state["hidden"]
 
+    def was_shown(self, begin, end):
+        """Whether a list that was asked for at any moment of this time had it."""
+        return self.visible_at(begin) and all(
+            line is not None and not line["hidden"] for at, line in self.states if begin <= at <= end)
+
     def was_taken_by(self, time):
         """Whether it was gone by then, and not by a deletion of ours: by another client, or by a backup. Another backup may have
         brought it back, after it was looked for."""

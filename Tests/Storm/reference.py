@@ -357,7 +357,7 @@ class Judge:
                 # What a backup brought back is no new item: the sweep finds it.
                 as_of = new_as_of if row.returned is None else min(new_as_of, edits_as_of or 0)
                 # One that is hidden while the look goes on, which begins at that time, may not be on it.
-                shown = all(row.visible_at(at) for at in (as_of, new_as_of, new_as_of + LOOK))
+                shown = row.visible_at(as_of) and row.was_shown(new_as_of, new_as_of + LOOK)
                 if row.removed is None and row.inserted_at < as_of and shown:
                     item = items.get(row.id)
                     if item is None and row.id not in made:
@@ -377,6 +377,8 @@ class Judge:
                 self.find("false claim", row.id, f"edits and deletions as of {state['edits_as_of']} ({edits_as_of}), and {row.id} was removed at "
                           f"{row.removed}: {dict(item)}")
             return
+        if item["missing_since"] is not None and row.at(edits_as_of) is None:
+            return  # it was gone then, and the copy doubts it; a backup has brought it back since
         states = row.since(edits_as_of)
         self.fields_compared += 1
         # Small servers have the text in the timeline.
