@@ -403,6 +403,44 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// It was made under the capture's own id, which turned out to be another one's later.
+    @Test func aDeletionTakesThePlaceOfAnEditUnderAnotherIDOfTheItem() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url(url, tags: ["ours"]))
+        _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
+        try #require(try fixture.states() == [.unknown])
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Named")))
+        try await fixture.accept(.delete(item: item))
+        fixture.server.script(
+            .answer(status: 500, body: #"{"detail":"no"}"#), on: RequestMatcher { $0.method == "DELETE" }, times: 2)
+        try await fixture.carryAll()
+        let outbox = try fixture.outbox()
+        #expect(try fixture.states() == [.delivered, .superseded, .delivered], "\(outbox)")
+        #expect(fixture.server.item(item) == nil)
+    }
+
+    /// The server has lost the item since its refusal, so it has no id to say.
+    @Test func aDeletionOfACaptureWhoseURLIsGoneByNowWaitsForNobody() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        fixture.server.hide(item)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url(url))
+        _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
+        try #require(try fixture.states() == [.unknown])
+        try await fixture.accept(.delete(item: capture.itemID))
+        fixture.server.delete(item)
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.delivered, .superseded])
+        #expect(try fixture.outbox().last?.hasSuffix("not sent: the URL was there before you captured it") == true)
+        try fixture.expectSound()
+    }
+
     /// The refusal is lost: another client's item of some minutes ago, or with tags that were never ours, is not the capture's.
     @Test(arguments: [600, 5])
     func aDeletionOfACaptureDoesNotTakeAnotherClientsNewItem(_ age: Int) async throws {

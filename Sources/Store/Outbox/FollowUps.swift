@@ -193,6 +193,7 @@ extension OutboxWriter {
         let theirs = try serverFields(item) ?? ItemEdit()
         var before = ItemEdit()
         var withdrawn: [(words: ItemEdit, before: ItemEdit)] = []
+        try giveWayToDeletion(item)
         let waiting = try open(item).filter { $0.follows == nil && $0.state.isWaiting }
         let underWay = Set(waiting.filter { !$0.isUnsent }.map(\.id))
         for open in waiting {
@@ -225,6 +226,15 @@ extension OutboxWriter {
                 AND id > (SELECT min(id) FROM outbox WHERE item_id = ?1 AND ended_at IS NULL)
             """
         ).bind(item).run()
+    }
+
+    /// A later deletion takes the place of edits that were made under another id of the item.
+    private mutating func giveWayToDeletion(_ item: String) throws(SQLiteFailure) {
+        let open = try open(item)
+        guard let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued }) else { return }
+        for edit in open where edit.kind == .edit && edit.state == .queued && edit.isUnsent && edit.id < deletion.id {
+            try move(edit.id, from: .queued, to: .superseded, supersededBy: deletion.id)
+        }
     }
 
     // MARK: A server that fails at every edit

@@ -144,7 +144,7 @@ extension OutboxWriter {
         var remark: String?
         switch entry.kind {
         case .capture, .note:
-            let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, item)
+            let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, delivery.serverID)
             try bind(entry, to: delivery.serverID)
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
@@ -180,12 +180,13 @@ extension OutboxWriter {
 
     /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
     /// its local id, so that nothing of it is asked for of the item.
-    private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String) throws(SQLiteFailure) -> Bool {
+    private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String?) throws(SQLiteFailure) -> Bool {
         let deletion = try open(capture.itemID).first { $0.kind == .delete && $0.state == .queued }
         guard let deletion else { return false }
         try move(
             deletion.id, from: .queued, to: .superseded,
-            remark: "not sent: the URL was there before you captured it; to delete that item: prsnlctl delete \(item)")
+            remark: "not sent: the URL was there before you captured it"
+                + (item.map { "; to delete that item: prsnlctl delete \($0)" } ?? ""))
         try connection.cached("UPDATE outbox SET item_id = ?2 WHERE id = ?1").bind(Int(capture.id)).bind(capture.itemID)
             .run()
         return true

@@ -173,7 +173,7 @@ struct OutboxMachine: Sendable {
             return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
         case _ where isRefusal: return park(error.userFacing)
         case .nowhere where !task.entry.saysMoreThanItsURL:
-            return settle(.delivered(Settlement.Delivery()), "delivered", remark: OutboxEntry.wasThere)
+            return settle(.delivered(Settlement.Delivery(there: ItemEdit())), "delivered", remark: OutboxEntry.wasThere)
         // It is not sent again: only the question is still open.
         case .nowhere, .ambiguous:
             return settle(

@@ -144,7 +144,7 @@ struct OutboxLook: Sendable {
         case .ours(let delivery): return .applied(delivery, remark: "found on the server")
         case .nowhere where exists:
             guard task.entry.saysMoreThanItsURL else {
-                return .applied(Settlement.Delivery(), remark: OutboxEntry.wasThere)
+                return .applied(Settlement.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
             // The server may hide it while it works on it, or have lost it since. Sent again, it will tell.
             return undecided(task, interval: interval, sure: task.entry.attempts > 1 ? .thereUnderNoID : .notApplied())
