@@ -98,3 +98,16 @@ package struct APIError: Error, Sendable, Equatable {
         self.detail = detail
     }
 }
+
+extension APIError.DecodingCause {
+    /// Reads JSON. What is not JSON is `notJSON`, with a reason and an offset, and nothing of the text.
+    static func catching<Value>(_ read: () throws -> Value) throws(APIError.DecodingCause) -> Value {
+        do {
+            return try read()
+        } catch let cause as APIError.DecodingCause {
+            throw cause
+        } catch {
+            throw .notJSON("\(error)")
+        }
+    }
+}

@@ -52,11 +52,10 @@ extension PRSNLClient {
         let limit = timeLimit(of: call)
         while true {
             let requestID = random.requestID()
-            var request = HTTPRequest(
+            let request = HTTPRequest(
                 method: call.method, url: url, headers: headers(call, requestID, authorization), body: call.body,
                 totalTimeout: max(limit - start.duration(to: .now), .milliseconds(1)),
                 answerLimit: answerLimit(of: call), isProbe: call.isProbe)
-            if redirects > 0 { request.foreignPath = Self.path(of: url) }
             let answer = try await exchange(
                 request, of: call, requestID, isFirst: redirects == 0, &figures, over: other ?? loop)
             switch answer.status {
@@ -131,14 +130,6 @@ extension PRSNLClient {
             remember(dateOf: answer, sentAt: sentAt)
             return answer
         }
-    }
-
-    /// Path and query.
-    private static func path(of url: String) -> String? {
-        guard let start = url.firstRange(of: "://")?.upperBound, let slash = url[start...].firstIndex(of: "/") else {
-            return nil
-        }
-        return String(url[slash...])
     }
 
     /// One request in a line: no header, no body, and nothing of an address that the server has written.

@@ -71,9 +71,7 @@ package final class PRSNLClient: Sendable {
         self.usage = usage
         self.log = log
         random = SeededGenerator(seed: seed)
-        var options = CurlLoop.Options(configuration)
-        options.trace = WireTrace.sink(log)
-        loop = CurlLoop(options: options)
+        loop = CurlLoop(configuration)
     }
 
     deinit { shutdown() }
@@ -166,14 +164,7 @@ package final class PRSNLClient: Sendable {
     }
 
     static func object(_ body: [UInt8]) throws(APIError.DecodingCause) -> JSONValue {
-        let value: JSONValue
-        do {
-            value = try JSONValue.parse(body)
-        } catch let cause as APIError.DecodingCause {
-            throw cause
-        } catch {
-            throw .notJSON("\(error)")
-        }
+        let value = try APIError.DecodingCause.catching { try JSONValue.parse(body) }
         guard case .object = value else { throw .unexpectedShape("not an object") }
         return value
     }

@@ -64,10 +64,7 @@ extension ItemDetail {
     /// - Parameter id: of the item that was asked for. An answer about another one is no answer.
     init(_ value: JSONValue, of id: String) throws(APIError.DecodingCause) {
         guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
-        // UUIDs may be written in capitals; the server reads both.
-        guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
-            throw .unexpectedShape("it is another item")
-        }
+        guard ItemTextDecoder.isSame(found, id) else { throw .unexpectedShape("it is another item") }
         self.init(
             id: id, title: value.said("title")?.text, url: value.said("url")?.text,
             summary: value.said("summary")?.text, content: value.said("content")?.text,
@@ -102,13 +99,9 @@ extension CreatedItem {
         }
         var created = CreatedItem(id: id, requestID: requestID)
         guard dialect == .express else { return created }
-        do {
-            let decoded = try JSONReader.read(body) { try ItemDecoder.decode(&$0) }
-            // An item that the copy would not take: created nevertheless.
-            if case .item(let item) = decoded { created.item = item }
-        } catch {
-            throw .notJSON("\(error)")
-        }
+        let decoded = try APIError.DecodingCause.catching { try JSONReader.read(body) { try ItemDecoder.decode(&$0) } }
+        // An item that the copy would not take: created nevertheless.
+        if case .item(let item) = decoded { created.item = item }
         return created
     }
 }

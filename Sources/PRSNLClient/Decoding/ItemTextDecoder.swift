@@ -4,16 +4,12 @@ import PRSNLCore
 enum ItemTextDecoder {
     /// - Parameter id: of the item that was asked for. An answer about another one is no answer.
     static func decode(_ body: [UInt8], of id: String) throws(APIError.DecodingCause) -> ItemText {
-        do {
-            return try JSONReader.read(body) { reader in
+        try APIError.DecodingCause.catching {
+            try JSONReader.read(body) { reader in
                 let text = try read(&reader, of: id)
                 try reader.end()
                 return text
             }
-        } catch let cause as APIError.DecodingCause {
-            throw cause
-        } catch {
-            throw .notJSON("\(error)")
         }
     }
 
@@ -44,10 +40,7 @@ enum ItemTextDecoder {
             }
         }
         guard let found, !found.isEmpty else { throw APIError.DecodingCause.unexpectedShape("the item has no id") }
-        // UUIDs may be written in capitals; the server reads both.
-        guard ByteText(found.lowercased()) == ByteText(id.lowercased()) else {
-            throw APIError.DecodingCause.unexpectedShape("it is another item")
-        }
+        guard isSame(found, id) else { throw APIError.DecodingCause.unexpectedShape("it is another item") }
         // An answer that says nothing of the text is not one that says there is none.
         guard hasContent else { throw APIError.DecodingCause.unexpectedShape("the item has no content") }
         text.transcription = text.transcription ?? transcript
@@ -58,6 +51,11 @@ enum ItemTextDecoder {
             text.transcriptionIsContent = true
         }
         return text
+    }
+
+    /// UUIDs may be written in capitals; the server reads both.
+    static func isSame(_ id: String, _ other: String) -> Bool {
+        ByteText(id.lowercased()) == ByteText(other.lowercased())
     }
 
     private static func time(_ reader: inout JSONReader) throws -> Timestamp? {

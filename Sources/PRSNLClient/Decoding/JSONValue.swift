@@ -16,7 +16,7 @@ enum JSONValue: Equatable {
     /// Each value costs memory, however short it is in the text.
     private static let mostValues = 50_000
 
-    /// - Throws: `APIError.DecodingCause` for more than 50,000 values.
+    /// - Throws: `APIError.DecodingCause` for more than 50,000 values; `JSONReader.Failure`.
     static func parse(_ bytes: [UInt8]) throws -> JSONValue {
         try JSONReader.read(bytes) { reader in
             var left = mostValues

@@ -63,16 +63,12 @@ extension TimelinePage {
 
         /// - Parameter limit: How many items were asked for.
         static func decode(_ bytes: [UInt8], limit: Int = 100) throws(APIError.DecodingCause) -> TimelinePage {
-            do {
-                return try JSONReader.read(bytes) { reader in
+            try APIError.DecodingCause.catching {
+                try JSONReader.read(bytes) { reader in
                     var decoder = Decoder(limit: limit)
                     try decoder.read(&reader)
                     return try decoder.finished()
                 }
-            } catch let cause as APIError.DecodingCause {
-                throw cause
-            } catch {
-                throw .notJSON("\(error)")  // JSONReader.Failure: a reason and an offset, nothing of the text
             }
         }
 

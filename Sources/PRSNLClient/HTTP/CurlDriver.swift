@@ -96,7 +96,7 @@ final class CurlDriver {
     private func start(_ job: CurlLoop.Job) {
         guard let multi = openMulti(),
             let transfer = pool.popLast()
-                ?? Transfer(options: loop.options, lastAddress: loop.lastAddress, meter: meter)
+                ?? Transfer(loop.configuration, lastAddress: loop.lastAddress, meter: meter)
         else {
             let failure = TransportFailure(
                 kind: .networkError(.connectFailed), mayHaveReachedServer: false, status: nil,

@@ -8,27 +8,6 @@ import Synchronization
 /// This is the side that other threads see: an inbox and an eventfd that wakes the thread. Everything of libcurl lives in
 /// `CurlDriver`, on the thread, which begins with the first request. While nothing is under way it sleeps without a timeout.
 final class CurlLoop: Sendable {
-    /// What is the same for every request of a client.
-    struct Options: Sendable {
-        var proxy: String?
-        var caFile: String?
-        var connectTimeout: Duration = .seconds(10)
-        var stallTimeout: Duration = .seconds(30)
-        var userAgent = "prsnld"
-        /// Takes the wire trace; `nil` for none.
-        var trace: (@Sendable (String) -> Void)?
-
-        init() {}
-
-        init(_ configuration: ClientConfiguration) {
-            proxy = configuration.proxy
-            caFile = configuration.caFile
-            connectTimeout = configuration.connectTimeout
-            stallTimeout = configuration.stallTimeout
-            userAgent = configuration.userAgent
-        }
-    }
-
     struct Job: Sendable {
         let id: UInt64
         let request: HTTPRequest
@@ -67,14 +46,14 @@ final class CurlLoop: Sendable {
     static let largestSpareBody = 256 << 10
     static let mostSpareBodies = 2
 
-    let options: Options
+    let configuration: ClientConfiguration
     let lastAddress = LastAddress()
     private let inbox = Mutex(Inbox())
     /// Until it has been waited for.
     private let thread = Mutex<WorkerThread?>(nil)
 
-    init(options: Options) {
-        self.options = options
+    init(_ configuration: ClientConfiguration) {
+        self.configuration = configuration
     }
 
     /// Begins the thread, where there is none yet.

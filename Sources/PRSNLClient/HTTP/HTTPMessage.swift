@@ -12,8 +12,6 @@ struct HTTPRequest: Sendable {
     /// With a name resolution and a connection of its own, and with timings. Sent although the network is said to be away:
     /// the server's answer is the truth.
     var isProbe = false
-    /// Path and query where a server has written them, in a redirect: not to be shown.
-    var foreignPath: String?
 
     /// Anything but a GET may change the server: it is started once at most.
     var isWrite: Bool { method != "GET" }

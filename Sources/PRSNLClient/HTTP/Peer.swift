@@ -53,20 +53,12 @@ package struct Peer: Sendable, Equatable {
     }
 
     private static func address(ofProxy text: String) -> Peer? {
-        guard let handle = curl_url() else { return nil }
-        defer { curl_url_cleanup(handle) }
-        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
-        guard curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK else { return nil }
-        func part(_ part: CURLUPart) -> String? {
-            var value: UnsafeMutablePointer<CChar>?
-            guard curl_url_get(handle, part, &value, 0) == CURLUE_OK, let value else { return nil }
-            defer { curl_free(value) }
-            return String(cString: value)
+        guard let url = CurlURL(text, CURLU_GUESS_SCHEME), let host = url.part(CURLUPART_HOST), !host.isEmpty else {
+            return nil
         }
-        guard let host = part(CURLUPART_HOST), !host.isEmpty else { return nil }
-        let scheme = part(CURLUPART_SCHEME) ?? ""
+        let scheme = url.part(CURLUPART_SCHEME) ?? ""
         // 1080 is what libcurl takes where a proxy's port is not said.
-        let port = part(CURLUPART_PORT).flatMap { UInt16($0) } ?? (scheme == "https" ? 443 : 1080)
+        let port = url.part(CURLUPART_PORT).flatMap { UInt16($0) } ?? (scheme == "https" ? 443 : 1080)
         return Peer(
             host: host.lowercased().trimmingBrackets, port: port, isProxy: true, isSOCKS: scheme.hasPrefix("socks"))
     }
@@ -77,8 +69,12 @@ extension PRSNLClient {
     package var connectTimeout: Duration { configuration.connectTimeout }
 
     /// Where this client's connections lead.
-    package var peer: Peer {
-        Peer(server, proxy: configuration.proxy) { name in getenv(name).map { String(cString: $0) } }
+    package var peer: Peer { configuration.peer(to: server) }
+}
+
+extension ClientConfiguration {
+    func peer(to server: ServerURL) -> Peer {
+        Peer(server, proxy: network.proxy) { name in getenv(name).map { String(cString: $0) } }
     }
 }
 
@@ -96,9 +92,9 @@ extension Peer {
 }
 
 extension Duration {
-    /// "10 s", "200 ms".
+    /// "10 s", "200 ms". Rounded up, because a part of a limit may be gone before it counts.
     var inWords: String {
-        let milliseconds = wholeMilliseconds
+        let milliseconds = (wholeMilliseconds + 9) / 10 * 10
         return milliseconds % 1_000 == 0 ? "\(milliseconds / 1_000) s" : "\(milliseconds) ms"
     }
 }

@@ -7,22 +7,11 @@ extension ServerURL {
     /// transfer never disagree about the host. `nil` for what is not http or https, and for one with a user name or a
     /// password.
     init?(foreign text: String) {
-        guard let handle = curl_url() else { return nil }
-        defer { curl_url_cleanup(handle) }
-        guard curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK else {
-            return nil
-        }
-        func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
-            var value: UnsafeMutablePointer<CChar>?
-            guard curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
-            defer { curl_free(value) }
-            return String(cString: value)
-        }
-        guard part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil,
-            let scheme = part(CURLUPART_SCHEME).flatMap(Scheme.init), let host = part(CURLUPART_HOST), !host.isEmpty,
-            let port = part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap({ Int($0) })
+        guard let url = CurlURL(text), url.part(CURLUPART_USER) == nil, url.part(CURLUPART_PASSWORD) == nil,
+            let scheme = url.part(CURLUPART_SCHEME).flatMap(Scheme.init), let host = url.part(CURLUPART_HOST),
+            !host.isEmpty, let port = url.part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap({ Int($0) })
         else { return nil }
-        self.init(scheme: scheme, host: host.trimmingBrackets, port: port, path: part(CURLUPART_PATH) ?? "")
+        self.init(scheme: scheme, host: host.trimmingBrackets, port: port, path: url.part(CURLUPART_PATH) ?? "")
     }
 
     /// Checks what the owner wrote into the configuration.
@@ -69,6 +58,29 @@ extension ServerURL {
         guard let pointer = curl_easy_escape(nil, text, Int32(clamping: text.utf8.count)) else { return "" }
         defer { curl_free(pointer) }
         return String(cString: pointer)
+    }
+}
+
+/// An address, taken apart by libcurl's own parser.
+final class CurlURL {
+    private let handle: OpaquePointer
+
+    /// - Parameter flags: CURLU_* of curl_url_set(3), beside CURLU_NON_SUPPORT_SCHEME.
+    init?(_ text: String, _ flags: Int32 = 0) {
+        guard let handle = curl_url() else { return nil }
+        self.handle = handle
+        guard curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME | flags)) == CURLUE_OK else {
+            return nil
+        }
+    }
+
+    deinit { curl_url_cleanup(handle) }
+
+    func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
+        defer { curl_free(value) }
+        return String(cString: value)
     }
 }
 

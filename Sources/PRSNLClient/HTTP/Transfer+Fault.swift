@@ -65,7 +65,7 @@ extension Transfer {
                 let time = Duration.milliseconds(stallMilliseconds)
                 return ConnectionFault(phrase: "\(peer.place) sent nothing for \(time.inWords)")
             }
-            let limit = hasStarted ? request.totalTimeout : min(options.connectTimeout, request.totalTimeout)
+            let limit = hasStarted ? request.totalTimeout : min(configuration.connectTimeout, request.totalTimeout)
             let missing = hasStarted ? "whole answer from" : "connection to"
             return ConnectionFault(phrase: "no \(missing) \(peer.place) within \(limit.inWords)")
         case .cutOff:
@@ -77,20 +77,19 @@ extension Transfer {
     /// The server, or the proxy towards it: which of the two failed.
     private func failedPeer(_ cause: APIError.NetworkCause, _ code: CURLcode?) -> Peer? {
         guard let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else { return nil }
-        let peer = peer(to: url)
+        let peer = configuration.peer(to: url)
         let isBeyondProxy =
             switch cause {
             // A SOCKS proxy may leave the server's name to us.
             case .nameNotResolved: code == CURLE_COULDNT_RESOLVE_HOST
             case .connectFailed: false
-            // Through an HTTP proxy the tunnel stands once it has answered CONNECT; without one, it is the proxy that answers.
-            default: peer.isSOCKS ? timings.openPhase != .connect : long(CURLINFO_HTTP_CONNECTCODE) > 0
+            // Where there is no tunnel, it is the proxy that answers.
+            default:
+                (peer.isSOCKS || url.scheme == .https)
+                    && (hasStarted || long(CURLINFO_HTTP_CONNECTCODE) > 0
+                        || peer.isSOCKS && timings.openPhase != .connect)
             }
         return isBeyondProxy ? Peer(url) : peer
-    }
-
-    private func peer(to url: ServerURL) -> Peer {
-        Peer(url, proxy: options.proxy) { name in getenv(name).map { String(cString: $0) } }
     }
 
     /// The kernel's words where it refused the connection, else libcurl's.
@@ -146,7 +145,7 @@ extension Transfer {
         guard timings.openPhase == .name, let url = job.flatMap({ ServerURL(foreign: $0.request.url) }) else {
             return true
         }
-        return peer(to: url).isAddress
+        return configuration.peer(to: url).isAddress
     }
 
     var timings: RequestTimings {

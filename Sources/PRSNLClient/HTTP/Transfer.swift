@@ -31,7 +31,7 @@ final class Transfer {
     /// When the transfer counts as stalled, on the monotonic clock in milliseconds.
     private(set) var stallDeadline: Int64 = .max
 
-    let options: CurlLoop.Options
+    let configuration: ClientConfiguration
     private let lastAddress: CurlLoop.LastAddress
     private let meter: CPUMeter
     let stallMilliseconds: Int64
@@ -65,13 +65,13 @@ final class Transfer {
         return Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    init?(options: CurlLoop.Options, lastAddress: CurlLoop.LastAddress, meter: CPUMeter) {
+    init?(_ configuration: ClientConfiguration, lastAddress: CurlLoop.LastAddress, meter: CPUMeter) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
-        self.options = options
+        self.configuration = configuration
         self.lastAddress = lastAddress
         self.meter = meter
-        stallMilliseconds = max(1, options.stallTimeout.wholeMilliseconds)
+        stallMilliseconds = max(1, configuration.stallTimeout.wholeMilliseconds)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         // An option that cannot be set must not be missing in silence: the protocol limit and the guard against
         // repeated writes are among them.
@@ -87,7 +87,7 @@ final class Transfer {
     /// The options that every request has; libcurl keeps them from one transfer to the next.
     private func configure() -> Bool {
         let selfPointer = Unmanaged.passUnretained(self).toOpaque()
-        let hasCAFile = options.caFile != nil || curl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
+        let hasCAFile = configuration.caFile != nil || curl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
         let codes = [
             prsnl_setopt_pointer(easy, CURLOPT_PRIVATE, selfPointer),
             prsnl_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
@@ -106,10 +106,10 @@ final class Transfer {
             // Otherwise a cancelled transfer waits for its resolver thread: 9.5 s and more with a dead name server.
             prsnl_setopt_long(easy, CURLOPT_QUICK_EXIT, 1),
             prsnl_setopt_long(
-                easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout.wholeMilliseconds))),
-            prsnl_setopt_string(easy, CURLOPT_USERAGENT, options.userAgent),
-            options.proxy.map { prsnl_setopt_string(easy, CURLOPT_PROXY, $0) } ?? CURLE_OK,
-            options.caFile.map { prsnl_setopt_string(easy, CURLOPT_CAINFO, $0) } ?? CURLE_OK,
+                easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(configuration.connectTimeout.wholeMilliseconds))),
+            prsnl_setopt_string(easy, CURLOPT_USERAGENT, configuration.userAgent),
+            configuration.proxy.map { prsnl_setopt_string(easy, CURLOPT_PROXY, $0) } ?? CURLE_OK,
+            configuration.caFile.map { prsnl_setopt_string(easy, CURLOPT_CAINFO, $0) } ?? CURLE_OK,
             // libcurl shares the parsed certificates between connections only without a directory of them beside the file.
             hasCAFile ? prsnl_setopt_pointer(easy, CURLOPT_CAPATH, nil) : CURLE_OK,
             prsnl_setopt_pointer(easy, CURLOPT_WRITEDATA, selfPointer),
@@ -132,7 +132,6 @@ final class Transfer {
                 Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().progress(uploaded: Int(uploaded))
             },
         ]
-        WireTrace.install(on: easy, options.trace)
         return codes.allSatisfy { $0 == CURLE_OK }
     }
 
@@ -255,12 +254,6 @@ final class Transfer {
             stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
         }
         return takesTooLong ? 1 : 0
-    }
-
-    func trace(_ lines: [String]) {
-        for line in lines {
-            options.trace?(job?.request.foreignPath.map { line.replacing($0, with: "…") } ?? line)
-        }
     }
 }
 

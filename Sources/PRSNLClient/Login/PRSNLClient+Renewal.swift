@@ -245,7 +245,7 @@ extension PRSNLClient {
         call.isAuthenticated = false
         call.secrets = [old.refresh, old.access]
         call.body = Array("{\"refresh_token\":\(JSONText.string(old.refresh))}".utf8)
-        let loop = CurlLoop(options: loop.options)
+        let loop = CurlLoop(configuration)
         let isShutDown = memory.withLock { memory in
             memory.renewalLoops.append(loop)
             return memory.isShutDown
