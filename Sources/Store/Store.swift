@@ -12,6 +12,7 @@ package actor Store {
     /// The thread of all stores of the process.
     private static let thread = SerialThreadExecutor(name: "store")
     private nonisolated let executor: SerialThreadExecutor
+    package nonisolated var heartbeat: Heartbeat { executor.heartbeat }
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let log: LogHandler

@@ -3,22 +3,10 @@ import Synchronization
 
 /// Feeds systemd's watchdog for as long as every loop of the daemon lives (sd_watchdog_enabled(3)).
 ///
-/// Loops made of tasks promise when they will be back (`Heartbeat`). Loops that are threads asleep in poll(2) are asked, by
-/// a real round trip through what wakes them for their work.
+/// Each loop says by when it is back (`Heartbeat`). The watchdog is fed when the daemon is awake anyway and no loop is late,
+/// so that being watched costs no wake-up. Only where that has not happened for four fifths of the interval does a timer run
+/// out. All times are CLOCK_MONOTONIC, systemd's own: time in suspend does not count.
 package final class Watchdog: Sendable {
-    /// A loop that is asked: it is to call the closure itself.
-    package struct Loop: Sendable {
-        let name: String
-        let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
-
-        package init(
-            _ name: String, ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
-        ) {
-            self.name = name
-            self.ask = ask
-        }
-    }
-
     /// What it does to the world.
     package struct Effects: Sendable {
         /// Tells systemd. False where that was not possible: it is tried again.
@@ -42,29 +30,35 @@ package final class Watchdog: Sendable {
     }
 
     private struct State {
-        var rules: WatchdogRules
+        var lastFed: Duration
+        /// The same, and also where systemd could not be told.
+        var lastTried: Duration
+        var complainedAt: Duration?
         var isStopped = false
     }
 
-    private let state: Mutex<State>
-    private let loops: [Loop]
+    /// Within which systemd wants to be told.
+    private let interval: Duration
     private let heartbeats: [Heartbeat]
     private let effects: Effects
     private let now: @Sendable () -> Duration
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - interval: `$WATCHDOG_USEC`.
-    ///   - loops: The one that others stand on first: where it is silent, no other is blamed.
-    ///   - now: CLOCK_MONOTONIC, which is systemd's own: time in suspend does not count.
+    ///   - heartbeats: In the order in which people are told of them: a loop that others wait for comes before them.
+    ///   - now: CLOCK_MONOTONIC.
     package init(
-        interval: Duration, loops: [Loop], heartbeats: [Heartbeat], effects: Effects,
+        interval: Duration, heartbeats: [Heartbeat], effects: Effects,
         now: @escaping @Sendable () -> Duration = Heartbeat.monotonic
     ) {
-        self.loops = loops
+        self.interval = interval
         self.heartbeats = heartbeats
         self.effects = effects
         self.now = now
-        state = Mutex(State(rules: WatchdogRules(interval: interval, now: now())))
+        // READY=1 counts as the first feeding.
+        let start = now()
+        state = Mutex(State(lastFed: start, lastTried: start))
     }
 
     /// How often systemd wants to hear from this process; `nil` where it does not.
@@ -77,74 +71,54 @@ package final class Watchdog: Sendable {
         return .microseconds(microseconds)
     }
 
-    package func start() {
-        let now = now()
-        effects.setAlarm(state.withLock { $0.rules.nextAlarm(now) })
-    }
+    package func start() { effects.setAlarm(firstAlarm) }
 
     /// The daemon ends, and its loops with it.
     package func stop() { state.withLock { $0.isStopped = true } }
 
-    /// The daemon is awake: a good time to ask all loops.
-    ///
-    /// - Returns: Whether they were asked.
-    @discardableResult
-    package func askIfDue() -> Bool {
+    /// The daemon is awake: a good time to feed. A loop that works without a pause wakes up all the time, so it is done every
+    /// sixteenth of the interval at most.
+    package func feedIfDue() {
         let now = now()
-        let round = state.withLock { state -> UInt64? in
-            guard !state.isStopped, state.rules.isDue(now) else { return nil }
-            return state.rules.begin(Set(loops.map(\.name)), now)
-        }
-        guard let round else { return false }
-        ask(round)
-        return true
+        let isDue = state.withLock { !$0.isStopped && now - $0.lastTried >= interval / 16 }
+        if isDue, late.isEmpty { feed(now) }
     }
 
     /// To be called when the time of `setAlarm` has come, by a thread that does nothing else, and so cannot hang
     /// itself.
     package func alarm() {
         let now = now()
+        if state.withLock(\.isStopped) { return }
+        // Fed since the timer was set.
+        if now < firstAlarm { return start() }
         let late = late
-        let (alarm, next) = state.withLock { state -> (WatchdogRules.Alarm?, Duration) in
-            if state.isStopped { return (nil, now) }
-            // Fed since the timer was set.
-            if now < state.rules.firstAlarm { return (nil, state.rules.firstAlarm) }
-            let alarm = state.rules.alarm(loops.map(\.name), late: late, now)
-            return (alarm, state.rules.nextAlarm(now))
+        if late.isEmpty { return feed(now) }
+        effects.setAlarm(now + interval / 10)
+        let complains = state.withLock { state in
+            // Before systemd ends it, so that the journal says why; and again for as long as it does not.
+            guard now - state.lastFed >= interval * 17 / 20, state.complainedAt.map({ now - $0 >= interval }) ?? true
+            else { return false }
+            state.complainedAt = now
+            return true
         }
-        if next > now { effects.setAlarm(next) }
-        guard let alarm else { return }
-        if !alarm.complaint.isEmpty { effects.complain(alarm.complaint) }
-        ask(alarm.round)
+        if complains { effects.complain(late) }
     }
 
-    private var late: [String] {
-        let tolerance = state.withLock(\.rules.tolerance)
-        return heartbeats.filter { $0.isLate(tolerance: tolerance) }.map(\.name)
-    }
+    /// Until then any wake-up may feed.
+    private var firstAlarm: Duration { state.withLock(\.lastFed) + interval * 4 / 5 }
 
-    private func ask(_ round: UInt64) {
-        for loop in loops {
-            loop.ask { [weak self] in self?.take(loop.name, round) }
-        }
-    }
+    /// A busy machine is no hung loop: each may be late by a tenth of the interval.
+    private var late: [String] { heartbeats.filter { $0.isLate(tolerance: interval / 10) }.map(\.name) }
 
-    private func take(_ loop: String, _ round: UInt64) {
-        guard state.withLock({ $0.rules.answer(loop, round: round) }) else { return }
-        let late = late
-        let now = now()
-        let (feeds, isRecovery, lastFed) = state.withLock { state in
-            let lastFed = state.rules.lastFed
-            if state.isStopped { return (false, false, lastFed) }
-            let settled = state.rules.settle(late: late, now)
-            return (settled.feeds, settled.isRecovery, lastFed)
+    private func feed(_ now: Duration) {
+        state.withLock { $0.lastTried = now }
+        guard effects.feed() else { return effects.setAlarm(max(firstAlarm, now + interval / 20)) }
+        let isRecovery = state.withLock { state in
+            defer { state.complainedAt = nil }
+            state.lastFed = now
+            return state.complainedAt != nil
         }
-        guard feeds else { return }
-        let isFed = effects.feed()
-        effects.setAlarm(
-            state.withLock { state in
-                isFed ? state.rules.nextAlarm(now) : state.rules.lose(lastFed: lastFed, now)
-            })
+        effects.setAlarm(firstAlarm)
         if isRecovery { effects.recover() }
     }
 }

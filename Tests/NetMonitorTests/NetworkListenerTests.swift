@@ -226,19 +226,6 @@ struct NetworkListenerTests {
         }
     }
 
-    /// Whoever answers a sign of life may hold the last reference.
-    @Test func aListenerThatEndsOnItsOwnThreadDoesNotWaitForItself() async throws {
-        try await expectNothingLeft(threads: "prsnl-net") {
-            let listener = try NetworkListener()
-            await withCheckedContinuation { continuation in
-                listener.roundTrip {
-                    listener.stop()
-                    continuation.resume()
-                }
-            }
-        }
-    }
-
     // MARK: The clock
 
     /// As the kernel tells of it; the machine's own clock is left alone.

@@ -45,9 +45,7 @@ import Testing
         let client = try TestClient("http://127.0.0.1:9").client
         client.setOffline(true)
         client.setOffline(false)
-        let answered = Recorder<Bool>()
-        client.roundTrip { answered.record(true) }
-        #expect(answered.all == [true], "nothing hangs that is not there")
+        #expect(!client.heartbeat.isLate(tolerance: .zero), "nothing hangs that is not there")
         #expect(try threads().subtracting(before.0).isEmpty)
         #expect(try wakers().subtracting(before.1).isEmpty)
         client.shutdown()

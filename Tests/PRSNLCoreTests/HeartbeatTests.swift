@@ -46,6 +46,18 @@ import Testing
         #expect(!isLate())
     }
 
+    @Test func aLoopThatIsCalledAndDoesNotWakeUpIsLate() {
+        heartbeat.rest(atMost: nil)
+        heartbeat.call()
+        clock.pass(10)
+        #expect(!isLate())
+        clock.pass(1)
+        #expect(isLate())
+        heartbeat.wake()
+        heartbeat.rest(atMost: nil)
+        #expect(!isLate())
+    }
+
     @Test func ofSeveralWaitsTheLongestCounts() {
         heartbeat.wake()
         heartbeat.expect(within: .seconds(60))

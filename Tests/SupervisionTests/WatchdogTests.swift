@@ -22,7 +22,7 @@ import Testing
         // Polls of a quiet day.
         for _ in 0..<100 {
             scene.sleep(900)
-            #expect(scene.watchdog.askIfDue())
+            scene.watchdog.feedIfDue()
         }
         #expect(scene.meals.count == 100)
         #expect(scene.alarms == 0)
@@ -33,7 +33,7 @@ import Testing
         let scene = WatchdogScene()
         for _ in 0..<7_500 {
             scene.sleep(1)
-            scene.watchdog.askIfDue()
+            scene.watchdog.feedIfDue()
         }
         // Every sixteenth of the interval, which is 75 s.
         #expect(scene.meals.count == 100)
@@ -50,18 +50,18 @@ import Testing
         let scene = WatchdogScene()
         #expect(scene.alarmAt == 960)
         scene.sleep(500)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         #expect(scene.alarmAt == 500 + 960)
     }
 
     @Test(arguments: ["the tasks", "the store"])
-    func aThreadThatDoesNotAnswerStarvesItAndIsNamedBeforeTheTimeIsOver(hung: String) {
+    func aThreadThatHangsStarvesItAndIsNamedBeforeTheTimeIsOver(hung: String) {
         let scene = WatchdogScene()
         scene.sleep(300)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         scene.hang(hung)
         scene.sleep(300)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         scene.sleep(1_080 - 300 - 1)
         #expect(scene.complaints.isEmpty)
         scene.sleep(1)
@@ -72,20 +72,27 @@ import Testing
         #expect(scene.complaints == [[hung]])
     }
 
-    @Test func whoeverOthersStandOnIsBlamedAlone() {
+    @Test func allThatHangAreNamedInTheirOrder() {
         let scene = WatchdogScene()
-        for loop in scene.names { scene.hang(loop) }
-        scene.heartbeat.wake()
+        for loop in scene.names.reversed() { scene.hang(loop) }
         scene.sleep(1_199)
-        #expect(scene.complaints == [["the tasks"]])
+        #expect(scene.complaints == [scene.names])
+        #expect(scene.meals.isEmpty)
+    }
+
+    @Test func aThreadThatIsCalledAndDoesNotWakeUpStarvesIt() {
+        let scene = WatchdogScene()
+        scene.heartbeat("the store").call()
+        scene.sleep(1_199)
+        #expect(scene.complaints == [["the store"]])
         #expect(scene.meals.isEmpty)
     }
 
     @Test func aLoopThatDoesNotComeBackInTimeStarvesIt() {
         let scene = WatchdogScene()
-        scene.heartbeat.rest(atMost: .seconds(600))
+        scene.heartbeat("the pulls").rest(atMost: .seconds(600))
         scene.sleep(599)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         #expect(scene.meals == [599])
         scene.sleep(1_199)
         #expect(scene.meals == [599])
@@ -94,11 +101,11 @@ import Testing
 
     @Test func aLoopThatWorksForLongIsNotHungWhileItGetsOn() {
         let scene = WatchdogScene()
-        scene.heartbeat.wake()
+        scene.heartbeat("the pulls").wake()
         for _ in 0..<1_000 {
-            scene.heartbeat.expect(within: .seconds(60))
+            scene.heartbeat("the pulls").expect(within: .seconds(60))
             scene.sleep(60)
-            scene.watchdog.askIfDue()
+            scene.watchdog.feedIfDue()
         }
         #expect(scene.meals.count == 500)
         #expect(scene.complaints.isEmpty)
@@ -106,8 +113,8 @@ import Testing
 
     @Test func aRestThatIsEndedEarlyIsNoReasonToWaitForItsEnd() {
         let scene = WatchdogScene()
-        scene.heartbeat.rest(atMost: .seconds(86_400))
-        scene.heartbeat.wake()
+        scene.heartbeat("the pulls").rest(atMost: .seconds(86_400))
+        scene.heartbeat("the pulls").wake()
         scene.sleep(1_199)
         #expect(scene.complaints == [["the pulls"]])
     }
@@ -119,7 +126,7 @@ import Testing
         #expect(scene.complaints == [["the store"]])
         #expect(scene.recoveries == 0)
         scene.goOn("the store")
-        // The answers to the questions of earlier rounds count for nothing, the last one's does.
+        scene.watchdog.feedIfDue()
         #expect(scene.meals == [1_100])
         #expect(scene.recoveries == 1)
         scene.sleep(960)
@@ -140,17 +147,19 @@ import Testing
         let scene = WatchdogScene()
         scene.lose(2)
         scene.sleep(500)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         for _ in 0..<74 {
             scene.sleep(1)
-            #expect(!scene.watchdog.askIfDue())
+            scene.watchdog.feedIfDue()
         }
+        #expect(scene.lost == 1)
         scene.sleep(1)
-        #expect(scene.watchdog.askIfDue())
+        scene.watchdog.feedIfDue()
+        #expect(scene.lost == 0)
         #expect(scene.meals.isEmpty)
         #expect(scene.alarmAt == 960)
         scene.sleep(75)
-        scene.watchdog.askIfDue()
+        scene.watchdog.feedIfDue()
         #expect(scene.meals == [650])
         #expect(scene.alarmAt == 650 + 960)
     }
@@ -162,11 +171,11 @@ import Testing
         #expect(scene.complaints.count == 3)
     }
 
-    @Test func afterItWasStoppedNothingIsAskedAnyMore() {
+    @Test func afterItWasStoppedItIsFedNoMore() {
         let scene = WatchdogScene()
         scene.watchdog.stop()
         scene.sleep(5_000)
-        #expect(!scene.watchdog.askIfDue())
+        scene.watchdog.feedIfDue()
         #expect(scene.meals.isEmpty)
         #expect(scene.complaints.isEmpty)
         #expect(scene.alarms == 1)
@@ -184,38 +193,25 @@ private final class WatchdogScene: Sendable {
         var lost = 0
         var complaints: [[String]] = []
         var recoveries = 0
-        var hung: Set<String> = []
-        /// What those who hang have been asked.
-        var unanswered: [String: [@Sendable () -> Void]] = [:]
     }
 
     /// In an object, so that the watchdog's closures need not hold the scene.
     private final class Box: Sendable {
         let value = Mutex(State())
         var now: Duration { value.withLock(\.now) }
-
-        func ask(_ name: String, _ answer: @escaping @Sendable () -> Void) {
-            let isHung = value.withLock { state in
-                guard state.hung.contains(name) else { return false }
-                state.unanswered[name, default: []].append(answer)
-                return true
-            }
-            if !isHung { answer() }
-        }
     }
 
-    let names = ["the tasks", "the store", "the control socket"]
-    let heartbeat: Heartbeat
+    let names = ["the tasks", "the store", "the control socket", "the pulls"]
     let watchdog: Watchdog
+    private let heartbeats: [Heartbeat]
     private let box: Box
 
     init() {
         let box = Box()
         self.box = box
-        heartbeat = Heartbeat("the pulls", now: { box.now })
+        heartbeats = names.map { Heartbeat($0, now: { box.now }) }
         watchdog = Watchdog(
-            interval: .seconds(1_200), loops: names.map { name in Watchdog.Loop(name) { box.ask(name, $0) } },
-            heartbeats: [heartbeat],
+            interval: .seconds(1_200), heartbeats: heartbeats,
             effects: Watchdog.Effects(
                 feed: {
                     box.value.withLock { state in
@@ -250,17 +246,14 @@ private final class WatchdogScene: Sendable {
 
     func lose(_ count: Int) { box.value.withLock { $0.lost = count } }
 
-    func hang(_ name: String) { box.value.withLock { _ = $0.hung.insert(name) } }
+    func heartbeat(_ name: String) -> Heartbeat { heartbeats[names.firstIndex(of: name) ?? 0] }
 
-    func goOn(_ name: String) {
-        let answers = box.value.withLock { state in
-            state.hung.remove(name)
-            return state.unanswered.removeValue(forKey: name) ?? []
-        }
-        for answer in answers { answer() }
-    }
+    func hang(_ name: String) { heartbeat(name).wake() }
+
+    func goOn(_ name: String) { heartbeat(name).rest(atMost: nil) }
 
     var meals: [Int] { box.value.withLock { $0.meals.map { Int($0.components.seconds) } } }
+    var lost: Int { box.value.withLock(\.lost) }
     var complaints: [[String]] { box.value.withLock(\.complaints) }
     var recoveries: Int { box.value.withLock(\.recoveries) }
     var alarms: Int { box.value.withLock(\.alarms) }

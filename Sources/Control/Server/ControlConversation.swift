@@ -22,11 +22,10 @@ final class ControlMailbox: Sendable {
         case reply(UInt64, @Sendable () throws -> [UInt8])
         /// The handler has returned.
         case handled(UInt64)
-        /// To be called, to show that the thread lives.
-        case roundTrip(@Sendable () -> Void)
         case stop
     }
 
+    let heartbeat = Heartbeat("the control socket")
     private let messages = Mutex<[Message]>([])
     /// An eventfd(2): readable while there are messages.
     let wake: Int32
@@ -49,6 +48,7 @@ final class ControlMailbox: Sendable {
             return messages.count == 1
         }
         guard isFirst else { return }
+        heartbeat.call()
         var one: UInt64 = 1
         while write(wake, &one, 8) < 0 && errno == EINTR {}
     }

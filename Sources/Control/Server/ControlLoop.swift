@@ -34,8 +34,10 @@ struct ControlLoop {
                 let events = (connection.wantsToRead ? POLLIN : 0) | (connection.wantsToWrite ? POLLOUT : 0)
                 return pollfd(fd: connection.descriptor, events: Int16(events), revents: 0)
             }
+            start.mailbox.heartbeat.rest(atMost: nil)
             // A failure is EINTR or want of memory: the next round asks again either way.
             if poll(&descriptors, nfds_t(descriptors.count), timeout()) < 0 { continue }
+            start.mailbox.heartbeat.wake()
             if descriptors[0].revents != 0 { isStopping = readMailbox() }
             for (number, descriptor) in zip(numbers, descriptors.dropFirst(2)) where descriptor.revents != 0 {
                 serve(number, events: Int32(descriptor.revents))
@@ -45,6 +47,7 @@ struct ControlLoop {
         }
         for number in connections.keys { drop(number) }
         start.socket.remove()
+        start.mailbox.heartbeat.end()
     }
 
     // MARK: Time
@@ -222,7 +225,6 @@ struct ControlLoop {
         for message in start.mailbox.take() {
             switch message {
             case .stop: return true
-            case .roundTrip(let answer): answer()
             case .reply(let number, let line): send(line, to: number)
             case .handled(let number):
                 guard let connection = connections[number] else { continue }

@@ -49,8 +49,8 @@ package final class ControlServer: Sendable {
 
     deinit { stop() }
 
-    /// Has its thread call `answer`, which shows that it lives.
-    package func roundTrip(_ answer: @escaping @Sendable () -> Void) { mailbox.post(.roundTrip(answer)) }
+    /// Of its thread.
+    package var heartbeat: Heartbeat { mailbox.heartbeat }
 
     /// Cancels what is being answered, closes every connection, removes the socket. Returns when it is done, which takes a
     /// moment at most; at once the second time.

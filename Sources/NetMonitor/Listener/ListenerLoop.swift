@@ -28,12 +28,12 @@ final class ListenerLoop {
     }
 
     func run() {
+        board.heartbeat.wake()
         while true {
+            HangPoint.listener.block()
             let ready = wait()
             let wishes = board.wishes
-            if wishes.isStopping { return }
-            HangPoint.listener.block()
-            for answer in board.takeRoundTrips() { answer() }
+            if wishes.isStopping { return board.heartbeat.end() }
             if ready.clock {
                 alarm.reset()
                 tellClock()
@@ -52,7 +52,10 @@ final class ListenerLoop {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         let timeout = nextLook(board.wishes).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
-        guard poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1) > 0 else { return (false, false) }
+        board.heartbeat.rest(atMost: nil)
+        let count = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
+        board.heartbeat.wake()
+        guard count > 0 else { return (false, false) }
         if descriptors[0].revents != 0 {
             var count: UInt64 = 0
             _ = read(board.wake, &count, 8)  // EAGAIN: another wish was counted already

@@ -66,10 +66,8 @@ package final class NetworkListener: Sendable {
         board.wish { $0.isUrgent = isUrgent }
     }
 
-    /// Has the thread call `answer`, which shows that it lives.
-    package func roundTrip(_ answer: @escaping @Sendable () -> Void) {
-        board.wish { $0.roundTrips.append(answer) }
-    }
+    /// Of its thread.
+    package var heartbeat: Heartbeat { board.heartbeat }
 
     /// Ends the thread and the events. May be called twice.
     package func stop() {
@@ -84,13 +82,12 @@ final class NetworkBoard: Sendable {
     struct Wishes {
         var isStopping = false
         var isUrgent = false
-        /// To be called by the thread, to show that it lives.
-        var roundTrips: [@Sendable () -> Void] = []
     }
 
     private let current = Mutex(NetworkSnapshot())
     private let wishList = Mutex(Wishes())
     private let continuation: AsyncStream<NetworkEvent>.Continuation
+    let heartbeat = Heartbeat("the network listener")
     /// Readable where there is a new wish.
     let wake: Int32
 
@@ -109,16 +106,9 @@ final class NetworkBoard: Sendable {
     var snapshot: NetworkSnapshot { current.withLock { $0 } }
     var wishes: Wishes { wishList.withLock { $0 } }
 
-    /// Each is taken once.
-    func takeRoundTrips() -> [@Sendable () -> Void] {
-        wishList.withLock { wishes in
-            defer { wishes.roundTrips = [] }
-            return wishes.roundTrips
-        }
-    }
-
     func wish(_ change: (inout Wishes) -> Void) {
         wishList.withLock { change(&$0) }
+        heartbeat.call()
         var one: UInt64 = 1
         while write(wake, &one, 8) < 0 && errno == EINTR {}
     }

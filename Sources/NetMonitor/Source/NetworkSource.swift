@@ -18,8 +18,8 @@ package struct NetworkSource: Sendable {
     package var route: @Sendable (ServerAddress) -> RouteVerdict
     /// Whether looks are wanted more often, where the kernel is polled.
     package var setUrgent: @Sendable (Bool) -> Void
-    /// Has the source's thread call the closure, which shows that it lives; a source without one calls it itself.
-    package var roundTrip: @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
+    /// Of the source's thread, where it has one.
+    package var heartbeat: Heartbeat?
     /// Ends the events.
     package var stop: @Sendable () -> Void
 
@@ -54,7 +54,7 @@ extension NetworkSource {
         var source = NetworkSource(
             how: listener.how, events: listener.events, snapshot: { listener.snapshot },
             route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, stop: { listener.stop() })
-        source.roundTrip = { listener.roundTrip($0) }
+        source.heartbeat = listener.heartbeat
         return source
     }
 }

@@ -121,8 +121,8 @@ package final class PRSNLClient: Sendable {
         loop.stop()
     }
 
-    /// Has its thread call `answer`, which shows that it lives. Does nothing after `shutdown`.
-    package func roundTrip(_ answer: @escaping @Sendable () -> Void) { loop.roundTrip(answer) }
+    /// Of its thread.
+    package var heartbeat: Heartbeat { loop.heartbeat }
 
     /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
     /// that no caller waits for a timeout. Probes are let through.

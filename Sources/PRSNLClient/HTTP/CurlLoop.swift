@@ -21,8 +21,6 @@ final class CurlLoop: Sendable {
         var stopping = false
         /// The network went away: what is under way ends.
         var isOffline = false
-        /// To be called by the thread, to show that it lives.
-        var roundTrips: [@Sendable () -> Void] = []
     }
 
     private struct Inbox {
@@ -30,6 +28,7 @@ final class CurlLoop: Sendable {
         /// Nothing but probes is taken.
         var isOffline = false
         var lastID: UInt64 = 0
+        let heartbeat = Heartbeat("the HTTP client")
         /// Bodies whose reader is done, to be filled again: saves an allocation of a page's size per request.
         var spareBodies: [[UInt8]] = []
         /// An eventfd(2), as long as the thread lives.
@@ -37,6 +36,7 @@ final class CurlLoop: Sendable {
 
         func wake() {
             guard let wakeDescriptor else { return }
+            heartbeat.call()
             var one: UInt64 = 1
             while write(wakeDescriptor, &one, 8) < 0 && errno == EINTR {}
         }
@@ -48,6 +48,8 @@ final class CurlLoop: Sendable {
 
     let configuration: ClientConfiguration
     let lastAddress = LastAddress()
+    /// Of the thread.
+    var heartbeat: Heartbeat { inbox.withLock(\.heartbeat) }
     private let inbox = Mutex(Inbox())
     /// Until it has been waited for.
     private let thread = Mutex<WorkerThread?>(nil)
@@ -115,17 +117,6 @@ final class CurlLoop: Sendable {
         for job in unsent { job.continuation.resume(returning: .offlineUnsent) }
     }
 
-    /// Has the thread call `answer`; calls it at once where none was needed yet.
-    func roundTrip(_ answer: @escaping @Sendable () -> Void) {
-        let isForThread = inbox.withLock { inbox in
-            guard inbox.wakeDescriptor != nil || inbox.work.stopping else { return false }
-            inbox.work.roundTrips.append(answer)
-            inbox.wake()
-            return true
-        }
-        if !isForThread { answer() }
-    }
-
     private func cancel(_ id: UInt64) {
         inbox.withLock { inbox in
             inbox.work.cancelled.append(id)
@@ -163,17 +154,20 @@ final class CurlLoop: Sendable {
     private func work(_ wakeDescriptor: Int32) {
         blockSignals()
         let driver = CurlDriver(loop: self, wakeDescriptor: wakeDescriptor)
+        let heartbeat = heartbeat
         var stopping = false
         while !stopping {
+            heartbeat.rest(atMost: nil)
             driver.wait()
+            heartbeat.wake()
             let work = takeWork(wakeDescriptor)
             stopping = work.stopping
-            for answer in work.roundTrips { answer() }
             if !work.jobs.isEmpty { HangPoint.http.block() }
             driver.advance(work)
         }
         driver.close()
         inbox.withLock { $0.wakeDescriptor = nil }
+        heartbeat.end()
         close(wakeDescriptor)
     }
 

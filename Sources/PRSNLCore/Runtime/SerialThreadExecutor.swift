@@ -13,9 +13,11 @@ import Synchronization
 package final class SerialThreadExecutor: SerialExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let wakeup = ThreadWakeup()
+    package let heartbeat: Heartbeat
 
     /// - Parameter name: the thread's name, 15 bytes at most (prctl(2)).
     package init(name: String) {
+        heartbeat = Heartbeat("the \(name)")
         _ = WorkerThread(name: name) { [self] in work() }
     }
 
@@ -25,7 +27,9 @@ package final class SerialThreadExecutor: SerialExecutor {
             jobs.append(unowned)
             return jobs.count == 1
         }
-        if isFirst { wakeup.signal() }
+        guard isFirst else { return }
+        heartbeat.call()
+        wakeup.signal()
     }
 
     private func work() -> Never {
@@ -34,8 +38,13 @@ package final class SerialThreadExecutor: SerialExecutor {
                 defer { jobs = [] }
                 return jobs
             }
-            for job in due { job.runSynchronously(on: asUnownedSerialExecutor()) }
-            if due.isEmpty { wakeup.wait() }
+            for job in due {
+                heartbeat.wake()
+                job.runSynchronously(on: asUnownedSerialExecutor())
+            }
+            guard due.isEmpty else { continue }
+            heartbeat.rest(atMost: nil)
+            wakeup.wait()
         }
     }
 }

@@ -29,6 +29,7 @@ package final class TaskLoop: TaskExecutor {
     private let state = Mutex(State())
     private let wakeup = ThreadWakeup()
     private let thread = Mutex<pthread_t?>(nil)
+    package let heartbeat = Heartbeat("the tasks")
 
     private static let started = Mutex<TaskLoop?>(nil)
 
@@ -61,6 +62,7 @@ package final class TaskLoop: TaskExecutor {
     /// Only for other threads: the loop itself looks for jobs and timers before it waits. One `await` is several jobs.
     private func signal() {
         if let thread = thread.withLock({ $0 }), pthread_equal(thread, pthread_self()) != 0 { return }
+        heartbeat.call()
         wakeup.signal()
     }
 
@@ -71,7 +73,10 @@ package final class TaskLoop: TaskExecutor {
                 defer { state.jobs = [] }
                 return state.jobs
             }
-            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            for job in jobs {
+                heartbeat.wake()
+                job.runSynchronously(on: asUnownedTaskExecutor())
+            }
             fireTimers()
             waitForWork()
         }
@@ -81,7 +86,9 @@ package final class TaskLoop: TaskExecutor {
         let (hasJobs, next) = state.withLock { (!$0.jobs.isEmpty, $0.timers.last?.deadline) }
         guard !hasJobs else { return }
         // Rounded up: a timer must not find itself woken early.
-        wakeup.wait(atMost: next.map { .milliseconds(($0 - TimeSource.system.uptime()).wholeMilliseconds + 1) })
+        let limit = next.map { Duration.milliseconds(($0 - TimeSource.system.uptime()).wholeMilliseconds + 1) }
+        heartbeat.rest(atMost: limit)
+        wakeup.wait(atMost: limit)
     }
 
     // MARK: Timers

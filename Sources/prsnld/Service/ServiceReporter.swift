@@ -61,8 +61,7 @@ final class ServiceReporter: Sendable {
         }
     }
 
-    /// Asks the file for its counters, which is also a round trip through its thread.
-    func compose() async {
+    private func compose() async {
         let counts: CopyCounts
         do throws(UserFacingError) {
             counts = try await parts.store.counts()

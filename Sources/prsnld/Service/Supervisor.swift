@@ -35,7 +35,7 @@ final class Supervisor: Sendable {
         }
         let timer = try WatchdogTimer()
         let watchdog = Watchdog(
-            interval: interval, loops: Self.loops(parts, control, reporter), heartbeats: heartbeats,
+            interval: interval, heartbeats: Self.threads(parts, control) + heartbeats,
             effects: Watchdog.Effects(
                 feed: { reporter.send(.watchdog) }, setAlarm: { timer.set($0) },
                 complain: { names in
@@ -50,24 +50,12 @@ final class Supervisor: Sendable {
         setup.signals.onAlarm { watchdog.alarm() }
     }
 
-    /// The threads. The tasks come first, because the store is asked by one of them.
-    private static func loops(
-        _ parts: RunningParts, _ control: ControlServer, _ reporter: ServiceReporter
-    ) -> [Watchdog.Loop] {
-        [
-            Watchdog.Loop("the tasks") { answer in Task(executorPreference: TaskLoop.current) { answer() } },
-            Watchdog.Loop("the store") { answer in
-                Task(executorPreference: TaskLoop.current) {
-                    await reporter.compose()
-                    answer()
-                }
-            },
-            Watchdog.Loop("the HTTP client") { [client = parts.client] in client.roundTrip($0) },
-            Watchdog.Loop("the network listener") { [network = parts.engine.network] in
-                network.source.roundTrip($0)
-            },
-            Watchdog.Loop("the control socket") { control.roundTrip($0) },
-        ]
+    /// The threads. Those of the tasks and of the store come first, because others wait for them.
+    private static func threads(_ parts: RunningParts, _ control: ControlServer) -> [Heartbeat] {
+        let network = parts.engine.network.source.heartbeat
+        return [
+            TaskLoop.current?.heartbeat, parts.store.heartbeat, parts.client.heartbeat, network, control.heartbeat,
+        ].compactMap(\.self)
     }
 
     /// The file is open, and the control socket listens.
@@ -103,11 +91,12 @@ final class Supervisor: Sendable {
         switch sign {
         case .awake: awakeAt.withLock { $0 = Heartbeat.monotonic() }
         case .rest:
-            // The round composes the line too, and both go out together.
-            if watchdog?.askIfDue() != true { reporter.touch() }
+            watchdog?.feedIfDue()
+            reporter.touch()
         case .progress:
             let now = Heartbeat.monotonic()
-            guard now - awakeAt.withLock({ $0 }) >= Self.shortWork, watchdog?.askIfDue() != true else { return }
+            guard now - awakeAt.withLock({ $0 }) >= Self.shortWork else { return }
+            watchdog?.feedIfDue()
             if reporter.composedAt.map({ now - $0 >= Self.betweenLines }) ?? true { reporter.touch() }
         }
     }
