@@ -50,8 +50,13 @@ struct CopyCheck: Check, Equatable {
                 .server, "account",
                 (name.map { "the copy is \($0)'s; " } ?? "") + whoamiReason)
         }
-        if let name { return .ok(.server, "account", "the server takes the credentials as \(name)'s") }
-        return .ok(.server, "account", "the server takes the credentials; it names no accounts")
+        return accepted(as: name)
+    }
+
+    private func accepted(as name: String?) -> DoctorReport.Finding {
+        .ok(
+            .server, "account",
+            "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
     }
 
     /// By the server's own word.
@@ -71,8 +76,7 @@ struct CopyCheck: Check, Equatable {
             }
             return .failed(.server, "account", error)
         }
-        guard let name else { return .ok(.server, "account", "the server takes the credentials; it names no accounts") }
-        return .ok(.server, "account", "the server takes the credentials as \(name)'s")
+        return accepted(as: name)
     }
 
     private func dialect(_ status: StatusReport) -> DoctorReport.Finding {
