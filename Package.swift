@@ -45,12 +45,11 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "Export", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
-        .target(name: "Supervision", dependencies: ["PRSNLCore"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
-                "Control", "Reports", "Console", "Supervision", "CLinux",
+                "Control", "Reports", "Console", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
@@ -127,7 +126,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SupervisionTests", dependencies: ["Supervision", "PRSNLCore", "TestSupport"], swiftSettings: strict),
+            name: "SupervisionTests", dependencies: ["prsnld", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),

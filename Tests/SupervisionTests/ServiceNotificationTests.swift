@@ -1,7 +1,8 @@
 import PRSNLCore
-import Supervision
 import TestSupport
 import Testing
+
+@testable import prsnld
 
 @Suite struct ServiceNotificationTests {
     @Test(arguments: NotifySocket.Kind.allCases)

@@ -2,7 +2,7 @@ import PRSNLCore
 import Synchronization
 import Testing
 
-@testable import Supervision
+@testable import prsnld
 
 @Suite struct WatchdogTests {
     @Test(

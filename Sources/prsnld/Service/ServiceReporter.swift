@@ -2,12 +2,10 @@ import Console
 import PRSNLCore
 import Reports
 import Store
-import Supervision
 import SyncEngine
 import Synchronization
 
-/// Keeps the line that `systemctl status` shows true: composed when the daemon is awake anyway, sent when it has changed,
-/// and together with the watchdog's food where that goes out at the same time.
+/// Keeps the line that `systemctl status` shows true: composed when the daemon is awake anyway, sent when it has changed.
 final class ServiceReporter: Sendable {
     private struct State {
         var composed = ""

@@ -1,7 +1,6 @@
 import Control
 import Glibc
 import PRSNLCore
-import Supervision
 import SyncEngine
 import Synchronization
 

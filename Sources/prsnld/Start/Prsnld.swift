@@ -4,7 +4,6 @@ import Console
 import Glibc
 import PRSNLCore
 import Reports
-import Supervision
 
 /// The daemon's command line: decides what to do, and turns errors into words and exit codes.
 @main

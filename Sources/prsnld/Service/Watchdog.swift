@@ -1,4 +1,4 @@
-package import PRSNLCore
+import PRSNLCore
 import Synchronization
 
 /// Feeds systemd's watchdog for as long as every loop of the daemon lives (sd_watchdog_enabled(3)).
@@ -6,19 +6,19 @@ import Synchronization
 /// Each loop says by when it is back (`Heartbeat`). The watchdog is fed when the daemon is awake anyway and no loop is late,
 /// so that being watched costs no wake-up. Only where that has not happened for four fifths of the interval does a timer run
 /// out. All times are CLOCK_MONOTONIC, systemd's own: time in suspend does not count.
-package final class Watchdog: Sendable {
+final class Watchdog: Sendable {
     /// What it does to the world.
-    package struct Effects: Sendable {
+    struct Effects: Sendable {
         /// Tells systemd. False where that was not possible: it is tried again.
-        package var feed: @Sendable () -> Bool
+        var feed: @Sendable () -> Bool
         /// Has `alarm()` called at that time of CLOCK_MONOTONIC, instead of the time that was set before.
-        package var setAlarm: @Sendable (Duration) -> Void
+        var setAlarm: @Sendable (Duration) -> Void
         /// Tells people which loops are hung.
-        package var complain: @Sendable ([String]) -> Void
+        var complain: @Sendable ([String]) -> Void
         /// All are back.
-        package var recover: @Sendable () -> Void
+        var recover: @Sendable () -> Void
 
-        package init(
+        init(
             feed: @escaping @Sendable () -> Bool, setAlarm: @escaping @Sendable (Duration) -> Void,
             complain: @escaping @Sendable ([String]) -> Void, recover: @escaping @Sendable () -> Void
         ) {
@@ -48,7 +48,7 @@ package final class Watchdog: Sendable {
     ///   - interval: `$WATCHDOG_USEC`.
     ///   - heartbeats: In the order in which people are told of them: a loop that others wait for comes before them.
     ///   - now: CLOCK_MONOTONIC.
-    package init(
+    init(
         interval: Duration, heartbeats: [Heartbeat], effects: Effects,
         now: @escaping @Sendable () -> Duration = Heartbeat.monotonic
     ) {
@@ -62,7 +62,7 @@ package final class Watchdog: Sendable {
     }
 
     /// How often systemd wants to hear from this process; `nil` where it does not.
-    package static func interval(environment: [String: String], processID: Int32) -> Duration? {
+    static func interval(environment: [String: String], processID: Int32) -> Duration? {
         guard let text = environment["WATCHDOG_USEC"], let microseconds = Int64(text), microseconds > 0 else {
             return nil
         }
@@ -71,14 +71,14 @@ package final class Watchdog: Sendable {
         return .microseconds(microseconds)
     }
 
-    package func start() { effects.setAlarm(firstAlarm) }
+    func start() { effects.setAlarm(firstAlarm) }
 
     /// The daemon ends, and its loops with it.
-    package func stop() { state.withLock { $0.isStopped = true } }
+    func stop() { state.withLock { $0.isStopped = true } }
 
     /// The daemon is awake: a good time to feed. A loop that works without a pause wakes up all the time, so it is done every
     /// sixteenth of the interval at most.
-    package func feedIfDue() {
+    func feedIfDue() {
         let now = now()
         let isDue = state.withLock { !$0.isStopped && now - $0.lastTried >= interval / 16 }
         if isDue, late.isEmpty { feed(now) }
@@ -86,7 +86,7 @@ package final class Watchdog: Sendable {
 
     /// To be called when the time of `setAlarm` has come, by a thread that does nothing else, and so cannot hang
     /// itself.
-    package func alarm() {
+    func alarm() {
         let now = now()
         if state.withLock(\.isStopped) { return }
         // Fed since the timer was set.

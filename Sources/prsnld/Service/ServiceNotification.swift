@@ -1,10 +1,10 @@
 import Glibc
-package import PRSNLCore
+import PRSNLCore
 
 /// Tells systemd how far the daemon is: the datagrams of sd_notify(3), without its library.
-package struct ServiceNotification: Sendable {
+struct ServiceNotification: Sendable {
     /// One assignment of a datagram.
-    package enum Message: Sendable, Equatable {
+    enum Message: Sendable, Equatable {
         /// Started, or a reload is over.
         case ready
         /// The configuration is being read again; CLOCK_MONOTONIC at the beginning.
@@ -30,22 +30,22 @@ package struct ServiceNotification: Sendable {
     private let address: String?
 
     /// Does nothing where `$NOTIFY_SOCKET` is not set.
-    package init(environment: [String: String]) {
+    init(environment: [String: String]) {
         address = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Whether systemd listens.
-    package var isWanted: Bool { address != nil }
+    var isWanted: Bool { address != nil }
 
     /// Sends one datagram.
     ///
     /// - Parameter waits: Whether to wait where systemd has much unread; what is sent again and again does not.
     /// - Throws: `control_socket_failed` with the reason; the daemon goes on without it.
-    package func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
+    func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
         try send(messages, waits: waits)
     }
 
-    package func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
+    func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
         guard let address else { return }
         var name = sockaddr_un()
         var bytes = Array(address.utf8)
