@@ -19,6 +19,8 @@ package final class NetworkCable: Sendable {
         var option: String { self == .ipv4 ? "-4" : "-6" }
         var nearWithPrefix: String { nearAddress + (self == .ipv4 ? "/24" : "/64") }
         var gatewayWithPrefix: String { gateway + (self == .ipv4 ? "/24" : "/64") }
+        /// The kernel checks a new address for doubles in the background, and gives it to nobody until then.
+        var unchecked: [String] { self == .ipv4 ? [] : ["nodad"] }
         var farWithPrefix: String { farAddress + (self == .ipv4 ? "/32" : "/128") }
     }
 
@@ -77,8 +79,8 @@ package final class NetworkCable: Sendable {
         let far = try far.perform { try Self.ownNamespace() }
         try self.near.run(
             "ip", "link", "add", Self.nearLink, "type", "veth", "peer", "name", Self.farLink, "netns", far)
-        try self.far.run("ip", "address", "add", family.gatewayWithPrefix, "dev", Self.farLink)
-        try self.far.run("ip", "address", "add", family.farWithPrefix, "dev", "lo")
+        try self.far.run("ip", ["address", "add", family.gatewayWithPrefix, "dev", Self.farLink] + family.unchecked)
+        try self.far.run("ip", ["address", "add", family.farWithPrefix, "dev", "lo"] + family.unchecked)
         try self.far.run("ip", "link", "set", Self.farLink, "up")
         try connect()
         if family == .ipv6 { try beRouter() }
