@@ -18,6 +18,9 @@ import Testing
         let text = try scene.text("2026-11-02 Item 3.md")
         #expect(text.hasPrefix("---\ntitle: \"Item 3\"\ndate: \"2026-11-02T10:00:03.000000Z\"\n"), "\(text)")
         #expect(text.hasSuffix("---\n\nText 3\n\n" + Self.marker), "\(text)")
+        let lines = text.split(separator: "\n")
+        let id = try #require(lines.firstIndex { $0.hasPrefix("id: ") })
+        #expect(lines[id + 1].wholeMatch(of: /prsnld: "[0-9a-f]{8} [0-9a-f]{32} [0-9a-f]{32}"/) != nil, "\(text)")
         let before = try scene.marks()
         let second = try await scene.export()
         #expect(second.stdout == "Exported 6 items to \(scene.folder): 0 written, 6 unchanged.\n")
@@ -55,7 +58,8 @@ import Testing
         let (edited, markerless) = ("2026-11-02 Item 1.md", "2026-11-02 Item 2.md")
         let first = try scene.text(edited).replacing("Text 1", with: "My text") + "below\n"
         try TestFile.write(first, to: scene.file(edited))
-        try TestFile.write("all mine\n", to: scene.file(markerless))
+        let second = try scene.text(markerless).replacing(Self.marker, with: "all mine\n")
+        try TestFile.write(second, to: scene.file(markerless))
         // An edit alone is no reason to write.
         #expect(try await scene.report().unchanged == 6)
         try await scene.change("UPDATE item SET updated_at = '2026-11-04T10:00:00.000000Z' WHERE rowid <= 2")
@@ -63,9 +67,61 @@ import Testing
         #expect(report.written == 2 && report.replaced == 2)
         let tree = try scene.tree()
         #expect(tree[".replaced/\(edited)"] == Array(first.utf8))
-        #expect(tree[".replaced/\(markerless)"] == Array("all mine\n".utf8))
+        #expect(tree[".replaced/\(markerless)"] == Array(second.utf8))
         #expect(try scene.text(edited).hasSuffix("Text 1\n\n\(Self.marker)below\n"))
         #expect(try scene.text(markerless).hasSuffix("Text 2\n\n\(Self.marker)"))
+    }
+
+    @Test func aFileWithoutItsIDIsThePersons() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let name = "2026-11-02 Item 1.md"
+        try TestFile.write("all mine\n", to: scene.file(name))
+        #expect(try await scene.report().written == 1)
+        let id = try await scene.query("SELECT substr(id, 1, 8) FROM item WHERE rowid = 1")
+        #expect(try scene.text("2026-11-02 Item 1 \(id).md").hasSuffix("Text 1\n\n\(Self.marker)"))
+        try await scene.change("UPDATE item SET deleted_at = '2026-11-05T00:00:00.000000Z' WHERE rowid = 1")
+        #expect(try await scene.report().removed == 1)
+        #expect(try scene.text(name) == "all mine\n")
+    }
+
+    /// A text was fetched anew, and is the same.
+    @Test func aChangeThatNoFileShowsLeavesWhatAPersonChanged() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let name = "2026-11-02 Item 1.md"
+        let mine = try scene.text(name).replacing("Text 1", with: "My text")
+        try TestFile.write(mine, to: scene.file(name))
+        try await scene.change("UPDATE item_body SET fetched_at = '2026-11-09T10:00:00.000000Z'")
+        let report = try await scene.report()
+        #expect(report.written == 6 && report.replaced == 0, "\(report)")
+        let line = /prsnld: ".*\n/
+        #expect(try scene.text(name).replacing(line, with: "") == mine.replacing(line, with: ""))
+        #expect(try await scene.report().unchanged == 6)
+    }
+
+    @Test func aFrontMatterThatAnotherProgramWritesAnewIsUnderstood() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let program = """
+            import os, sys, yaml
+            for name in os.listdir(sys.argv[1]):
+                if name.startswith("."): continue
+                path = os.path.join(sys.argv[1], name)
+                _, head, rest = open(path).read().split("---\\n", 2)
+                head = yaml.safe_load(head)
+                lines = "".join(f"{key}: '{value}'\\n" for key, value in head.items())
+                head = lines if "Item 1" in name else yaml.dump(head, width=1000)
+                open(path, "w").write("---\\n" + head + "---\\n" + rest)
+            """
+        let ended = try await ChildProcess.run("/usr/bin/python3", ["-c", program, scene.folder])
+        #expect(ended.exit == .status(0), "\(ended)")
+        #expect(try !scene.text("2026-11-02 Item 2.md").contains("\""))
+        #expect(try await scene.report().unchanged == 6)
+        try await scene.change("UPDATE item SET title = title || '!'")
+        let report = try await scene.report()
+        #expect(report.written == 6 && report.replaced == 6, "\(report)")
+        #expect(try scene.names() == (1...6).map { "2026-11-02 Item \($0).md" })
     }
 
     @Test func aTextWithTheMarkerDoesNotConfuseIt() async throws {
@@ -112,13 +168,15 @@ import Testing
         #expect(try scene.names().count == 4)
     }
 
-    @Test(arguments: ["server_url = 'https://other.example.org'", "account_id = 'another'"])
-    func anotherCopyIsRefused(change: String) async throws {
+    @Test(
+        arguments: ["server_url = 'https://other.example.org'", "account_id = 'another'"],
+        [["--json"], ["--json", "--format", "jsonl"]])
+    func anotherCopyIsRefused(change: String, arguments: [String]) async throws {
         let scene = try await ExportScene()
-        _ = try await scene.export()
+        _ = try await scene.export(arguments)
         let before = try scene.marks()
         try await scene.change("UPDATE copy SET \(change); DELETE FROM item WHERE rowid = 1")
-        let refused = try await scene.export("--json")
+        let refused = try await scene.export(arguments)
         #expect(refused.exit == .status(1))
         #expect(refused.stdout.contains("export_mismatch"))
         #expect(try scene.marks() == before)
@@ -160,25 +218,117 @@ import Testing
         #expect(try scene.marks() == last)
     }
 
+    @Test func aFileOfAnotherCopyIsNoneOfOurs() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let name = "2026-11-02 Item 1.md"
+        let theirs = try scene.text(name).replacing(/prsnld: "......../, with: "prsnld: \"00000000")
+        try TestFile.write(theirs, to: scene.file(name))
+        try TestFile.remove(scene.file(".prsnld-export/manifest"))
+        try await scene.change("UPDATE item SET deleted_at = '2026-11-05T00:00:00.000000Z' WHERE rowid <= 2")
+        #expect(try await scene.report().removed == 1)
+        #expect(try scene.text(name) == theirs)
+    }
+
+    @Test func aCopyThatAPersonMadeIsLeftAlone() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let name = "2026-11-02 Item 1.md"
+        let first = try TestFile.read(scene.file(name))
+        for copy in ["2026-11-02 Item 1 copy.md", "A.md"] { try TestFile.write(first, to: scene.file(copy)) }
+        try await scene.change("UPDATE item SET title = 'Another title' WHERE rowid = 1")
+        #expect(try await scene.report().written == 1)
+        #expect(try scene.text(name).contains("Another title"))
+        for copy in ["2026-11-02 Item 1 copy.md", "A.md"] { #expect(try TestFile.read(scene.file(copy)) == first) }
+        // When the item is deleted, they are its files.
+        try scene.append("mine\n", to: "A.md")
+        try await scene.change("UPDATE item SET deleted_at = '2026-11-05T00:00:00.000000Z' WHERE rowid = 1")
+        let report = try await scene.report()
+        #expect(report.removed == 2 && report.moved == 1, "\(report)")
+        #expect(try scene.tree()[".deleted/A.md"] == first + Array("mine\n".utf8))
+    }
+
     /// One byte of a disk that fails. `PRSNL_TEST_SEED` repeats a run.
-    @Test func aDamagedByteOfTheManifestMakesNoSecondFile() async throws {
+    @Test func aDamagedByteOfAFileLosesNothing() async throws {
         let scene = try await ExportScene(3)
         _ = try await scene.export()
-        let path = scene.file(".prsnld-export/manifest")
-        let before = try scene.tree()
-        let sound = try TestFile.read(path)
-        // Not the first two lines: what they say is refused, and nothing is written.
-        let start = try #require(sound.indices.filter { sound[$0] == 0x0A }.dropFirst().first) + 1
+        let name = "2026-11-02 Item 1.md"
+        let mine = "my own words\n"
+        try scene.append(mine, to: name)
+        let (before, sound) = (try scene.tree(), try TestFile.read(scene.file(name)))
+        let id = try await scene.query("SELECT id FROM item WHERE rowid = 1")
         var random = SeededRandom()
         for _ in 0..<60 {
             var bytes = sound
-            let place = Int.random(in: start..<sound.count, using: &random)
+            let place = Int.random(in: 0..<(sound.count - mine.utf8.count), using: &random)
             bytes[place] ^= UInt8.random(in: 1...255, using: &random)
-            try TestFile.write(bytes, to: path)
+            try TestFile.write(bytes, to: scene.file(name))
+            try await scene.change(
+                "UPDATE item SET updated_at = '2026-11-04T10:00:00.\(place + 100_000)Z' WHERE rowid = 1")
             let ended = try await scene.export()
             #expect(ended.exit == .status(0), "\(place): \(ended)")
-            try #require(try scene.tree() == before, "byte \(place) became \(bytes[place])")
+            let texts = try scene.tree().values.map { String(decoding: $0, as: UTF8.self) }
+            #expect(texts.contains { $0.contains(mine) }, "byte \(place) became \(bytes[place])")
+            #expect(
+                texts.contains { $0.contains("id: \"\(id)\"\n") && $0.contains("Text 1\n\n\(Self.marker)") }, "\(place)"
+            )
+            try scene.empty()
+            for (name, bytes) in before { try TestFile.write(bytes, to: scene.file(name)) }
         }
+    }
+
+    @Test func aFileThatIsTooLargeIsNamedAndHoldsUpNoOther() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        let name = "2026-11-02 Item 1.md"
+        #expect(truncate(scene.file(name), 100 << 20) == 0)
+        try await scene.change("UPDATE item SET title = title || '!'")
+        let ended = try await scene.export()
+        #expect(ended.exit == .status(1) && ended.stderr.contains("Item 1.md"), "\(ended)")
+        #expect(try scene.text("2026-11-02 Item 6.md").contains("title: \"Item 6!\""))
+        #expect(try scene.marks()["./\(name)"]?.last == 100 << 20)
+    }
+
+    /// Its files have no line `prsnld`, and its manifest names them all.
+    @Test func aFolderOfTheVersionBeforeIsTakenOver() async throws {
+        let scene = try await ExportScene()
+        _ = try await scene.export()
+        func name(_ number: Int) -> String { "2026-11-02 Item \(number).md" }
+        for number in 1...6 {
+            let text = try scene.text(name(number)).replacing(/prsnld: ".*\n/, with: "")
+            try TestFile.write(text, to: scene.file(name(number)))
+        }
+        let manifest = try scene.text(".prsnld-export/manifest")
+        let old =
+            manifest.replacing("prsnld-export\t2", with: "prsnld-export\t1")
+            + "+\tid\t../victim.md\t-\t\t1\t1\nend\t1\n"
+        try TestFile.write(
+            old.replacing("origin\t", with: "origin\thttps://other"), to: scene.file(".prsnld-export/manifest"))
+        #expect(try await scene.export("--json").stdout.contains("export_mismatch"))
+        try TestFile.write(old, to: scene.file(".prsnld-export/manifest"))
+        try TestFile.write("prsnld-export\t1\n", to: scene.file(".prsnld-export/journal"))
+        try scene.append("mine\n", to: name(2))
+        let edited = try scene.text(name(3)).replacing("Text 3", with: "Mine 3")
+        try TestFile.write(edited, to: scene.file(name(3)))
+        #expect(rename(scene.file(name(6)), scene.file("Renamed.md")) == 0)
+        let (changed, deleted) = (try scene.tree()[name(4)], try scene.tree()[name(5)])
+        try await scene.change(
+            """
+            UPDATE item SET title = 'Since' WHERE rowid = 4;
+            UPDATE item SET deleted_at = '2026-11-05T00:00:00.000000Z' WHERE rowid = 5;
+            """)
+        let report = try await scene.report()
+        #expect(report.written == 5 && report.replaced == 2 && report.moved == 1, "\(report)")
+        #expect(try scene.names() == (1...4).map(name) + ["Renamed.md"])
+        #expect(try scene.text(name(2)).hasSuffix(Self.marker + "mine\n"))
+        let tree = try scene.tree()
+        #expect(tree[".replaced/\(name(3))"] == Array(edited.utf8))
+        #expect(tree[".replaced/\(name(4))"] == changed && tree[".deleted/\(name(5))"] == deleted)
+        #expect(try scene.text(".prsnld-export/manifest") == manifest)
+        #expect(!TestFile.exists(scene.file(".prsnld-export/journal")))
+        let marks = try scene.marks()
+        #expect(try await scene.report().unchanged == 5)
+        #expect(try scene.marks() == marks)
     }
 
     @Test func aRemovedFileIsWrittenAgain() async throws {

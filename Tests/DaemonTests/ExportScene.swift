@@ -39,6 +39,10 @@ final class ExportScene: Sendable {
     }
 
     func export(_ arguments: String..., crash: String? = nil) async throws -> DaemonFixture.Ended {
+        try await export(arguments, crash: crash)
+    }
+
+    func export(_ arguments: [String], crash: String? = nil) async throws -> DaemonFixture.Ended {
         let child = try fixture.startControl(
             ["export", folder] + arguments, environment: crash.map { [CrashPoint.variable: $0] } ?? [:])
         return (try await child.waitForExit(), child.stdout, child.stderr)
@@ -73,6 +77,11 @@ final class ExportScene: Sendable {
             }
         }
         return tree
+    }
+
+    /// Removes what `tree` has.
+    func empty() throws {
+        for name in try tree().keys { try TestFile.remove(file(name)) }
     }
 
     /// What shows that a file was touched: inode, times and size of everything, what the export remembers included.

@@ -30,16 +30,14 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case afterLeavingLog = "after_leaving_log"
     /// It has its new name, and there is no new copy yet.
     case afterSetAside = "after_set_aside"
-    /// An export has written a file, and its journal does not say so.
-    case beforeExportJournal = "before_export_journal"
-    /// The journal says so, and the file is not in its place.
+    /// An export has written files, and they are not on the disk.
+    case beforeExportSync = "before_export_sync"
+    /// They are, and not in their places.
     case beforeExportRename = "before_export_rename"
-    /// The file is in its place.
+    /// A file is in its place.
     case afterExportRename = "after_export_rename"
-    /// A file was put away, and the journal does not say so.
+    /// A file was put away.
     case afterExportRemoval = "after_export_removal"
-    /// The manifest is in its place, and the journal is still there.
-    case afterExportManifest = "after_export_manifest"
     /// A document of the index is made.
     case whileIndexing = "while_indexing"
 

@@ -80,7 +80,7 @@ package struct Fingerprint: Hashable, Sendable {
         return String(repeating: "0", count: Self.textLength - digits.count) + digits
     }
 
-    package init?(hexadecimal digits: UnsafeBufferPointer<UInt8>) {
+    package init?(hexadecimal digits: some Collection<UInt8>) {
         guard digits.count == Self.textLength else { return nil }
         var high: UInt64 = 0
         var low: UInt64 = 0

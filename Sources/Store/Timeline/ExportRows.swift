@@ -24,6 +24,8 @@ package struct ExportOrigin: Sendable {
     package var isComplete = false
     /// The ids that items had before the server gave them one, and those that it gave them.
     package var givenIDs: [(local: String, given: String)] = []
+
+    package init() {}
 }
 
 /// For `prsnlctl export`. Each call is one short transaction: one that lasts as long as an export would keep the

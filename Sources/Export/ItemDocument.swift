@@ -1,16 +1,19 @@
-import Glibc
 import PRSNLCore
-package import Store
+import Store
 
 /// What an export writes into an item's file: everything up to the marker line, without that line's end. What follows is the
 /// person's.
-package struct ItemDocument {
-    package static let marker = "<!-- prsnld: what you write below this line is kept -->"
+struct ItemDocument {
+    static let marker = "<!-- prsnld: what you write below this line is kept -->"
 
-    package let bytes: [UInt8]
+    /// Without the line `prsnld`.
+    let bytes: [UInt8]
+    let hash: Fingerprint
+    private let placeOfProvenance: Int
 
-    package init(_ shown: ShownItem) {
-        var bytes = Self.frontMatter(shown).bytes
+    init(_ shown: ShownItem) {
+        let matter = Self.frontMatter(shown)
+        var bytes = matter.bytes
         let content = shown.text.content.flatMap { $0.isEmpty ? nil : $0 }
         let transcription = shown.text.transcription.flatMap { $0.isEmpty || $0 == content ? nil : $0 }
         if content == nil, transcription == nil, let summary = shown.item.summary, !summary.isEmpty {
@@ -24,6 +27,13 @@ package struct ItemDocument {
         bytes.append(0x0A)
         bytes.append(contentsOf: Self.marker.utf8)
         self.bytes = bytes
+        hash = Fingerprint(bytes[...])
+        placeOfProvenance = matter.placeOfProvenance
+    }
+
+    /// All of a file.
+    func file(_ provenance: Provenance, below: ArraySlice<UInt8>) -> [UInt8] {
+        bytes[..<placeOfProvenance] + provenance.line + bytes[placeOfProvenance...] + below
     }
 
     private static func frontMatter(_ shown: ShownItem) -> FrontMatter {
@@ -33,6 +43,7 @@ package struct ItemDocument {
         matter.add("date", item.createdAt.description)
         matter.add("lastmod", item.updatedAt?.description)
         matter.add("id", item.id)
+        matter.reserveProvenance()
         // `type` chooses a template in Hugo, and `url` a page's address.
         matter.add("item_type", item.type)
         matter.add("source", item.url)
@@ -90,13 +101,10 @@ package struct ItemDocument {
     // MARK: The marker
 
     private static func mayHoldMarker(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        var start = 0
-        while start < text.count, let base = text.baseAddress,
-            let found = memchr(base + start, Int32(UInt8(ascii: "<")), text.count - start)
-        {
-            let at = UnsafeRawPointer(base).distance(to: found)
-            if text[at...].starts(with: marker.utf8) { return true }
-            start = at + 1
+        var rest = text
+        while let start = rest.offset(of: UInt8(ascii: "<")) {
+            if rest[start...].starts(with: marker.utf8) { return true }
+            rest = UnsafeBufferPointer(rebasing: rest[(start + 1)...])
         }
         return false
     }
@@ -111,16 +119,7 @@ package struct ItemDocument {
 
     /// Where what a person wrote below the marker begins: behind the first marker line's text. `nil` where there is none.
     static func endOfMarker(in bytes: [UInt8]) -> Int? {
-        var start = 0
-        while start <= bytes.count {
-            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
-            if isMarker(bytes[start..<end]) {
-                var last = end
-                while last > start, bytes[last - 1] != UInt8(ascii: ">") { last -= 1 }
-                return last
-            }
-            start = end + 1
-        }
-        return nil
+        let line = bytes.split(separator: 0x0A).first { isMarker($0) }
+        return line?.lastIndex(of: UInt8(ascii: ">")).map { $0 + 1 }
     }
 }

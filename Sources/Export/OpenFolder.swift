@@ -22,7 +22,7 @@ final class OpenFolder {
         in path: String, _ body: (OpenFolder) throws(UserFacingError) -> Result
     ) throws(UserFacingError) -> Result {
         let folder = try owner(path).run { () throws(UserFacingError) in try OpenFolder(named: path) }
-        return try owner(folder.place(Manifest.folderName)).run { () throws(UserFacingError) in try body(folder) }
+        return try owner(folder.place(ExportFolder.privateName)).run { () throws(UserFacingError) in try body(folder) }
     }
 
     private static func owner(_ path: String) throws(UserFacingError) -> FolderOwner {
@@ -76,20 +76,17 @@ final class OpenFolder {
 
     // MARK: Looking
 
-    struct Entry {
-        var isFile: Bool
-        var inode: UInt64
-    }
+    typealias Entry = (name: String, isFile: Bool)
 
     /// Everything in it. Names that are no UTF-8 are left out: none of them is ours.
-    func entries() throws(UserFacingError) -> [ByteText: Entry] {
+    func entries() throws(UserFacingError) -> [Entry] {
         let again = prsnl_openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard again >= 0, let stream = fdopendir(again) else {
             if again >= 0 { close(again) }
             throw failure("read", ".")
         }
         defer { closedir(stream) }
-        var entries: [ByteText: Entry] = [:]
+        var entries: [Entry] = []
         errno = 0
         while let entry = readdir(stream) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
@@ -98,7 +95,7 @@ final class OpenFolder {
             if let name, name != ".", name != ".." {
                 var type = prsnl_entry_type(entry)
                 if type == 0 { type = try status(name).map { $0.st_mode & S_IFMT } ?? 0 }
-                entries[ByteText(name)] = Entry(isFile: type == S_IFREG, inode: UInt64(entry.pointee.d_ino))
+                entries.append((name, type == S_IFREG))
             }
             errno = 0
         }
@@ -114,63 +111,28 @@ final class OpenFolder {
         throw failure("looked at", name)
     }
 
-    /// A file, whole or up to a limit; `nil` where there is none of that name, or something that is no file.
-    func read(_ name: String, atMost limit: Int = .max) throws(UserFacingError) -> (bytes: [UInt8], status: stat)? {
+    /// Opens a file for reading; `nil` where there is none of that name, or something that is no file.
+    func open(_ name: String) throws(UserFacingError) -> OpenFile? {
         let file = prsnl_openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else {
             if errno == ENOENT || errno == ELOOP || errno == ENXIO { return nil }
             throw failure("opened", name)
         }
-        defer { close(file) }
-        return try read(descriptor: file, name, atMost: limit)
-    }
-
-    /// A file that stays open, so that it can be read when it has no name any more; `nil` where there is none.
-    func held(_ name: String) -> OpenFile? {
-        let file = prsnl_openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-        return file < 0 ? nil : OpenFile(file, place(name))
-    }
-
-    func read(_ file: OpenFile) throws(UserFacingError) -> (bytes: [UInt8], status: stat)? {
-        try read(descriptor: file.descriptor, "a file", atMost: .max)
-    }
-
-    private func read(
-        descriptor file: Int32, _ name: String, atMost limit: Int
-    ) throws(UserFacingError) -> (bytes: [UInt8], status: stat)? {
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw failure("looked at", name) }
-        guard status.st_mode & S_IFMT == S_IFREG else { return nil }
-        let wanted = min(Int(status.st_size), limit)
-        var failed = false
-        let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
-            while count < wanted {
-                let read = pread(file, buffer.baseAddress.map { $0 + count }, wanted - count, off_t(count))
-                if read < 0, errno == EINTR { continue }
-                failed = read < 0
-                guard read > 0 else { return }
-                count += read
-            }
-        }
-        if failed { throw failure("read", name) }
-        return (bytes, status)
+        let opened = OpenFile(file, place(name))
+        return try opened.status().st_mode & S_IFMT == S_IFREG ? opened : nil
     }
 
     // MARK: Writing
 
     /// Makes a file and keeps it open for writing. There is none of that name.
-    func create(_ name: String, mode: mode_t = 0o666) throws(UserFacingError) -> OpenFile {
-        let file = prsnl_createat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+    func create(_ name: String) throws(UserFacingError) -> OpenFile {
+        let file = prsnl_createat(descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
         guard file >= 0 else { throw failure("made", name) }
         return OpenFile(file, place(name))
     }
 
-    /// - Returns: whether there was one.
-    @discardableResult
-    func remove(_ name: String) throws(UserFacingError) -> Bool {
-        if unlinkat(descriptor, name, 0) == 0 { return true }
-        if errno == ENOENT { return false }
-        throw failure("removed", name)
+    func remove(_ name: String) throws(UserFacingError) {
+        if unlinkat(descriptor, name, 0) != 0, errno != ENOENT { throw failure("removed", name) }
     }
 
     /// In place of what has the name there.
@@ -192,10 +154,10 @@ final class OpenFolder {
     }
 }
 
-/// A file that is being written.
+/// A file that is being read or written. It can be read when it has no name any more.
 final class OpenFile {
     let descriptor: Int32
-    private let path: String
+    let path: String
 
     init(_ descriptor: Int32, _ path: String) {
         self.descriptor = descriptor
@@ -203,6 +165,22 @@ final class OpenFile {
     }
 
     deinit { close(descriptor) }
+
+    /// From its beginning.
+    func read(atMost limit: Int) throws(UserFacingError) -> [UInt8] {
+        var failed = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            while count < limit {
+                let read = pread(descriptor, buffer.baseAddress.map { $0 + count }, limit - count, off_t(count))
+                if read < 0, errno == EINTR { continue }
+                failed = read < 0
+                guard read > 0 else { return }
+                count += read
+            }
+        }
+        if failed { throw FolderFailure.error(errno, "read", path) }
+        return bytes
+    }
 
     func write(_ bytes: borrowing [UInt8]) throws(UserFacingError) {
         let code = bytes.withUnsafeBytes { buffer -> Int32 in
@@ -234,19 +212,16 @@ enum FolderFailure {
     /// - Parameter code: its errno.
     static func error(_ code: Int32, _ operation: String, _ path: String) -> UserFacingError {
         let message = "\(path) could not be \(operation): \(String(cString: strerror(code)))."
-        switch code {
-        case ENOSPC, EDQUOT:
-            return UserFacingError(
-                .diskFull, message, consequence: done,
-                recoverySuggestion: "Free some space, and give the command again. It goes on where it stopped.")
-        case EIO: return UserFacingError(.diskError, message, consequence: done)
-        case EROFS, EACCES, EPERM:
-            return UserFacingError(
-                .exportFolder, message, consequence: done,
-                recoverySuggestion: "Check that this user may write there, or name another folder.")
-        default:
-            return UserFacingError(.of(errno: code, otherwise: .exportFolder), message, consequence: done)
-        }
+        let (kind, cure): (ErrorCode, Advice?) =
+            switch code {
+            case ENOSPC, EDQUOT:
+                (.diskFull, "Free some space, and give the command again. It goes on where it stopped.")
+            case EIO: (.diskError, nil)
+            case EFBIG: (.exportFolder, "Move it out of the folder, and give the command again.")
+            case EROFS, EACCES, EPERM: (.exportFolder, "Check that this user may write there, or name another folder.")
+            default: (.of(errno: code, otherwise: .exportFolder), nil)
+            }
+        return UserFacingError(kind, message, consequence: done, recoverySuggestion: cure)
     }
 
     static let done = "What was exported before stays, and the next run goes on."

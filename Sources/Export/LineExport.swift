@@ -10,27 +10,22 @@ package enum LineExport {
     ///
     /// - Parameter path: absolute.
     package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
-        try OpenFolder.run(in: path) { folder throws(UserFacingError) in try run(reader, folder) }
-    }
-
-    private static func run(_ reader: StoreReader, _ folder: OpenFolder) throws(UserFacingError) -> ExportTally {
-        let manifest = try Manifest(of: folder)
-        let copy = try reader.exportOrigin()
-        try ExportOwnership.check(
-            manifest.origin, ManifestText.Origin(serverURL: copy.serverURL, accountID: copy.accountID), folder.path)
-        let file = try manifest.folder.create(Manifest.temporaryName)
-        let lines = try write(reader, to: file)
-        // A copy that was begun again must not replace a whole backup.
-        if lines == 0, let former = try folder.status(fileName), former.st_size > 0 {
-            try manifest.folder.remove(Manifest.temporaryName)
-            throw ExportOwnership.isEmpty(folder.path)
+        try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
+            let (temporary, file) = try folder.create()
+            let lines = try write(reader, to: file)
+            // A copy that was begun again must not replace a whole backup.
+            if lines == 0, let former = try folder.files.status(fileName), former.st_size > 0 {
+                try folder.inner.remove(temporary)
+                throw folder.isOfEmptyCopy
+            }
+            try file.synchronize()
+            try folder.saveOrigin()
+            try folder.inner.rename(temporary, to: folder.files, fileName)
+            var tally = ExportTally()
+            tally.items = lines
+            tally.written = 1
+            return tally
         }
-        try file.synchronize()
-        try manifest.folder.rename(Manifest.temporaryName, to: folder, fileName)
-        var tally = ExportTally()
-        tally.items = lines
-        tally.written = 1
-        return tally
     }
 
     /// To stdout.

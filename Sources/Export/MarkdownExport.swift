@@ -1,0 +1,196 @@
+import Glibc
+package import PRSNLCore
+package import Store
+
+/// What an export did.
+package struct ExportTally: Sendable, Equatable {
+    /// Live items, or lines of JSON.
+    package var items = 0
+    /// Files that were written, new ones and changed ones.
+    package var written = 0
+    package var unchanged = 0
+    /// Files of deleted items that were removed.
+    package var removed = 0
+    /// Files of deleted items that a person had changed: they are in `.deleted` now.
+    package var moved = 0
+    /// Of those written, the ones that a person had changed above the marker: the old files are in `.replaced`.
+    package var replaced = 0
+    /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted.
+    package var kept = 0
+    /// Files that were being changed by another program all the time.
+    package var busy = 0
+
+    package init() {}
+}
+
+/// `prsnlctl export DIR`: a Markdown file for each item of the timeline.
+///
+/// The head of each file in the folder says which item it is of, and from which row it was made. Every row is compared with
+/// that. Then the items that have changed are read one by one, each in a transaction of its own, and written. At the end, the
+/// files of deleted items go.
+package final class MarkdownExport {
+    /// A file of the folder that an item has.
+    private typealias FoundFile = (name: String, provenance: Provenance?)
+
+    /// An item whose file has to be written.
+    struct Change {
+        var createdAt: Timestamp
+        var id: String
+        /// The name of the file that it has.
+        var name: String?
+    }
+
+    let reader: StoreReader
+    let folder: ExportFolder
+    private let entries: [OpenFolder.Entry]
+    /// By the ids of their items. After the comparison, the files that no item has.
+    private var found: [ByteText: [FoundFile]] = [:]
+    private var changed: [Change] = []
+    /// Written, and not in their places yet.
+    var waiting: [WaitingFile] = []
+    /// Changed by another program while they waited.
+    var disturbed: [Change] = []
+    /// Made when the first new name is needed. No `lazy var`, which would be copied for each name that is taken.
+    private var names: NameRegister?
+    /// Files that may not be read. Whose they are is not known.
+    private var unreadable: [ByteText: UserFacingError] = [:]
+    var tally = ExportTally()
+    /// Files that could not be read or written, and what the first failed with.
+    private var failures = 0
+    private var failure: UserFacingError?
+    private static let mostFailures = 100
+
+    /// - Parameter path: absolute.
+    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
+        try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
+            let export = try MarkdownExport(reader, folder)
+            try export.findFiles()
+            try export.compare()
+            try folder.saveOrigin()
+            try export.writeChanged()
+            try export.removeVanished()
+            if let failure = export.failure { throw failure }
+            return export.tally
+        }
+    }
+
+    private init(_ reader: StoreReader, _ folder: ExportFolder) throws(UserFacingError) {
+        self.folder = folder
+        self.reader = reader
+        entries = try folder.files.entries()
+    }
+
+    // MARK: Comparing
+
+    private func findFiles() throws(UserFacingError) {
+        // One that was made before the daemon had reached its server names none.
+        let marks = [folder.copy.mark, ExportOrigin().mark]
+        for entry in entries where entry.isFile && Self.isItemName(entry.name) {
+            guard let head = try head(entry.name), let id = head.id else { continue }
+            // One of another copy, which a person has put here, is none of ours.
+            if let provenance = head.provenance, !marks.contains(provenance.copy) { continue }
+            found[ByteText(id), default: []].append((entry.name, head.provenance))
+        }
+    }
+
+    private static func isItemName(_ name: String) -> Bool {
+        !name.hasPrefix(".") && name.hasSuffix(ItemFileName.suffix)
+    }
+
+    private func head(_ name: String) throws(UserFacingError) -> FileHead? {
+        do throws(UserFacingError) {
+            guard let file = try folder.files.open(name) else { return nil }
+            let head = FileHead(try file.read(atMost: 4_096))
+            // Where a title has many pages, the rest comes behind them.
+            return head.isComplete ? head : FileHead(try file.read(atMost: 4 << 20))
+        } catch {
+            guard error.code == .exportFolder else { throw error }
+            unreadable[ByteText(name)] = error
+            return nil
+        }
+    }
+
+    private func compare() throws(UserFacingError) {
+        let hasFiles = found.values.contains { $0.contains { $0.provenance != nil } }
+        let localIDs = Dictionary(folder.copy.givenIDs.map { (ByteText($0.given), $0.local) }, uniquingKeysWith: { $1 })
+        try reader.exportRows { row in
+            tally.items += 1
+            let id = ByteText(row.id)
+            let files =
+                found.removeValue(forKey: id) ?? localIDs[id].flatMap { found.removeValue(forKey: ByteText($0)) }
+            let file = files.flatMap { Self.choose($0, row) }
+            if let file, file.provenance?.row == row.fingerprint {
+                tally.unchanged += 1
+            } else {
+                changed.append(Change(createdAt: row.createdAt, id: row.id, name: file?.name))
+            }
+        }
+        guard tally.items > 0 || !hasFiles else { throw folder.isOfEmptyCopy }
+    }
+
+    /// Where a person has copied a file, the copy is left alone. It has a longer name, or one without the date.
+    private static func choose(_ files: [FoundFile], _ row: ExportRow) -> FoundFile? {
+        if files.count == 1 { return files.first }
+        let date = row.createdAt.description.prefix(10)
+        func rank(_ file: FoundFile) -> (Int, Int, ByteText) {
+            (file.name.hasPrefix(date) ? 0 : 1, file.name.utf8.count, ByteText(file.name))
+        }
+        return files.min { rank($0) < rank($1) }
+    }
+
+    // MARK: Writing
+
+    /// The oldest first: of two items with one name, the later one's is longer, however often a run was interrupted.
+    private func writeChanged() throws(UserFacingError) {
+        changed.sort { ($0.createdAt, ByteText($0.id)) < ($1.createdAt, ByteText($1.id)) }
+        for _ in 0..<Self.attempts where !changed.isEmpty {
+            disturbed = []
+            do throws(UserFacingError) {
+                for change in changed {
+                    try attempt { () throws(UserFacingError) in try write(change) }
+                    if waiting.count == Self.mostWaiting { try placeWaiting() }
+                }
+            } catch {
+                // A disk that is full: what is whole takes its place, so that the next run goes on from there.
+                try placeWaiting()
+                throw error
+            }
+            try placeWaiting()
+            changed = disturbed
+        }
+        tally.busy += changed.count
+    }
+
+    /// One file that may not be read or written holds up no other. Where all fail, it is the folder.
+    func attempt(_ body: () throws(UserFacingError) -> Void) throws(UserFacingError) {
+        do throws(UserFacingError) { try body() } catch {
+            guard error.code == .exportFolder, failures < Self.mostFailures else { throw error }
+            failures += 1
+            failure = failure ?? error
+        }
+    }
+
+    /// - Returns: whether the name was free until now.
+    func take(_ name: String) throws(UserFacingError) -> Bool {
+        // It may be the item's own.
+        if let error = unreadable[ByteText(name)] { throw error }
+        if names == nil { names = NameRegister(entries.lazy.map(\.name)) }
+        return names?.take(name) ?? false
+    }
+
+    // MARK: Deleted items
+
+    private func removeVanished() throws(UserFacingError) {
+        for (id, files) in found.sorted(by: { $0.key < $1.key }) {
+            let isDeleted = try reader.isKnownDeleted(id.text)
+            for file in files {
+                if isDeleted || folder.copy.isComplete && file.provenance != nil {
+                    try attempt { () throws(UserFacingError) in try remove(file.name) }
+                } else if file.provenance != nil {
+                    // While a copy is being filled, it lacks items that are on the server.
+                    tally.kept += 1
+                }
+            }
+        }
+    }
+}
