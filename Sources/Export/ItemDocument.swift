@@ -87,7 +87,9 @@ struct ItemDocument {
         bytes.append(0x0A)
         var text = text
         text.withUTF8 { text in
-            guard !prefix.isEmpty || mayHoldMarker(text) else { return bytes.append(contentsOf: text) }
+            guard !prefix.isEmpty || text.offset(of: UInt8(ascii: "<")) != nil else {
+                return bytes.append(contentsOf: text)
+            }
             for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
                 if index > 0 { bytes.append(0x0A) }
                 bytes.append(contentsOf: prefix.utf8)
@@ -99,15 +101,6 @@ struct ItemDocument {
     }
 
     // MARK: The marker
-
-    private static func mayHoldMarker(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        var rest = text
-        while let start = rest.offset(of: UInt8(ascii: "<")) {
-            if rest[start...].starts(with: marker.utf8) { return true }
-            rest = UnsafeBufferPointer(rebasing: rest[(start + 1)...])
-        }
-        return false
-    }
 
     private static func isMarker(_ line: some BidirectionalCollection<UInt8>) -> Bool {
         func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }

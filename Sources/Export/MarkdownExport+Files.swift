@@ -13,8 +13,6 @@ extension MarkdownExport {
         let old: (name: String, status: stat, isKept: Bool)?
     }
 
-    /// How often a file is read again that another program changes meanwhile.
-    static let attempts = 5
     /// So many files go onto the disk at once.
     static let mostWaiting = 1_000
     private static let deletedName = ".deleted"
@@ -80,7 +78,7 @@ extension MarkdownExport {
     ) throws(UserFacingError) {
         guard let now = try folder.files.status(old.name), old.status.isSame(as: now) else {
             try folder.inner.remove(file.temporary)
-            disturbed.append(file.change)
+            tally.busy += 1
             return
         }
         let held = try folder.files.open(old.name)
@@ -98,22 +96,19 @@ extension MarkdownExport {
     // MARK: Putting away
 
     func remove(_ name: String) throws(UserFacingError) {
-        for _ in 0..<Self.attempts {
-            guard let file = try folder.files.open(name).map(ItemFile.init) else { return }
-            guard let now = try folder.files.status(name), file.status.isSame(as: now) else { continue }
-            if file.isUntouched {
-                try folder.files.remove(name)
-                tally.removed += 1
-            } else {
-                let target = try folder.files.folder(Self.deletedName)
-                try Self.firstFree(name) { new throws(UserFacingError) in
-                    try folder.files.renameNew(name, to: target, new)
-                }
-                tally.moved += 1
+        guard let file = try folder.files.open(name).map(ItemFile.init) else { return }
+        guard let now = try folder.files.status(name), file.status.isSame(as: now) else { return tally.busy += 1 }
+        if file.isUntouched {
+            try folder.files.remove(name)
+            tally.removed += 1
+        } else {
+            let target = try folder.files.folder(Self.deletedName)
+            try Self.firstFree(name) { new throws(UserFacingError) in
+                try folder.files.renameNew(name, to: target, new)
             }
-            return CrashPoint.afterExportRemoval.reach()
+            tally.moved += 1
         }
-        tally.busy += 1
+        CrashPoint.afterExportRemoval.reach()
     }
 
     /// Puts what a file holds into `.replaced`, unless it is there already from a run that was killed.

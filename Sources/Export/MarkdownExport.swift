@@ -17,7 +17,7 @@ package struct ExportTally: Sendable, Equatable {
     package var replaced = 0
     /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted.
     package var kept = 0
-    /// Files that were being changed by another program all the time.
+    /// Files that another program changed at the same moment: the next run sees to them.
     package var busy = 0
 
     package init() {}
@@ -48,17 +48,14 @@ package final class MarkdownExport {
     private var changed: [Change] = []
     /// Written, and not in their places yet.
     var waiting: [WaitingFile] = []
-    /// Changed by another program while they waited.
-    var disturbed: [Change] = []
-    /// Made when the first new name is needed. No `lazy var`, which would be copied for each name that is taken.
-    private var names: NameRegister?
+    /// The names that are taken, as a file system sees them that does not tell upper from lower case, or two spellings of an
+    /// accented letter (`String` compares by canonical equivalence). Made when the first new name is needed.
+    private var names: Set<String>?
     /// Files that may not be read. Whose they are is not known.
     private var unreadable: [ByteText: UserFacingError] = [:]
     var tally = ExportTally()
-    /// Files that could not be read or written, and what the first failed with.
-    private var failures = 0
+    /// What the first file that could not be read or written failed with.
     private var failure: UserFacingError?
-    private static let mostFailures = 100
 
     /// - Parameter path: absolute.
     package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
@@ -143,29 +140,23 @@ package final class MarkdownExport {
     /// The oldest first: of two items with one name, the later one's is longer, however often a run was interrupted.
     private func writeChanged() throws(UserFacingError) {
         changed.sort { ($0.createdAt, ByteText($0.id)) < ($1.createdAt, ByteText($1.id)) }
-        for _ in 0..<Self.attempts where !changed.isEmpty {
-            disturbed = []
-            do throws(UserFacingError) {
-                for change in changed {
-                    try attempt { () throws(UserFacingError) in try write(change) }
-                    if waiting.count == Self.mostWaiting { try placeWaiting() }
-                }
-            } catch {
-                // A disk that is full: what is whole takes its place, so that the next run goes on from there.
-                try placeWaiting()
-                throw error
+        do throws(UserFacingError) {
+            for change in changed {
+                try attempt { () throws(UserFacingError) in try write(change) }
+                if waiting.count == Self.mostWaiting { try placeWaiting() }
             }
+        } catch {
+            // A disk that is full: what is whole takes its place, so that the next run goes on from there.
             try placeWaiting()
-            changed = disturbed
+            throw error
         }
-        tally.busy += changed.count
+        try placeWaiting()
     }
 
-    /// One file that may not be read or written holds up no other. Where all fail, it is the folder.
+    /// One file that may not be read or written holds up no other.
     func attempt(_ body: () throws(UserFacingError) -> Void) throws(UserFacingError) {
         do throws(UserFacingError) { try body() } catch {
-            guard error.code == .exportFolder, failures < Self.mostFailures else { throw error }
-            failures += 1
+            guard error.code == .exportFolder else { throw error }
             failure = failure ?? error
         }
     }
@@ -174,8 +165,8 @@ package final class MarkdownExport {
     func take(_ name: String) throws(UserFacingError) -> Bool {
         // It may be the item's own.
         if let error = unreadable[ByteText(name)] { throw error }
-        if names == nil { names = NameRegister(entries.lazy.map(\.name)) }
-        return names?.take(name) ?? false
+        if names == nil { names = Set(entries.lazy.map { $0.name.lowercased() }) }
+        return names?.insert(name.lowercased()).inserted ?? false
     }
 
     // MARK: Deleted items
