@@ -37,13 +37,6 @@ let package = Package(
         .target(
             name: "Reports", dependencies: ["Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
             swiftSettings: strict),
-        .target(
-            name: "Doctor",
-            dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
-                "Console", "CLinux",
-            ],
-            swiftSettings: strict),
         .target(name: "Export", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
@@ -57,7 +50,7 @@ let package = Package(
             name: "Commands",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
-                "Console", "Doctor", "Export", "CLinux",
+                "Console", "Export", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -122,7 +115,7 @@ let package = Package(
             name: "ControlTests",
             dependencies: [
                 "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
-                "TestSupport", "Doctor", "CTestSupport", "CLinux",
+                "TestSupport", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -133,14 +126,14 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "Export", "TestSupport",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Commands", "Export", "TestSupport",
                 "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Doctor", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Commands", "TestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,6 +1,5 @@
 import Configuration
 import Console
-import Doctor
 import Glibc
 import PRSNLCore
 import Reports

@@ -4,7 +4,7 @@ import PRSNLCore
 import Reports
 import Testing
 
-@testable import Doctor
+@testable import Commands
 
 /// What follows from what was gathered: each check at each of its levels.
 @Suite struct DoctorJudgementTests {

@@ -3,7 +3,7 @@ import Control
 import PRSNLCore
 import Testing
 
-@testable import Doctor
+@testable import Commands
 
 /// The doctor's judgement of files, of the machine and of the service.
 @Suite struct DoctorMachineTests {

@@ -1,6 +1,6 @@
+import Commands
 import Console
 import Control
-import Doctor
 import PRSNLCore
 import Testing
 

@@ -1,7 +1,7 @@
 import Control
 import PRSNLCore
 
-@testable import Doctor
+@testable import Commands
 
 extension Samples {
     /// A finding of each level.

@@ -1,8 +1,8 @@
 import CLinux
+import Commands
 import Console
 import Control
 import DevServer
-import Doctor
 import Glibc
 import PRSNLCore
 import Reports

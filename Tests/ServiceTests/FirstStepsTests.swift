@@ -1,7 +1,7 @@
+import Commands
 import Console
 import Control
 import DevServer
-import Doctor
 import Glibc
 import PRSNLCore
 import Reports

@@ -1,6 +1,6 @@
+import Commands
 import Console
 import Control
-import Doctor
 import Glibc
 import PRSNLCore
 import Reports

@@ -1,7 +1,6 @@
 import Configuration
 import Console
 import Control
-import Doctor
 import PRSNLCore
 import Reports
 import Store

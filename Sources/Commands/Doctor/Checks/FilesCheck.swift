@@ -179,7 +179,7 @@ enum ReaderFilesRepair {
     /// What was done, in words.
     ///
     /// - Throws: `no_database`; `not_owner`; `database_locked` where files are gone and another process has the database.
-    static func run(_ database: String, asRoot: NextCommand) throws(UserFacingError) -> [String] {
+    static func run(_ database: String) throws(UserFacingError) -> [String] {
         let place = try GuardedPath(database)
         guard let file = try place.open(place.name) else {
             throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
@@ -190,7 +190,7 @@ enum ReaderFilesRepair {
         for suffix in [""] + FilesCheck.suffixes {
             if let file = try place.open(place.name + suffix) {
                 defer { close(file.descriptor) }
-                if let change = try giveBack(file, suffix, place, asRoot) { done.append(change) }
+                if let change = try giveBack(file, suffix, place) { done.append(change) }
             } else if suffix != ".lock" {
                 missing.append(suffix)
             }
@@ -206,8 +206,7 @@ enum ReaderFilesRepair {
     ///
     /// - Returns: what was changed; `nil` where all is well.
     private static func giveBack(
-        _ file: GuardedPath.File, _ suffix: String, _ place: borrowing GuardedPath,
-        _ asRoot: NextCommand
+        _ file: GuardedPath.File, _ suffix: String, _ place: borrowing GuardedPath
     ) throws(UserFacingError) -> String? {
         let mode: mode_t = suffix == ".lock" ? 0o600 : 0o640
         let isOwn = file.owner == place.owner && file.group == place.group
@@ -226,7 +225,7 @@ enum ReaderFilesRepair {
         else {
             throw UserFacingError(
                 .notOwner, "\(place.path)\(suffix) cannot be given back: \(String(cString: strerror(errno))).",
-                recoverySuggestion: "Repair as root.", nextCommand: asRoot)
+                recoverySuggestion: "Repair as root.", nextCommand: CommandContext.sudo())
         }
         return "gave \(name) back to \(UserDatabase.user(place.owner)):\(UserDatabase.group(place.group))"
     }

@@ -33,28 +33,33 @@ struct DoctorScene: Sendable {
     /// A daemon that takes longer is one that hangs.
     private static let patience: Duration = .seconds(5)
 
-    init(_ question: DoctorQuestion) {
-        loaded = question.loaded
-        problems = question.problems
-        socket = question.paths.controlSocket
+    /// - Parameters:
+    ///   - loaded: The configuration, as far as it could be read, and what is wrong with it.
+    ///   - isToRepair: `--repair`
+    init(
+        _ context: CommandContext, _ loaded: LoadedConfiguration, _ problems: [ConfigurationProblem], isToRepair: Bool
+    ) {
+        self.loaded = loaded
+        self.problems = problems
+        socket = context.paths.controlSocket
         now = TimeSource.system.now()
         // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
-        let before = Self.look(question.paths.database)
-        let answer = Self.ask(question)
+        let before = Self.look(context.paths.database)
+        let answer = Self.ask(context)
         daemon = answer.daemon
-        var unit = question.unit
+        var unit = context.unit
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
         // The daemon knows best which file it works on. Root follows its own configuration alone.
         let told = answer.status?.file.path
-        let path = geteuid() == 0 ? question.paths.database : told ?? question.paths.database
+        let path = geteuid() == 0 ? context.paths.database : told ?? context.paths.database
         database = path
         otherDatabase = told.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
         // First, so that what is looked at is what it has left.
-        repair = question.isToRepair ? Self.repair(path, question.asRoot) : nil
+        repair = isToRepair ? Self.repair(path) : nil
         credentials = answer.credentials
         let isRunning = if case .stopped = daemon { false } else { true }
-        let isSameFile = RealPath.isSameFile(path, question.paths.database)
+        let isSameFile = RealPath.isSameFile(path, context.paths.database)
         // What is missing was removed while the daemon runs, whatever is there by now.
         let wasTaken = isRunning && before?.lacksReaderFiles == true
         var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
@@ -97,9 +102,9 @@ struct DoctorScene: Sendable {
         if case .answers(let pid, _, _) = daemon { pid } else { nil }
     }
 
-    private static func repair(_ database: String, _ asRoot: NextCommand) -> DoctorReport.Finding {
+    private static func repair(_ database: String) -> DoctorReport.Finding {
         do throws(UserFacingError) {
-            return .repaired(try ReaderFilesRepair.run(database, asRoot: asRoot))
+            return .repaired(try ReaderFilesRepair.run(database))
         } catch {
             return .failed(.file, "repair", error)
         }
@@ -109,14 +114,14 @@ struct DoctorScene: Sendable {
         daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?
     )
 
-    private static func ask(_ question: DoctorQuestion) -> Answer {
+    private static func ask(_ context: CommandContext) -> Answer {
         do throws(UserFacingError) {
-            var client = try ControlClient(path: question.paths.controlSocket, timeout: patience)
+            var client = try ControlClient(path: context.paths.controlSocket, timeout: patience)
             let report = try client.ask(StatusRequest(), timeout: patience).answer()
             guard let facts = report.daemon else {
                 return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil)
             }
-            if question.isFileGiven, !RealPath.isSameFile(report.file.path, question.paths.database) {
+            if context.isFileGiven, !RealPath.isSameFile(report.file.path, context.paths.database) {
                 let other = UserFacingError(
                     .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
                 return (.stopped(other), nil, nil)

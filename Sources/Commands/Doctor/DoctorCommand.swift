@@ -1,31 +1,56 @@
-package import Configuration
-package import Console
-package import PRSNLCore
+import Configuration
+import Console
+import PRSNLCore
+import Reports
 import Store
 import Synchronization
 
+/// `prsnlctl doctor`: everything that can be looked at, whatever else is broken.
+enum DoctorCommand {
+    static let command = Command(
+        early: "doctor", "Check everything from the configuration to the service, and say what to do.",
+        options: [
+            CommandOption("--repair", nil, "Repair the files beside the database first, as root or as its owner."),
+            CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first."),
+        ]
+    ) { arguments, environment throws(UserFacingError) in
+        let file = try CommandContext.configurationFile(arguments)
+        let (loaded, problems) = LoadedConfiguration.examine(
+            file: file, environment: environment, skippingUnreadable: true)
+        let context = CommandContext(arguments, environment, loaded, file: file)
+        if arguments.has("--rebuild-index") {
+            var outbox = OutboxClient(context)
+            let rebuilt = try outbox.perform(RebuildIndexRequest())
+            context.say(
+                rebuilt.notIndexed > 0
+                    ? "the index is built again; `prsnlctl status` shows how many items are left"
+                    : "the index was built again")
+        }
+        let scene = DoctorScene(context, loaded, problems, isToRepair: arguments.has("--repair"))
+        let report = DoctorReport(Examination.findings(scene, say: context.say), now: scene.now)
+        // With the commands of the daemon that was found.
+        try context.write(report, of: scene.unit)
+        return report.exitCode
+    }
+}
+
 /// All checks of `prsnlctl doctor`, each with a thread and a deadline of its own.
-package enum Examination {
+enum Examination {
     /// Long enough for a disk that sleeps.
     private static let usual: Duration = .seconds(10)
     /// A file of that many bytes is read in a second or so.
     private static let noticeSize: Int64 = 512 << 20
 
     /// Whether a thread of a check has not ended. The process then ends by `_exit`.
-    package static var isUnderWay: Bool { checksUnderWay.load(ordering: .acquiring) > 0 }
-
-    /// - Parameter say: tells what takes long.
-    /// - Returns: with the daemon that was found, whose commands the report names.
-    package static func run(_ question: DoctorQuestion, say: (Advice) -> Void) -> (DoctorReport, ServiceUnit) {
-        let scene = DoctorScene(question)
-        let findings = ConfigurationCheck(scene).findings + [scene.repair].compactMap(\.self) + check(scene, say)
-        return (DoctorReport(findings, now: scene.now), scene.unit)
-    }
+    static var isUnderWay: Bool { checksUnderWay.load(ordering: .acquiring) > 0 }
 
     /// Side by side, so that all of it takes as long as the slowest.
-    private static func check(_ scene: DoctorScene, _ say: (Advice) -> Void) -> [DoctorReport.Finding] {
-        let files =
-            (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
+    ///
+    /// - Parameter say: tells what takes long.
+    static func findings(_ scene: DoctorScene, say: (Advice) -> Void) -> [DoctorReport.Finding] {
+        let known =
+            ConfigurationCheck(scene).findings + [scene.repair].compactMap(\.self)
+            + (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
             + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)
         let checks = [
             Running(.credentials, "key_file") { CredentialsCheck(scene).findings },
@@ -42,7 +67,7 @@ package enum Examination {
         if let size = scene.status?.file.size, size > noticeSize {
             say("reading all of \(scene.database) may take up to \(IntegrityCheck.limit)")
         }
-        return files + checks.flatMap { $0.findings() }
+        return known + checks.flatMap { $0.findings() }
     }
 
     /// One check under way.
@@ -67,35 +92,6 @@ package enum Examination {
         func findings() -> [DoctorReport.Finding] {
             work.value(by: end) ?? [.notChecked(group, name, "it did not end within \(limit)")]
         }
-    }
-}
-
-/// What `prsnlctl doctor` is asked to look at.
-package struct DoctorQuestion: Sendable {
-    /// The configuration, as far as it could be read, and what is wrong with it.
-    let loaded: LoadedConfiguration
-    let problems: [ConfigurationProblem]
-    let paths: ClientPaths
-    /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
-    let isFileGiven: Bool
-    /// The daemon that is meant.
-    let unit: ServiceUnit
-    /// `--repair`
-    let isToRepair: Bool
-    /// This very command, as root.
-    let asRoot: NextCommand
-
-    package init(
-        loaded: LoadedConfiguration, problems: [ConfigurationProblem], paths: ClientPaths, isFileGiven: Bool,
-        unit: ServiceUnit, isToRepair: Bool, asRoot: NextCommand
-    ) {
-        self.loaded = loaded
-        self.problems = problems
-        self.paths = paths
-        self.isFileGiven = isFileGiven
-        self.unit = unit
-        self.isToRepair = isToRepair
-        self.asRoot = asRoot
     }
 }
 

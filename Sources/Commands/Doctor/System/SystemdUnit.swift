@@ -2,11 +2,11 @@ import CLinux
 import Configuration
 package import Console
 import Glibc
-package import PRSNLCore
-package import Reports
+import PRSNLCore
+import Reports
 
 /// Which unit the daemon is, or would be, and what systemd says of it.
-package struct SystemdUnit: Sendable, Equatable {
+struct SystemdUnit: Sendable, Equatable {
     enum State: Sendable, Equatable {
         case running, starting, stopping, stopped, masked
         /// With systemd's word for its end (`Result`).
@@ -59,7 +59,7 @@ package struct SystemdUnit: Sendable, Equatable {
     /// - Parameters:
     ///   - error: what the attempt to ask it ended with.
     ///   - closedCopy: whether the copy was closed by its last owner.
-    package static func absence(
+    static func absence(
         after error: UserFacingError, of unit: ServiceUnit, closedCopy: Bool
     ) -> StatusReport.Absence {
         switch error.code {
