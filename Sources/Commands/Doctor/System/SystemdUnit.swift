@@ -1,6 +1,6 @@
 import CLinux
 import Configuration
-package import Console
+import Console
 import Glibc
 import PRSNLCore
 import Reports
