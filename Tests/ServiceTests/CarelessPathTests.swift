@@ -68,7 +68,10 @@ import Testing
                 try scene.comeBack()
                 _ = try await scene.machine.run("prsnlctl", "ping")
                 try await eventually("the note") { scene.server.captures.count == 2 }
-                try await scene.waitFor("an empty queue") { $0.outbox?.waiting == 0 }
+                // What doctor says is then the same each time.
+                try await scene.waitFor("an empty queue, and its note with its text") {
+                    $0.outbox?.waiting == 0 && $0.copy.live == 42 && $0.copy.texts?.missing == 0
+                }
             }),
         Step(words: "prsnlctl doctor"),
     ]
