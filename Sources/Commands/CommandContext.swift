@@ -208,7 +208,7 @@ struct CommandContext {
         var daemon = DaemonConnection(self)
         do throws(UserFacingError) {
             try daemon.open()
-            return .success(try daemon.ask(request, timeout: timeout).answer())
+            return .success(try daemon.ask(request, timeout: timeout).get())
         } catch {
             // The file can answer where the daemon does not: also where it serves others, or not this user.
             guard [.daemonNotRunning, .controlRefused, .daemonBusy].contains(error.code) else { throw error }

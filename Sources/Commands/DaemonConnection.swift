@@ -27,7 +27,7 @@ struct DaemonConnection: ~Copyable {
         var found = try context.connect()
         lastUse = .now
         if context.isFileGiven {
-            let path = try found.ask(StatusRequest()).answer().file.path
+            let path = try found.ask(StatusRequest()).get().file.path
             guard RealPath.isSameFile(path, context.paths.database) else {
                 throw UserFacingError(
                     .daemonNotRunning, "The daemon works on \(path), and none on \(context.paths.database).")
@@ -40,7 +40,7 @@ struct DaemonConnection: ~Copyable {
     mutating func ask<Request: ControlRequest>(
         _ request: Request, timeout: Duration?, _ interruption: Interruption? = nil,
         update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
-    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
+    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
         // Put back where it can be used again: after an error it is gone, or its answers would no longer be those to our
         // questions.
         guard var connection = client.take() else {
@@ -49,7 +49,7 @@ struct DaemonConnection: ~Copyable {
         let reply = try connection.ask(request, timeout: timeout, interruption: interruption, update: update)
         lastUse = .now
         // A daemon that is busy closes the connection.
-        if case .failure(let report) = reply, report.knownCode == .daemonBusy { return reply }
+        if case .failure(let report) = reply, report.code == .daemonBusy { return reply }
         client = consume connection
         return reply
     }

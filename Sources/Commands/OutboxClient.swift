@@ -72,7 +72,7 @@ struct OutboxClient: ~Copyable {
         isUnanswered = true
         let reply = try daemon.ask(request, timeout: timeout)
         isUnanswered = false
-        return try reply.answer()
+        return try reply.get()
     }
 
     private mutating func findDaemon() throws(UserFacingError) -> Bool {
@@ -170,7 +170,7 @@ extension OutboxClient {
                 context.say("\(text)")
                 said = text
             }
-        }.answer()
+        }.get()
     }
 
     private static func performHere<Request: OutboxRequest>(
@@ -196,7 +196,7 @@ extension OutboxClient {
     private static func index(_ store: Store) async {
         let time = TimeSource.system
         do throws(UserFacingError) {
-            guard try await store.searchState().due <= mostIndexed else { return }
+            guard try await store.searchState().notIndexed <= mostIndexed else { return }
             _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
         } catch {
             // The write is on the disk, and the next daemon indexes it.

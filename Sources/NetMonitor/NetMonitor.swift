@@ -139,7 +139,7 @@ package final class NetMonitor: Sendable {
             if outcome.hasChanged {
                 state.unsaved.append(
                     ConnectivityTransition(
-                        at: new.since ?? time.now(), state: new.state, code: new.reason?.code,
+                        at: new.since ?? time.now(), state: new.state, code: new.reason?.code.rawValue,
                         reason: new.reason?.message))
                 if state.unsaved.count > Self.mostUnsaved { state.unsaved.removeFirst() }
             }

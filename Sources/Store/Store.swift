@@ -54,7 +54,7 @@ package actor Store {
     /// Writes that are delivered while pages are under way, and creations that a page may bring.
     var inFlight: InFlightWrites
     /// Errors that could not be written when they were met. Few: codes are a closed set.
-    var unrecorded: [CopySummary.RecurringError] = []
+    var unrecorded: [RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
     /// Signalled after each commit, for the index of words, which is built from what was committed.

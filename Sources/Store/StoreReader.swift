@@ -4,6 +4,8 @@ package import PRSNLCore
 /// through SQLite, so it is safe in the daemon's own process too.
 package final class StoreReader {
     let path: String
+    /// As the caller has named the file, whatever links lead there: so it is shown.
+    let givenPath: String
     let connection: Connection
     /// SQLite may open what stands beside the file at any time.
     private let owner: FolderOwner
@@ -16,6 +18,7 @@ package final class StoreReader {
     package init(
         path: String, leavingNoTrace: Bool = false, patience: Duration = StoreReader.patience
     ) throws(UserFacingError) {
+        givenPath = path
         // SQLite, too, looks for the log beside the file itself.
         let owner = try FolderOwner(path)
         let path = owner.path

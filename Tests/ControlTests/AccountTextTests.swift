@@ -58,11 +58,11 @@ import Testing
             #expect(report.text(style).contains("`prsnlctl account --accept-new`"))
         }
         var copy = CopySummary()
-        copy.serverURL = "https://prsnl.example.org"
-        copy.dialect = .cursor
-        let change = AccountChange.found(copy: copy, problem: nil, subject: "a", server: copy.serverURL)
+        copy.server.url = "https://prsnl.example.org"
+        copy.server.dialect = .cursor
+        let change = AccountChange.found(copy: copy, problem: nil, subject: "a", server: copy.server.url)
         #expect(change?.code == .accountChanged)
-        #expect(AccountChange.found(copy: copy, problem: nil, subject: nil, server: copy.serverURL) == nil)
+        #expect(AccountChange.found(copy: copy, problem: nil, subject: nil, server: copy.server.url) == nil)
     }
 
     @Test func aLogoutSaysWhatStays() {
@@ -104,7 +104,7 @@ import Testing
         var report = WhoamiReport(
             source: .file, server: nil, account: nil, copyAccount: nil, credentials: CredentialsReport(kind: .none),
             asked: false, now: Samples.now)
-        report.error = ErrorReport(UserFacingError(.daemonNotRunning, "No daemon."))
+        report.error = UserFacingError(.daemonNotRunning, "No daemon.")
         #expect(
             report.text(style) == """
                 Account      the server was not asked; this is what the copy remembers
@@ -114,7 +114,7 @@ import Testing
 
                 """)
         #expect(report.exitCode == .daemonNotRunning)
-        report.error = ErrorReport(UserFacingError(.controlRefused, "No."))
+        report.error = UserFacingError(.controlRefused, "No.")
         #expect(report.exitCode == .error)
     }
 
@@ -193,7 +193,7 @@ import Testing
         copy.accountSubject = nil
         #expect(code(subject: "bob") == nil)
         // Without the subject, which earlier versions did not keep, the id tells as well.
-        copy.accountID = "ada"
+        copy.server.accountID = "ada"
         #expect(code(problem: UserFacingError(.accountChanged, "")) == .loginExpired)
         copy = Samples.fresh
         #expect(code(subject: "bob", server: "https://new.example.org") == nil)
@@ -201,7 +201,7 @@ import Testing
 
     @Test func aLoginThatTheServerDoesNotTakeIsNoReasonForANewCopy() {
         var report = Samples.account
-        report.change = ErrorReport(AccountChange.loginExpired)
+        report.change = AccountChange.loginExpired
         #expect(report.exitCode == .needsAttention)
         let text = report.text(style)
         #expect(text.contains("prsnlctl login") && !text.contains("--accept-new"), "\(text)")

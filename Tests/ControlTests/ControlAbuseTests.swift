@@ -68,7 +68,7 @@ import Testing
                     Issue.record("an answer: \(line)")
                     return
                 }
-                #expect(error.code == "control_protocol")
+                #expect(error.codeName == "control_protocol")
                 errors += 1
             }
             #expect(errors == 32)

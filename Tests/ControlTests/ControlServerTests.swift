@@ -2,6 +2,7 @@ import CLinux
 import Console
 import Glibc
 import PRSNLCore
+import Store
 import Synchronization
 import TestSupport
 import Testing
@@ -27,16 +28,16 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         case is HistoryRequest: conversation.send(Samples.history)
         case let sync as SyncNowRequest:
             if sync.wait { for _ in 0..<3 { conversation.send(Samples.pull) } }
-            conversation.send(SyncReport.started)
+            conversation.send(SyncResult.started)
         case is TallyRequest: conversation.send(Samples.tally)
         default:
-            conversation.send(ErrorReport(Samples.problem))
+            conversation.send(Samples.problem)
         }
     }
 
     private func ask<Request: ControlRequest>(_ request: Request) throws -> Request.Answer {
         var client = try ControlClient(path: path)
-        return try client.ask(request, timeout: .seconds(60)).answer()
+        return try client.ask(request, timeout: .seconds(60)).get()
     }
 
     private func code(_ body: () throws -> Void) -> ErrorCode? {
@@ -72,9 +73,9 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
             var progress: [PullProgress] = []
             let synced = try client.receive(SyncNowRequest.self) { progress.append($0) }
             #expect(progress == Array(repeating: Samples.pull, count: 3))
-            #expect(try synced.answer() == .started)
-            #expect(try client.receive(StatusRequest.self).answer() == Samples.full)
-            #expect(try client.receive(HistoryRequest.self).answer() == Samples.history)
+            #expect(try synced.get() == .started)
+            #expect(try client.receive(StatusRequest.self).get() == Samples.full)
+            #expect(try client.receive(HistoryRequest.self).get() == Samples.history)
         }
     }
 
@@ -106,7 +107,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
                 Issue.record("no error")
                 return
             }
-            #expect(error.code == "control_protocol")
+            #expect(error.codeName == "control_protocol")
             client.send("\r\n  \n{\"command\":\"status\"}\r\n")
             #expect(try client.line() == wire(Samples.full))
             #expect(try ask(StatusRequest()) == Samples.full)
@@ -127,7 +128,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
                     Issue.record("no error")
                     return
                 }
-                #expect(error.code == "control_protocol")
+                #expect(error.codeName == "control_protocol")
                 #expect(try client.line() == nil)
             }
             bystander.send("{\"command\":\"status\"}\n")
@@ -183,7 +184,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
                 Issue.record("no error")
                 return
             }
-            #expect(error.code == "daemon_busy")
+            #expect(error.codeName == "daemon_busy")
             #expect(try fourth.line() == nil)
             clients.removeAll()
             // The server notices in its own time that they have left.
@@ -202,7 +203,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         let (release, continuation) = AsyncStream<Void>.makeStream()
         let server = try start(limits) { _, conversation in
             for await _ in release {}
-            conversation.send(SyncReport.started)
+            conversation.send(SyncResult.started)
         }
         defer { server.stop() }
         let busy = try RawClient(path)
@@ -211,7 +212,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         // Which takes as long as a busy client may have been idle.
         #expect(try await onThread { try idle.line() } == nil)
         continuation.finish()
-        #expect(try await onThread { try busy.line() } == wire(SyncReport.started))
+        #expect(try await onThread { try busy.line() } == wire(SyncResult.started))
     }
 
     @Test func aClientThatClosesItsSendingSideStillGetsItsAnswer() async throws {
@@ -293,7 +294,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
                     try await onThread {
                         for _ in 0..<20 {
                             var client = try ControlClient(path: path)
-                            let answer = try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
+                            let answer = try client.ask(StatusRequest(), timeout: .seconds(60)).get()
                             guard answer == Samples.full else { return 0 }
                         }
                         return 20

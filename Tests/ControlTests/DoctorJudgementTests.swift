@@ -95,7 +95,7 @@ import Testing
     // MARK: Server
 
     private func server(_ change: (inout PingReport) -> Void = { _ in }) -> ServerCheck {
-        var ping = PingReport(state: "online", probe: "http", total: .milliseconds(20), now: time)
+        var ping = PingReport(state: .online, probe: "http", total: .milliseconds(20), now: time)
         ping.address = "192.0.2.9"
         ping.phases = .init(
             name: .milliseconds(1), connect: .milliseconds(2), tls: .milliseconds(9), firstByte: .milliseconds(5))
@@ -117,7 +117,7 @@ import Testing
     func theStepThatFailedIsNamedAndNoneAfterIt(phase: String, check: String) {
         let facts = server { ping in
             ping.failedPhase = phase
-            ping.error = ErrorReport(UserFacingError(.timedOut, "no answer"))
+            ping.error = UserFacingError(.timedOut, "no answer")
             ping.phases.firstByte = nil
             if phase != "first_byte" { ping.phases.tls = nil }
             if phase == "name" || phase == "connect" { ping.phases.connect = nil }
@@ -161,7 +161,7 @@ import Testing
 
     private var online: StatusReport {
         var report = Samples.report(Samples.complete)
-        report.daemon?.connectivity = .init(state: "online", since: time, reason: nil)
+        report.daemon?.connectivity = .init(state: .online, since: time, reason: nil)
         return report
     }
 
@@ -181,21 +181,20 @@ import Testing
         report.copy.texts?.problem = nil
         #expect(
             copy(report).findings.contains { $0.check == "texts" && $0.level == .ok && $0.found.hasSuffix("so far") })
-        report.copy.texts?.problem = ErrorReport(
-            UserFacingError(.textsUnavailable, "This server does not give the texts of items."))
+        report.copy.texts?.problem = UserFacingError(.textsUnavailable, "This server does not give the texts of items.")
         #expect(copy(report).findings.contains { $0.check == "texts" && $0.level == .ok })
     }
 
     @Test func whoseItIsOnlyADaemonFindsOut() {
         #expect(levels(copy(Samples.report(Samples.complete, nil)), "account") == [.notChecked])
         var refused = online
-        refused.daemon?.connectivity?.state = "unauthorized"
+        refused.daemon?.connectivity.state = .unauthorized
         #expect(levels(copy(refused), "account") == [.failed])
         var changed = online
-        changed.daemon?.problem = ErrorReport(UserFacingError(.accountChanged, "another account"))
+        changed.daemon?.problem = UserFacingError(.accountChanged, "another account")
         #expect(levels(copy(changed), "account") == [.failed])
         var busy = online
-        busy.daemon?.problem = ErrorReport(UserFacingError(.connectFailed, "down"))
+        busy.daemon?.problem = UserFacingError(.connectFailed, "down")
         #expect(levels(copy(busy), "account") == [.ok])
     }
 
@@ -208,7 +207,7 @@ import Testing
                 source: .daemon, server: "https://prsnl.example.org",
                 account: named.map { AccountName(id: $0, name: nil) }, copyAccount: AccountName(id: "ada", name: nil),
                 credentials: .init(kind: .login, refused: refused), asked: true, now: time)
-            report.error = error.map(ErrorReport.init)
+            report.error = error
             facts.whoami = report
             return levels(facts, "account")
         }
@@ -234,7 +233,7 @@ import Testing
         report.outbox?.waiting = 2
         report.outbox?.oldestWaiting = time.advanced(by: .seconds(-7_200))
         #expect(levels(copy(report), "writes") == [.warning])
-        report.daemon?.connectivity?.state = "offline"
+        report.daemon?.connectivity.state = .offline
         #expect(levels(copy(report), "writes") == [.ok])
         report.outbox?.parked = 1
         #expect(levels(copy(report), "writes") == [.warning, .ok])

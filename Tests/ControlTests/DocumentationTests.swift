@@ -66,7 +66,7 @@ import Testing
             ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),
             ("### account", try JSONOutput.pretty(Samples.setAside), ["schema_version"]),
             ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
-            ("### Errors", try JSONOutput.pretty(ErrorReport(Samples.problem)), []),
+            ("### Errors", try JSONOutput.pretty(Samples.problem), []),
         ]
         for (heading, json, skipped) in samples {
             let paths = try JSONPaths.of(json)

@@ -6,7 +6,7 @@ import Testing
 @testable import Reports
 
 extension Samples {
-    static let recurring: [CopySummary.RecurringError] = [
+    static let recurring: [RecurringError] = [
         .init(
             code: "connect_failed", endpoint: "GET /api/timeline",
             message: "Network error: could not connect to the server.", first: time("2026-11-21T01:00:00Z"),

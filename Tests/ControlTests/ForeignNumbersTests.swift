@@ -1,6 +1,7 @@
 import Console
 import PRSNLCore
 import Reports
+import Store
 import Testing
 
 @testable import Control
@@ -108,12 +109,12 @@ import Testing
     @Test func aNumberThatIsTooLargeIsTheLargestThatIsBelieved() throws {
         let line =
             #"{"schema_version":1,"outcome":"complete","added":9223372036854775807,"changed":1e308,"deleted":-1e308}"#
-        let report = try JSONOutput.decode(SyncReport.self, from: Array(line.utf8))
+        let report = try JSONOutput.decode(SyncResult.self, from: Array(line.utf8))
         #expect(
             report.added == 1_000_000_000_000_000 && report.changed == 1_000_000_000_000_000
                 && report.deleted == -1_000_000_000_000_000)
         let text =
             #"{"schema_version":1,"outcome":"complete","added":12,"changed":3,"deleted":4,"x":"\"99999999999999999999"}"#
-        #expect(try JSONOutput.decode(SyncReport.self, from: Array(text.utf8)).added == 12)
+        #expect(try JSONOutput.decode(SyncResult.self, from: Array(text.utf8)).added == 12)
     }
 }

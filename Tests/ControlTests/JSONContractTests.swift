@@ -1,6 +1,7 @@
 import Console
 import PRSNLCore
 import Reports
+import Store
 import Testing
 
 @testable import Control
@@ -13,7 +14,7 @@ import Testing
         #expect(
             try JSONOutput.decode(HistoryReport.self, from: try JSONOutput.line(Samples.history)) == Samples.history)
         #expect(
-            try JSONOutput.decode(SyncReport.self, from: try JSONOutput.line(Samples.failedSync)) == Samples.failedSync)
+            try JSONOutput.decode(SyncResult.self, from: try JSONOutput.line(Samples.failedSync)) == Samples.failedSync)
     }
 
     @Test func whatIsNotKnownIsNullAndThere() throws {
@@ -45,7 +46,7 @@ import Testing
         json.insert(contentsOf: "\"new_member\":{\"x\":1},", at: json.index(after: json.startIndex))
         #expect(try JSONOutput.decode(StatusReport.self, from: Array(json.utf8)) == Samples.full)
         let older = try JSONOutput.decode(
-            SyncReport.self, from: Array("{\"schema_version\":1,\"outcome\":\"started\"}".utf8))
+            SyncResult.self, from: Array("{\"schema_version\":1,\"outcome\":\"started\"}".utf8))
         #expect(older == .started)
     }
 
@@ -112,7 +113,7 @@ import Testing
             Issue.record("nothing that is waited for")
             return
         }
-        let problem = ErrorReport(Samples.problem)
+        let problem = Samples.problem
         guard case .error(problem) = try read(StatusRequest.self, problem),
             case .other = try read(StatusRequest.self, Samples.history)
         else {

@@ -111,17 +111,17 @@ import Testing
 
                 """)
         #expect(ping.exitCode == .fine)
-        ping.state = "unauthorized"
+        ping.state = .unauthorized
         #expect(ping.exitCode == .error)
         #expect(Samples.ping.exitCode == .error)
     }
 
     @Test func aPingThatFailsSaysWhere() {
-        var ping = PingReport(state: "unreachable", probe: "http", total: .seconds(10), now: Samples.now)
+        var ping = PingReport(state: .unreachable, probe: "http", total: .seconds(10), now: Samples.now)
         ping.note = "ICMP is not permitted here"
         ping.phases.name = 0.25
         ping.failedPhase = "connect"
-        ping.error = ErrorReport(UserFacingError(.connectFailed, "Network error: refused."))
+        ping.error = UserFacingError(.connectFailed, "Network error: refused.")
         #expect(
             ping.text(TextStyle()) == """
                 State        unreachable
@@ -139,7 +139,6 @@ import Testing
     @Test func theStatusSaysWhatBeingOfflineMeans() {
         var facts = Samples.facts
         facts.connectivity = Samples.away
-        facts.network = .init(how: .netlink, route: "eth0: carrier lost")
         let text = Samples.report(Samples.complete, facts).text(TextStyle())
         #expect(
             text.contains(
@@ -151,10 +150,11 @@ import Testing
 
                 """), "\(text)")
         #expect(Samples.report(Samples.complete, facts).exitCode == .fine)
-        facts.connectivity = .init(state: "online", since: Samples.now, reason: nil)
-        facts.network = .init(how: .polling(errno: 13), route: "192.0.2.7 over eth0")
+        facts.connectivity = .init(state: .online, since: Samples.now, reason: nil)
+        var report = Samples.report(Samples.complete, facts)
+        report.daemon?.network = .init(how: .polling(errno: 13), route: "192.0.2.7 over eth0")
         #expect(
-            Samples.report(Samples.complete, facts).text(TextStyle()).contains(
+            report.text(TextStyle()).contains(
                 """
                 Connection   online since 2026-11-21 04:06:14 UTC (0 s ago)
                              netlink is not permitted: Permission denied; network changes are
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: The queue
 
-    private func queue(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?) -> String {
+    private func queue(_ source: StatusReport.Source, _ connectivity: Connectivity?) -> String {
         var due = Samples.entry(7)
         due.nextAttemptAt = Samples.time("2026-11-21T04:00:00Z")
         var later = Samples.entry(8)
@@ -186,11 +186,11 @@ import Testing
                     since 2026-11-21 04:00:00 UTC (6 min ago); due when there is a network
 
                 """)
-        let online = queue(.daemon, .init(state: "online", since: nil, reason: nil))
+        let online = queue(.daemon, .init(state: .online, since: nil, reason: nil))
         #expect(online.contains("due now\n") && online.contains("next attempt in 2 min\n"))
         #expect(!online.contains("Nothing is sent"))
         #expect(queue(.daemon, Samples.connectivity).contains("due when the server is reachable\n"))
-        let refused = StatusReport.Connectivity(state: "unauthorized", since: nil, reason: nil)
+        let refused = Connectivity(state: .unauthorized, since: nil, reason: nil)
         #expect(queue(.daemon, refused).contains("due when the server accepts the credentials\n"))
         #expect(queue(.file, nil).contains("due when the daemon runs\n"))
     }

@@ -49,7 +49,7 @@ import Testing
 
     @Test func whatWasNotDeliveredInTimeIsSaidToBeOnDisk() {
         let waited = report(.queued, waited: true) {
-            $0.error = ErrorReport(UserFacingError(.connectFailed, "No connection."))
+            $0.error = UserFacingError(.connectFailed, "No connection.")
             $0.behind = 11
         }
         #expect(
@@ -187,7 +187,7 @@ import Testing
 
     @Test func onlySoManyRefusalsAreKept() {
         var report = CaptureReport()
-        for line in 1...1_000 { report.refuse(.init(line: line, error: ErrorReport(Samples.tooLong))) }
+        for line in 1...1_000 { report.refuse(.init(line: line, error: Samples.tooLong)) }
         #expect(report.refused == 1_000)
         #expect(report.refusals.count == 100)
     }
@@ -257,7 +257,7 @@ import Testing
         let until = Samples.now.advanced(by: .seconds(42))
         let report = QueueReport(
             OutboxList(entries: [entry], total: 1), filter: .open, source: .daemon,
-            wait: QueueReport.Wait(creationsUntil: until, othersUntil: nil), now: Samples.now)
+            wait: ServerWait(creationsUntil: until, othersUntil: nil), now: Samples.now)
         let text = report.text(wide)
         #expect(text.contains("the server asks to wait until \(Figures.time(until))"))
         #expect(!text.contains("due now"))

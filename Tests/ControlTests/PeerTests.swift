@@ -3,6 +3,7 @@ import Console
 import Glibc
 import PRSNLCore
 import Reports
+import Store
 import TestSupport
 import Testing
 
@@ -34,13 +35,13 @@ struct PeerTests {
 
     private static let answer: AnyHandler = { request, conversation in
         if request is TallyRequest { return conversation.send(Samples.tally) }
-        if request.isChange { conversation.send(SyncReport.started) } else { conversation.send(Samples.full) }
+        if request.isChange { conversation.send(SyncResult.started) } else { conversation.send(Samples.full) }
     }
 
     private static let sync = "{\"command\":\"sync\"}\n"
     private static let status = "{\"command\":\"status\"}\n"
 
-    private func code(_ line: String?) throws -> String? { try RawClient.error(line)?.code }
+    private func code(_ line: String?) throws -> String? { try RawClient.error(line)?.codeName }
 
     @Test(arguments: [
         member, secondMember, OtherUser(61_004, groups: (1...200).map { 62_000 + $0 } + [group]),
@@ -78,7 +79,7 @@ struct PeerTests {
             return try [false, true, false].map { mayWrite in
                 right.set(mayWrite: mayWrite)
                 client.send(Self.sync)
-                return try client.line() == wire(SyncReport.started)
+                return try client.line() == wire(SyncResult.started)
             }
         }
         #expect(codes == [false, true, false])
@@ -111,7 +112,7 @@ struct PeerTests {
         #expect(end == nil)
         let own = try await onThread {
             var client = try ControlClient(path: path)
-            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).get()
         }
         #expect(own == Samples.full)
     }
@@ -133,7 +134,7 @@ struct PeerTests {
                 return try client.ask(TallyRequest(drafts), timeout: .seconds(60))
             }
         }
-        #expect(throws: ErrorReport.self) { try replies[0].get() }
+        #expect(throws: UserFacingError.self) { try replies[0].get() }
         #expect(try replies[1].get() == Samples.tally)
     }
 
@@ -147,7 +148,7 @@ struct PeerTests {
             var refused = 0
             for client in clients {
                 client.send(Self.status)
-                if try client.error()?.code == "daemon_busy" { refused += 1 }
+                if try client.error()?.codeName == "daemon_busy" { refused += 1 }
             }
             return (clients, refused)
         }
@@ -155,14 +156,14 @@ struct PeerTests {
         let other = try await onThread {
             try Self.secondMember.becomeInThisThread()
             var client = try ControlClient(path: path)
-            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).get()
         }
         #expect(other == Samples.full)
         let root = try await onThread {
             var client = try ControlClient(path: path)
             return try client.ask(
                 SyncNowRequest(full: false, wait: false, acceptDeletions: false), timeout: .seconds(60)
-            ).answer()
+            ).get()
         }
         #expect(root == .started)
         withExtendedLifetime(clients) {}
@@ -190,7 +191,7 @@ struct PeerTests {
         }
         let root = try await onThread {
             var client = try ControlClient(path: path)
-            return try client.ask(StatusRequest(), timeout: .seconds(60)).answer()
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).get()
         }
         #expect(root == Samples.full)
         withExtendedLifetime(clients) {}

@@ -60,10 +60,10 @@ final class RawClient: Sendable {
     }
 
     /// The next line, where it is an error.
-    func error() throws -> ErrorReport? { try Self.error(try line()) }
+    func error() throws -> UserFacingError? { try Self.error(try line()) }
 
-    static func error(_ line: String?) throws -> ErrorReport? {
-        struct Line: Decodable { let error: ErrorReport? }
+    static func error(_ line: String?) throws -> UserFacingError? {
+        struct Line: Decodable { let error: UserFacingError? }
         guard let line else { return nil }
         return try JSONOutput.decode(Line.self, from: Array(line.utf8)).error
     }

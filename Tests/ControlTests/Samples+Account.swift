@@ -44,7 +44,7 @@ extension Samples {
     static var logout: LogoutReport {
         var report = LogoutReport(source: .daemon, wasLoggedIn: true, server: "https://prsnl.example.org")
         report.serverTold = false
-        report.error = ErrorReport(UserFacingError(.offline, "Network error: there is no network."))
+        report.error = UserFacingError(.offline, "Network error: there is no network.")
         report.items = 1_234
         report.undelivered = 2
         return report
@@ -54,16 +54,16 @@ extension Samples {
         var report = WhoamiReport(
             source: .daemon, server: "https://prsnl.example.org", account: bob, copyAccount: ada,
             credentials: credentials, asked: true, now: now)
-        report.error = ErrorReport(problem)
+        report.error = problem
         return report
     }
 
     static var account: AccountReport {
         var summary = complete
-        summary.accountName = "ada@example.org"
+        summary.server.accountName = "ada@example.org"
         summary.boundAt = time("2026-10-01T08:00:00Z")
-        summary.waiting = 2
-        summary.parked = 1
+        summary.outbox.waiting = 2
+        summary.outbox.parked = 1
         return AccountReport(
             summary, source: .daemon, file: path, credentials: credentials,
             change: UserFacingError(.accountChanged, "The login is of another account than the one this copy is of."),

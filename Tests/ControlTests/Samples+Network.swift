@@ -29,13 +29,13 @@ extension Samples {
 
     static let offline = UserFacingError(.offline, "No way to prsnl.example.org: eth0: carrier lost.")
 
-    static let away = StatusReport.Connectivity(
-        state: "offline", since: time("2026-11-21T01:06:14Z"), reason: ErrorReport(offline))
+    static let away = Connectivity(
+        state: .offline, since: time("2026-11-21T01:06:14Z"), reason: offline)
 
     static var transitions: [ConnectivityTransition] {
         [
             ConnectivityTransition(
-                at: time("2026-11-21T01:06:14Z"), state: .offline, code: .offline, reason: offline.message),
+                at: time("2026-11-21T01:06:14Z"), state: .offline, code: "offline", reason: offline.message),
             ConnectivityTransition(at: time("2026-11-20T22:00:01Z"), state: .online),
         ]
     }
@@ -59,7 +59,7 @@ extension Samples {
 
     /// Every member has a value, as no probe has them all.
     static var ping: PingReport {
-        var report = PingReport(state: "online", probe: "icmp", total: .microseconds(23_456), now: now)
+        var report = PingReport(state: .online, probe: "icmp", total: .microseconds(23_456), now: now)
         report.note = "ICMP is not permitted here: net.ipv4.ping_group_range"
         report.address = "192.0.2.9"
         report.phases = .init(
@@ -67,7 +67,7 @@ extension Samples {
         )
         report.status = 200
         report.failedPhase = "answer"
-        report.error = ErrorReport(problem)
+        report.error = problem
         report.clockOffset = -1.5
         return report
     }

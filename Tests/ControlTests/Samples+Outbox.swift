@@ -70,13 +70,13 @@ extension Samples {
     static var queue: QueueReport {
         QueueReport(
             OutboxList(entries: [conflict], total: 70), filter: .open, source: .daemon, connectivity: away,
-            wait: QueueReport.Wait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
+            wait: ServerWait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
     }
 
     static var shown: EntryReport {
         EntryReport(
             conflict, [attempt], source: .file, connectivity: away,
-            wait: QueueReport.Wait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
+            wait: ServerWait(creationsUntil: now.advanced(by: .seconds(60)), othersUntil: now), now: now)
     }
 
     static var deliveries: DeliveryReport { DeliveryReport([conflict, entry(13, .delivered)]) }
@@ -101,7 +101,7 @@ extension Samples {
         var report = CaptureReport()
         report.lines = 3
         report.accept(tally)
-        report.refuse(.init(line: 2, error: ErrorReport(tooLong)))
+        report.refuse(.init(line: 2, error: tooLong))
         report.delivered = 1
         report.parked = 0
         report.dropped = 0

@@ -21,24 +21,25 @@ enum Samples {
     /// A file that was just made.
     static var fresh: CopySummary {
         var summary = CopySummary()
-        summary.databaseSize = 53_248
-        summary.schemaVersion = 1
+        summary.file.path = path
+        summary.file.size = 53_248
+        summary.file.schemaVersion = 1
         return summary
     }
 
     static var complete: CopySummary {
         var summary = fresh
-        summary.serverURL = "https://prsnl.example.org"
-        summary.dialect = .cursor
-        summary.accountID = "59ec0d4e-0000-4000-8000-000000000001"
-        summary.accountName = "Ada Lovelace"
-        summary.isComplete = true
-        summary.newAsOf = time("2026-11-21T04:04:00Z")
-        summary.editsAsOf = time("2026-11-20T23:00:00Z")
-        summary.live = 1_234_567
-        summary.deleted = 12
-        summary.databaseSize = 912_345_678
-        summary.walSize = 4_194_304
+        summary.server.url = "https://prsnl.example.org"
+        summary.server.dialect = .cursor
+        summary.server.accountID = "59ec0d4e-0000-4000-8000-000000000001"
+        summary.server.accountName = "Ada Lovelace"
+        summary.copy.complete = true
+        summary.copy.newAsOf = time("2026-11-21T04:04:00Z")
+        summary.copy.editsAsOf = time("2026-11-20T23:00:00Z")
+        summary.copy.live = 1_234_567
+        summary.copy.deleted = 12
+        summary.file.size = 912_345_678
+        summary.file.walSize = 4_194_304
         return summary
     }
 
@@ -49,28 +50,29 @@ enum Samples {
         texts.missing = 15
         texts.tooLarge = 12
         texts.failing = 3
-        texts.failure = ("server_error", "Server error: broken")
-        summary.texts = texts
+        texts.failure = UserFacingError(.serverError, "Server error: broken")
+        texts.problem = texts.failure
+        summary.copy.texts = texts
         return summary
     }
 
     static var withGaps: CopySummary {
         var summary = complete
-        summary.isComplete = false
-        summary.gaps = [
+        summary.copy.complete = false
+        summary.copy.gaps = [
             .init(from: time("2026-01-01T00:00:00Z"), to: time("2026-02-01T12:30:00Z")),
             .init(from: .earliest, to: time("2025-06-01T00:00:24.000025Z")),
         ]
-        summary.possiblyMoreAt = [time("2025-08-01T00:00:00.000001Z")]
-        summary.rejected = 2
-        summary.suspects = 1
-        summary.editsAsOf = nil
+        summary.copy.possiblyMoreAt = [time("2025-08-01T00:00:00.000001Z")]
+        summary.copy.rejected = 2
+        summary.copy.suspects = 1
+        summary.copy.editsAsOf = nil
         return summary
     }
 
     static var held: CopySummary {
         var summary = complete
-        summary.deletionsHeld = 4_321
+        summary.copy.deletionsHeld = 4_321
         return summary
     }
 
@@ -83,9 +85,9 @@ enum Samples {
         return summary
     }
 
-    static var facts: DaemonFacts {
-        var facts = DaemonFacts(pid: 4_242, since: time("2026-11-20T22:00:00Z"))
-        facts.activity = "idle"
+    static var facts: EngineState {
+        var facts = EngineState()
+        facts.activity = .idle
         facts.nextPullAt = time("2026-11-21T04:09:00Z")
         facts.newAsOf = time("2026-11-21T04:06:00Z")
         return facts
@@ -101,12 +103,15 @@ enum Samples {
         return pull
     }
 
-    static let connectivity = StatusReport.Connectivity(
-        state: "unreachable", since: time("2026-11-21T01:06:14Z"),
-        reason: ErrorReport(UserFacingError(.connectFailed, "Network error: connection refused.")))
+    static let connectivity = Connectivity(
+        state: .unreachable, since: time("2026-11-21T01:06:14Z"),
+        reason: UserFacingError(.connectFailed, "Network error: connection refused."))
 
-    static func report(_ summary: CopySummary, _ facts: DaemonFacts? = facts) -> StatusReport {
-        StatusReport(summary: summary, path: path, daemon: facts, now: now)
+    static func report(_ summary: CopySummary, _ facts: EngineState? = facts) -> StatusReport {
+        let daemon = facts.map {
+            StatusReport.Daemon(pid: 4_242, since: time("2026-11-20T22:00:00Z"), engine: $0.shown)
+        }
+        return StatusReport(summary, daemon: daemon, engine: facts, now: now)
     }
 
     /// Every member has a value.
@@ -115,23 +120,26 @@ enum Samples {
         facts.problem = problem
         facts.pull = pull
         facts.connectivity = connectivity
-        facts.network = .init(how: .polling(errno: 1), route: "192.0.2.7 over eth0")
-        facts.requests = [
-            .init(
-                endpoint: "GET /api/timeline", requests: 130, failures: 2, bytesSent: 39_000, bytesReceived: 1_100_000,
-                duration: .milliseconds(4_550), longest: .milliseconds(310))
-        ]
         var summary = withGaps
-        summary.texts = withTexts.texts
-        summary.search = search
-        summary.waiting = 3
-        summary.unknown = 1
-        summary.parked = 2
-        summary.failing = CopySummary.Failing(
+        summary.copy.texts = withTexts.copy.texts
+        summary.copy.search = search
+        summary.outbox.waiting = 3
+        summary.outbox.unknown = 1
+        summary.outbox.parked = 2
+        summary.outbox.failing = CopySummary.Failing(
             count: 2, ownCount: 1, entry: 12, code: "server_error", message: "Server error: it cannot.")
-        summary.oldestWaiting = time("2026-11-21T01:06:14Z")
+        summary.outbox.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
         var full = report(summary, facts)
+        full.daemon?.network = .init(how: .polling(errno: 1), route: "192.0.2.7 over eth0")
+        var costs = RequestCosts(endpoint: "GET /api/timeline")
+        costs.requests = 130
+        costs.failures = 2
+        costs.bytesSent = 39_000
+        costs.bytesReceived = 1_100_000
+        costs.meanDuration = 35
+        costs.longestDuration = 310
+        full.daemon?.requests = [costs]
         full.noDaemon = .init(.failed, reason: "exit-code", nextCommand: "journalctl -u prsnld -e")
         return full
     }
@@ -144,7 +152,7 @@ enum Samples {
 
     static var search: SearchState {
         var state = SearchState()
-        state.due = 5
+        state.notIndexed = 5
         state.asOf = time("2026-11-21T04:05:00Z")
         return state
     }
@@ -177,7 +185,7 @@ enum Samples {
         return ItemReport(shown)
     }
 
-    static let failedSync = SyncReport(isComplete: false, added: 1_500, changed: 0, deleted: 2, problem: problem)
+    static let failedSync = SyncResult(isComplete: false, added: 1_500, changed: 0, deleted: 2, problem: problem)
 
     static var history: HistoryReport {
         var backfill = PullRecord(kind: .backfill, startedAt: time("2026-11-20T22:00:00Z"))

@@ -1,5 +1,6 @@
 import Glibc
 import PRSNLCore
+import Store
 import Testing
 
 @testable import Reports
@@ -17,29 +18,41 @@ import Testing
         return ServiceStatus.LocalTime(day: String(text.prefix(10)), time: String(text.dropFirst(11).prefix(5)))
     }
 
-    private func text(_ change: (inout ServiceStatus) -> Void) -> String {
-        var status = ServiceStatus()
-        status.connectivity = Connectivity(state: .online, since: Self.earlier)
-        status.live = 12_431
-        status.isComplete = true
-        status.newAsOf = Self.asOf
-        change(&status)
-        return status.text(now: Self.now, local: Self.local)
+    private func text(_ change: (inout EngineState, inout CopyCounts) -> Void) -> String {
+        var engine = EngineState()
+        engine.connectivity = Connectivity(state: .online, since: Self.earlier)
+        engine.newAsOf = Self.asOf
+        var counts = CopyCounts()
+        counts.live = 12_431
+        counts.isComplete = true
+        change(&engine, &counts)
+        return ServiceStatus.text(engine, counts, unit: ServiceUnit(), now: Self.now, local: Self.local)
+    }
+
+    private func pull(_ read: Int, of expected: Int?) -> PullProgress {
+        var pull = PullProgress(kind: .backfill, startedAt: Self.earlier)
+        pull.items = read
+        pull.expectedItems = expected
+        return pull
     }
 
     private func disconnected(_ state: Connectivity.State, _ code: ErrorCode) -> String {
-        text { $0.connectivity = Connectivity(state: state, since: Self.earlier, reason: UserFacingError(code, "…")) }
+        text { engine, _ in
+            engine.connectivity = Connectivity(state: state, since: Self.earlier, reason: UserFacingError(code, "…"))
+        }
     }
 
     @Test func itSaysWhatPeopleAskFirst() {
-        #expect(text { $0.queued = 3 } == "online, 12,431 items, complete as of 11:42, 3 queued")
-        #expect(text { _ in } == "online, 12,431 items, complete as of 11:42")
-        #expect(text { $0.live = 1 } == "online, 1 item, complete as of 11:42")
-        #expect(text { $0.newAsOf = nil } == "online, 12,431 items, complete")
+        #expect(text { $1.waiting = 3 } == "online, 12,431 items, complete as of 11:42, 3 queued")
+        #expect(text { _, _ in } == "online, 12,431 items, complete as of 11:42")
+        #expect(text { $1.live = 1 } == "online, 1 item, complete as of 11:42")
+        #expect(text { engine, _ in engine.newAsOf = nil } == "online, 12,431 items, complete")
     }
 
     @Test func aTimeOfAnotherDayHasItsDay() {
-        #expect(text { $0.newAsOf = Self.yesterday } == "online, 12,431 items, complete as of 2026-11-20 22:59")
+        #expect(
+            text { engine, _ in engine.newAsOf = Self.yesterday }
+                == "online, 12,431 items, complete as of 2026-11-20 22:59")
     }
 
     @Test func itSaysSinceWhenTheServerCannotBeUsedAndWhy() {
@@ -48,43 +61,46 @@ import Testing
         #expect(disconnected(.unreachable, .connectFailed) == "server not reachable since 09:05" + rest)
         #expect(disconnected(.portal, .portal) == "something else answers in the server's place since 09:05" + rest)
         #expect(disconnected(.unauthorized, .needsLogin) == "needs login since 09:05" + rest)
-        #expect(text { $0.connectivity = Connectivity() } == "server not asked yet" + rest)
+        #expect(text { engine, _ in engine.connectivity = Connectivity() } == "server not asked yet" + rest)
     }
 
     @Test func whatIsMissingIsSaid() {
-        #expect(text { $0.isComplete = false } == "online, 12,431 items, incomplete")
+        #expect(text { $1.isComplete = false } == "online, 12,431 items, incomplete")
         #expect(
             text {
-                $0.isComplete = false
-                $0.live = 1_300
-                $0.pull = (1_300, 12_431)
+                $1.isComplete = false
+                $1.live = 1_300
+                $0.pull = pull(1_300, of: 12_431)
             } == "online, pulling (1,300 of 12,431 read), 1,300 items, incomplete")
         #expect(
-            text { $0.pull = (100, nil) } == "online, pulling (100 read), 12,431 items, complete as of 11:42")
+            text { engine, _ in engine.pull = pull(100, of: nil) }
+                == "online, pulling (100 read), 12,431 items, complete as of 11:42")
     }
 
     @Test func whatWaitsForAPersonIsSaid() {
         let rest = "online, 12,431 items, complete as of 11:42, "
-        #expect(text { $0.parked = 2 } == rest + "2 parked: see prsnlctl queue")
+        #expect(text { $1.parked = 2 } == rest + "2 parked: see prsnlctl queue")
         #expect(
             text {
-                $0.queued = 1_000
-                $0.parked = 2
+                $1.waiting = 1_000
+                $1.parked = 2
             } == rest + "1,000 queued, 2 parked: see prsnlctl queue")
         #expect(
             text {
-                $0.deletionsHeld = 40
-                $0.problem = .deletionsHeld
+                $1.deletionsHeld = 40
+                $0.problem = UserFacingError(.deletionsHeld, "…")
             } == rest + "40 deletions held back")
-        #expect(text { $0.problem = .accountChanged } == rest + "problem: account changed")
+        #expect(
+            text { engine, _ in engine.problem = UserFacingError(.accountChanged, "…") } == rest
+                + "problem: account changed")
     }
 
     @Test func aReasonIsNotSaidTwice() {
         #expect(
-            text {
-                $0.connectivity = Connectivity(
+            text { engine, _ in
+                engine.connectivity = Connectivity(
                     state: .unauthorized, since: Self.earlier, reason: UserFacingError(.unauthorized, "…"))
-                $0.problem = .unauthorized
+                engine.problem = engine.connectivity.reason
             } == "needs login since 09:05, 12,431 items, complete as of 11:42")
     }
 

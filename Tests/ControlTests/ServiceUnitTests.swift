@@ -1,4 +1,5 @@
 import PRSNLCore
+import Store
 import Testing
 
 @testable import Console
@@ -13,10 +14,9 @@ import Testing
     ])
     func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) throws {
         let hostile = NextCommand(line: command)
-        var report = ErrorReport(UserFacingError(.diskFull, "No space."))
-        report.nextCommand = hostile
-        report.recoverySuggestion = "Type \(hostile) now."
-        let told = try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report))
+        let report = UserFacingError(
+            .diskFull, "No space.", recoverySuggestion: "Type \(hostile) now.", nextCommand: hostile)
+        let told = try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report))
         #expect(told.nextCommand == nil)
         #expect(told.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
         var status = Samples.report(Samples.withError)
@@ -31,14 +31,14 @@ import Testing
         "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
     ])
     func ourOwnCommandsStay(command: String) throws {
-        let report = ErrorReport(UserFacingError(.diskFull, "No space.", nextCommand: NextCommand(line: command)))
-        #expect(try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report)) == report)
+        let report = UserFacingError(.diskFull, "No space.", nextCommand: NextCommand(line: command))
+        #expect(try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report)) == report)
     }
 
     @Test(arguments: ErrorCode.allCases)
     func whatEachCodeSuggestsComesThrough(code: ErrorCode) throws {
-        let report = ErrorReport(UserFacingError(code, "It failed."))
-        #expect(try JSONOutput.decode(ErrorReport.self, from: try JSONOutput.line(report)) == report)
+        let report = UserFacingError(code, "It failed.")
+        #expect(try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report)) == report)
     }
 
     private static let machine = ServiceUnit()
@@ -129,10 +129,10 @@ import Testing
             Samples.whoami.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
                 .contains("`prsnlctl --instance work account --accept-new`"))
         #expect(Sending.whenAuthorized.text(style).hasSuffix("see `prsnlctl --instance work whoami`"))
-        var status = ServiceStatus()
-        status.parked = 2
-        status.unit = Self.instance
-        #expect(status.text(now: Timestamp(microseconds: 0)).contains("see prsnlctl --instance work queue"))
+        var counts = CopyCounts()
+        counts.parked = 2
+        let line = ServiceStatus.text(EngineState(), counts, unit: Self.instance, now: Timestamp(microseconds: 0))
+        #expect(line.contains("see prsnlctl --instance work queue"))
         let failure = FailureReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
         let told = try JSONOutput.decode(
             FailureReport.self, from: Array(try JSONOutput.pretty(failure, Self.instance).utf8)

@@ -27,6 +27,7 @@ import Testing
                 Daemon       0.1.0, pid 4242, running since 2026-11-20 22:00:00 UTC
                              idle; next pull in 2 min
                 Server       https://prsnl.example.org, dialect C
+                Connection   not known
                 Account      Ada Lovelace (59ec0d4e-0000-4000-8000-000000000001)
                 Copy         complete
                 New items    as of 2026-11-21 04:06:00 UTC (14 s ago)
@@ -72,10 +73,12 @@ import Testing
 
                 """))
         var summary = Samples.withTexts
-        summary.texts?.missing = 12
-        summary.texts?.failing = 0
-        summary.texts?.failure = nil
-        summary.texts?.asOf = summary.editsAsOf
+        summary.copy.texts?.missing = 12
+        summary.copy.texts?.failing = 0
+        summary.copy.texts?.failure = nil
+        summary.copy.texts?.problem = nil
+        let edits = summary.copy.editsAsOf
+        summary.copy.texts?.asOf = edits
         #expect(
             Samples.report(summary).text(TextStyle()).contains(
                 """
@@ -105,16 +108,16 @@ import Testing
         ),
     ])
     func whyTheFileAnswersIsSaid(_ absence: StatusReport.Absence, _ words: String) {
-        let report = StatusReport(
-            summary: Samples.complete, path: "/p.sqlite", daemon: nil, absence: absence, now: Samples.now)
+        var report = Samples.report(Samples.complete, nil)
+        report.noDaemon = absence
         #expect(report.text(TextStyle()).contains("Daemon       " + words))
     }
 
     /// In a crowded instant, and where a row could not be read, the list does not tell what is gone.
     @Test func whereDeletionsAreNotSeenIsSaid() {
         var summary = Samples.complete
-        summary.possiblyMoreAt = Samples.withGaps.possiblyMoreAt
-        summary.rejected = 2
+        summary.copy.possiblyMoreAt = Samples.withGaps.copy.possiblyMoreAt
+        summary.copy.rejected = 2
         #expect(
             Samples.report(summary).text(TextStyle()).contains(
                 """
@@ -127,7 +130,7 @@ import Testing
 
     @Test func aPullUnderWayShowsHowFarItIs() {
         var facts = Samples.facts
-        facts.activity = "pulling"
+        facts.activity = .pulling
         facts.nextPullAt = nil
         facts.pull = Samples.pull
         let text = Samples.report(Samples.complete, facts).text(TextStyle())
@@ -160,7 +163,7 @@ import Testing
 
     @Test func ofManyGapsSomeAreListed() {
         var summary = Samples.withGaps
-        summary.gaps = (0..<20).map { index in
+        summary.copy.gaps = (0..<20).map { index in
             let time = Samples.now.advanced(by: .seconds(-1_000 * index))
             return .init(from: time, to: time)
         }
@@ -249,7 +252,7 @@ import Testing
         #expect(Samples.report(Samples.held).attention == [.deletionsHeld])
         #expect(Samples.full.attention == [.copyIncomplete, .writesParked, .writesFailing, .problem])
         var parked = Samples.complete
-        parked.parked = 1
+        parked.outbox.parked = 1
         #expect(Samples.report(parked).exitCode == .needsAttention)
         #expect(Samples.full.exitCode == .needsAttention)
         var facts = Samples.facts
@@ -266,7 +269,7 @@ import Testing
         var facts = Samples.facts
         facts.problem = Samples.problem
         facts.pull = Samples.pull
-        let text = StatusReport(summary: summary, path: "/p.sqlite", daemon: facts, now: Samples.now).text(style)
+        let text = Samples.report(summary, facts).text(style)
         for line in text.split(separator: "\n") where !line.contains("00000000") && !line.contains("https://") {
             #expect(line.count <= width, "\(line)")
         }
@@ -331,14 +334,14 @@ import Testing
 
     @Test func theResultOfASyncIsOneSentenceAndTheCure() {
         #expect(
-            SyncReport(isComplete: true, added: 1_500, changed: 3, deleted: 0, problem: nil).text(TextStyle())
+            SyncResult(isComplete: true, added: 1_500, changed: 3, deleted: 0, problem: nil).text(TextStyle())
                 == "Complete: 1,500 added, 3 changed, 0 deleted.\n")
         let failed = Samples.failedSync
         #expect(failed.exitCode == .error)
         #expect(failed.text(TextStyle()).hasPrefix("Failed: 1,500 added, 0 changed, 2 deleted.\nInvalid or expired"))
-        let held = SyncReport(
+        let held = SyncResult(
             isComplete: false, added: 0, changed: 0, deleted: 0, problem: UserFacingError(.deletionsHeld, "Held."))
         #expect(held.exitCode == .needsAttention)
-        #expect(SyncReport.started.exitCode == .fine)
+        #expect(SyncResult.started.exitCode == .fine)
     }
 }

@@ -110,7 +110,7 @@ final class AccessScene: Sendable {
         return (try await child.waitForExit(), child.stdout, child.stderr)
     }
 
-    func error(_ ended: DaemonFixture.Ended) throws -> ErrorReport {
+    func error(_ ended: DaemonFixture.Ended) throws -> UserFacingError {
         try fixture.decode(FailureReport.self, ended).error
     }
 }

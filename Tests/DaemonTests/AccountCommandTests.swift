@@ -37,7 +37,7 @@ import Testing
         hold.release()
         let status = try await eventually("the refusal") {
             let status = try await scene.fixture.status()
-            return status.daemon?.problem?.code == ErrorCode.accountChanged.rawValue ? status : nil
+            return status.daemon?.problem?.code == .accountChanged ? status : nil
         }
         #expect(status.exitCode == .needsAttention)
         let shown = try await scene.fixture.control("status")
@@ -112,7 +112,7 @@ import Testing
         try await eventually("the change to be known") { try await scene.account().change != nil }
         let ended = try await scene.fixture.control("account", "--accept-new", "--json")
         #expect(ended.exit == .status(1), "\(ended)")
-        #expect(try scene.fixture.decode(FailureReport.self, ended).error.code == "daemon_busy")
+        #expect(try scene.fixture.decode(FailureReport.self, ended).error.codeName == "daemon_busy")
         #expect(try scene.setAside.isEmpty)
         #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
         daemon.signal(SIGKILL)
@@ -130,7 +130,7 @@ import Testing
         #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
         try await expectLoginAsOther(scene)
         let account = try await scene.account()
-        #expect(account.source == .file && account.change?.code == "account_changed")
+        #expect(account.source == .file && account.change?.codeName == "account_changed")
         let done = try await scene.fixture.control("account", "--accept-new")
         #expect(done.exit == .status(0), "\(done)")
         #expect(done.stdout.contains("the copy of owner@prsnl.example was set aside"), "\(done.stdout)")
@@ -155,7 +155,7 @@ import Testing
         #expect(login.exit == .status(4), "\(login)")
         let done = try await scene.fixture.control("account", "--accept-new", "--json")
         #expect(done.exit == .status(0), "\(done)")
-        #expect(try scene.fixture.decode(AccountReport.self, done).change?.code == "server_changed")
+        #expect(try scene.fixture.decode(AccountReport.self, done).change?.codeName == "server_changed")
         let daemon = try await scene.fixture.startReady()
         #expect(try await scene.fixture.waitUntilComplete().copy.live == 7)
         _ = try await daemon.terminate()
@@ -171,7 +171,7 @@ import Testing
                 let child = try scene.fixture.startControl(["account", "--accept-new", "--json"] + more)
                 #expect(try await child.waitForExit() == .status(1))
                 let report = try JSONOutput.decode(FailureReport.self, from: Array(child.stdout.utf8))
-                #expect(report.error.code == "nothing_to_accept")
+                #expect(report.error.codeName == "nothing_to_accept")
             }
             #expect(try await scene.account().change == nil)
             if daemon.pollExit() == nil { _ = try await daemon.terminate() }
@@ -190,22 +190,22 @@ import Testing
         for _ in 1...2 { _ = try await scene.fixture.control("sync", "--wait") }
         let who = try await scene.whoami()
         #expect(who.sameAccount == false)
-        #expect(who.error?.code == "login_expired")
+        #expect(who.error?.codeName == "login_expired")
         #expect(who.error?.nextCommand == "prsnlctl --config \(scene.fixture.configuration) login")
         for isRunning in [true, false] {
             if !isRunning { _ = try await daemon.terminate() }
             let account = try await scene.account()
             #expect(account.source == (isRunning ? .daemon : .file))
-            #expect(account.change?.code == "login_expired")
+            #expect(account.change?.codeName == "login_expired")
             for more in [[], ["--dry-run"]] {
                 let child = try scene.fixture.startControl(["account", "--accept-new", "--json"] + more)
                 #expect(try await child.waitForExit() == .status(1))
                 let report = try JSONOutput.decode(FailureReport.self, from: Array(child.stdout.utf8))
-                #expect(report.error.code == "login_expired")
+                #expect(report.error.codeName == "login_expired")
             }
         }
         #expect(try scene.setAside.isEmpty)
-        #expect(try StoreReader(path: scene.fixture.database).summary().accountName == "owner@prsnl.example")
+        #expect(try StoreReader(path: scene.fixture.database).summary().server.accountName == "owner@prsnl.example")
     }
 
     @Test(arguments: [true, false])
@@ -219,8 +219,8 @@ import Testing
             _ = try reader.summary()
             let refused = try await scene.fixture.control("account", "--accept-new", "--json")
             #expect(refused.exit == .status(1), "\(refused)")
-            #expect(try scene.fixture.decode(FailureReport.self, refused).error.code == "database_busy")
-            #expect(try reader.summary().accountName == "owner@prsnl.example")
+            #expect(try scene.fixture.decode(FailureReport.self, refused).error.codeName == "database_busy")
+            #expect(try reader.summary().server.accountName == "owner@prsnl.example")
         }
         #expect(try scene.setAside.isEmpty)
         if isDaemonRunning {
@@ -263,7 +263,7 @@ import Testing
         #expect(TestFile.exists(scene.fixture.database) == isOld)
         if isOld {
             let summary = try StoreReader(path: scene.fixture.database).summary()
-            #expect(summary.waiting == 1 && summary.accountName == "owner@prsnl.example")
+            #expect(summary.outbox.waiting == 1 && summary.server.accountName == "owner@prsnl.example")
             let again = try await scene.fixture.control("account", "--accept-new")
             #expect(again.exit == .status(0), "\(again)")
         }

@@ -132,7 +132,7 @@ import Testing
         #expect(text.stdout.isEmpty)
         let json = try await fixture.control("sync", "--json")
         #expect(json.exit == .status(3))
-        #expect(try fixture.decode(FailureReport.self, json).error.code == "daemon_not_running")
+        #expect(try fixture.decode(FailureReport.self, json).error.codeName == "daemon_not_running")
         #expect(json.stderr.isEmpty)
     }
 
@@ -141,7 +141,7 @@ import Testing
         let ended = try await fixture.control("stauts", "--json")
         #expect(ended.exit == .status(2))
         let report = try fixture.decode(FailureReport.self, ended)
-        #expect(report.error.code == "usage")
+        #expect(report.error.codeName == "usage")
         #expect(report.error.nextCommand == "prsnlctl --help")
     }
 

@@ -23,7 +23,7 @@ import Testing
             text.stdout.hasPrefix("Daemon       \(ProductVersion.current), pid \(daemon.processID), running since "))
         let history = try fixture.decode(HistoryReport.self, try await fixture.control("history", "--json"))
         #expect(history.source == .daemon)
-        #expect(history.pulls.first?.outcome == "complete")
+        #expect(history.pulls.first?.outcome == .complete)
     }
 
     @Test(arguments: [SIGTERM, SIGINT])

@@ -138,8 +138,10 @@ struct DoctorRepairTests {
         let chosen = others.database
         var requests = RequestTable()
         requests.on(StatusRequest.self) { _, conversation in
-            let facts = DaemonFacts(pid: getpid(), since: TimeSource.system.now())
-            let status = StatusReport(summary: summary, path: chosen, daemon: facts, now: facts.since)
+            let now = TimeSource.system.now()
+            let daemon = StatusReport.Daemon(pid: getpid(), since: now, engine: EngineState().shown)
+            var status = StatusReport(summary, daemon: daemon, engine: EngineState(), now: now)
+            status.file.path = chosen
             conversation.send(status)
         }
         let daemon = try ControlServer(path: fixture.socket, requests: requests)

@@ -260,7 +260,7 @@ import Testing
         let stopped = try await scene.control(scene.member, "export", home.file("notes"))
         #expect(stopped.exit == .status(0) && stopped.stdout.contains("4 unchanged"), "\(stopped)")
         let stranger = try await scene.control(scene.member, "export", "/etc/prsnld-notes", "--json")
-        #expect(try scene.error(stranger).code == "export_folder")
+        #expect(try scene.error(stranger).codeName == "export_folder")
     }
 
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, to mount"))

@@ -48,7 +48,7 @@ import Testing
         #expect(waiting.exit == .status(5), "\(waiting)")
         let queue = try await eventually("the reason in the queue") { () -> QueueReport? in
             let report = try fixture.decode(QueueReport.self, try await fixture.control("queue", "--json"))
-            return report.entries.first?.error?.code == it.code ? report : nil
+            return report.entries.first?.error?.codeName == it.code ? report : nil
         }
         let message = try #require(queue.entries.first?.error?.message)
         let shown = try await fixture.control("queue", "show", "1")
@@ -65,7 +65,7 @@ import Testing
         fault.remove()
         try await eventually("the delivery") {
             _ = try await fixture.control("retry-queue")
-            return try StoreReader(path: fixture.database).summary().waiting == 0
+            return try StoreReader(path: fixture.database).summary().outbox.waiting == 0
         }
         // Pulls that were refused are not asked again for half an hour.
         _ = try await fixture.control("sync", "--wait")

@@ -151,7 +151,7 @@ import Testing
             input: "not the password\n")
         #expect(try await child.waitForExit() == .status(1))
         let report = try JSONOutput.decode(FailureReport.self, from: Array(child.stdout.utf8))
-        #expect(report.error.code == "login_failed")
+        #expect(report.error.codeName == "login_failed")
         #expect(!child.stdout.contains("not the password"))
         #expect(!TestFile.exists(scene.loginFile))
         #expect(try TestFile.text(scene.fixture.configuration) == before)
@@ -182,7 +182,7 @@ import Testing
         let ended = try await scene.logIn(.owner, ["--json"])
         #expect(ended.exit == .status(1))
         let error = try scene.fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "login_not_possible", "\(ended)")
+        #expect(error.codeName == "login_not_possible", "\(ended)")
         #expect(error.recoverySuggestion.description.contains("api_key_file"))
     }
 
@@ -195,7 +195,7 @@ import Testing
         let ended = try await scene.logIn(.owner, ["--json"])
         #expect(ended.exit == .status(1))
         let error = try scene.fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "not_found", "\(ended)")
+        #expect(error.codeName == "not_found", "\(ended)")
         #expect(error.message.hasPrefix("There is no PRSNL server at \(url): "))
         #expect(error.recoverySuggestion.description.contains("path"))
         let terminal = try scene.terminal(["login", "--email", "owner@prsnl.example"])
@@ -213,7 +213,7 @@ import Testing
         let ended = try await scene.logIn(.owner, ["--json"])
         #expect(ended.exit == .status(1))
         let error = try scene.fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == code, "\(ended)")
+        #expect(error.codeName == code, "\(ended)")
         #expect(error.consequence == "No password was sent, and no login was made.")
         #expect(scene.server.requests(.login).isEmpty)
     }
@@ -233,7 +233,7 @@ import Testing
         scene.server.script(.answer(status: 500, headers: [:], body: "{}"), on: .login)
         let ended = try await scene.logIn(.owner, ["--json"])
         let error = try scene.fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "server_error" && error.consequence == "No login was made.", "\(ended)")
+        #expect(error.codeName == "server_error" && error.consequence == "No login was made.", "\(ended)")
     }
 
     @Test(.enabled(if: OtherUser.canBeMade, "needs root, to be other users"))
@@ -362,7 +362,7 @@ import Testing
         let ended = try await scene.fixture.control("logout", "--json")
         let report = try scene.fixture.decode(LogoutReport.self, ended)
         #expect(report.wasLoggedIn && report.serverTold == false)
-        #expect(report.error?.code == "connect_failed")
+        #expect(report.error?.codeName == "connect_failed")
         #expect(!TestFile.exists(scene.loginFile))
     }
 
@@ -381,7 +381,7 @@ import Testing
         let file = try await scene.fixture.control("--database", scene.fixture.database, "whoami", "--json")
         #expect(file.exit == .status(3), "\(file)")
         let report = try scene.fixture.decode(WhoamiReport.self, file)
-        #expect(!report.asked && report.error?.code == "daemon_not_running")
+        #expect(!report.asked && report.error?.codeName == "daemon_not_running")
         #expect(scene.server.requestCount == asked)
     }
 
@@ -392,7 +392,7 @@ import Testing
             try await scene.fixture.control("whoami").exit == .status(4)
         }
         let report = try await scene.whoami()
-        #expect(!report.asked && report.error?.code == "needs_login" && report.credentials.refused == nil)
+        #expect(!report.asked && report.error?.codeName == "needs_login" && report.credentials.refused == nil)
         _ = try await daemon.terminate()
     }
 
@@ -411,11 +411,11 @@ import Testing
         let wrong = try await fixture.control("whoami", "--json")
         #expect(wrong.exit == .status(4), "\(wrong)")
         let refused = try fixture.decode(WhoamiReport.self, wrong)
-        #expect(refused.asked && refused.credentials.refused == true && refused.error?.code == "unauthorized")
+        #expect(refused.asked && refused.credentials.refused == true && refused.error?.codeName == "unauthorized")
         let text = try await fixture.control("whoami")
         #expect(text.stderr.contains(dialect == .express ? "Wrong key: " : "Invalid or expired API key"), "\(text)")
-        let sync = try fixture.decode(SyncReport.self, try await fixture.control("sync", "--wait", "--json"))
-        #expect(sync.problem?.code == "unauthorized" && sync.problem?.message == refused.error?.message, "\(sync)")
+        let sync = try fixture.decode(SyncResult.self, try await fixture.control("sync", "--wait", "--json"))
+        #expect(sync.problem?.codeName == "unauthorized" && sync.problem?.message == refused.error?.message, "\(sync)")
         _ = try await daemon.terminate()
     }
 
@@ -431,7 +431,7 @@ import Testing
         #expect(ended.exit == .status(4), "\(ended)")
         let report = try scene.fixture.decode(WhoamiReport.self, ended)
         #expect(report.account == nil && report.credentials.refused == true)
-        #expect(report.error?.code == "login_expired")
+        #expect(report.error?.codeName == "login_expired")
         _ = try await daemon.terminate()
     }
 }

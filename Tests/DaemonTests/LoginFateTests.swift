@@ -67,7 +67,7 @@ import Testing
     @Test func aLoginThatTheDaemonRefusesIsTakenBack() async throws {
         let scene = try LoginScene()
         let ended = try await withDaemon(scene) {
-            $0.send(ErrorReport(UserFacingError(.diskFull, "There is no space for it.")))
+            $0.send(UserFacingError(.diskFull, "There is no space for it."))
         }
         #expect(ended.exit == .status(1), "\(ended)")
         #expect(scene.server.requests(Self.ending).count == 1)

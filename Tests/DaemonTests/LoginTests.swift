@@ -65,7 +65,7 @@ import Testing
             }
         }
 
-        var live: Int { get throws { try StoreReader(path: fixture.database).summary().live } }
+        var live: Int { get throws { try StoreReader(path: fixture.database).summary().copy.live } }
 
         func waitUntilLive(_ count: Int) async throws {
             try await eventually("\(count) items") { try live == count }
@@ -122,11 +122,11 @@ import Testing
         let daemon = try await scene.fixture.startReady()
         let report = try await eventually("the login to be refused") {
             let report = try await scene.fixture.status()
-            return report.daemon?.connectivity?.state == "unauthorized" ? report : nil
+            return report.daemon?.connectivity.state == .unauthorized ? report : nil
         }
-        #expect(report.daemon?.connectivity?.reason?.code == "login_expired")
+        #expect(report.daemon?.connectivity.reason?.codeName == "login_expired")
         #expect(!TestFile.exists(scene.loginFile + ".new"))
-        #expect(try StoreReader(path: scene.fixture.database).summary().waiting == 1)
+        #expect(try StoreReader(path: scene.fixture.database).summary().outbox.waiting == 1)
         #expect(try TestFile.text(scene.loginFile).contains(old.refresh), "credentials are never deleted on an error")
         // A new login, and everything goes on.
         try scene.logIn()
@@ -236,7 +236,7 @@ import Testing
         #expect(ended.exit == .status(1), "\(ended)")
         let report = try scene.fixture.decode(WhoamiReport.self, ended)
         #expect(report.sameAccount == true && report.credentials.refused == false)
-        #expect(report.error?.code == "login_not_stored")
+        #expect(report.error?.codeName == "login_not_stored")
         let errors = try await scene.fixture.control("errors", "--json")
         #expect(errors.stdout.contains("login_not_stored"), "\(errors)")
         rmdir(scene.loginFile + ".new")

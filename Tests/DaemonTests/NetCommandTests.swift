@@ -24,7 +24,7 @@ import Testing
         let json = try await fixture.control("ping", "--json")
         #expect(json.exit == .status(0), "\(json)")
         let report = try fixture.decode(PingReport.self, json)
-        #expect(report.state == "online" && report.status == 200 && report.probe == "http")
+        #expect(report.state == .online && report.status == 200 && report.probe == "http")
         #expect(report.address == "127.0.0.1")
         #expect(report.phases.connect != nil && report.phases.firstByte != nil && report.phases.tls == nil)
         #expect(report.failedPhase == nil && report.error == nil)
@@ -49,15 +49,15 @@ import Testing
         let json = try await fixture.control("ping", "--json")
         #expect(json.exit == .status(1) && json.stderr.isEmpty)
         let report = try fixture.decode(PingReport.self, json)
-        #expect(report.failedPhase == "connect" && report.error?.code == "connect_failed")
-        #expect(try await fixture.status().daemon?.connectivity?.state == "unreachable")
+        #expect(report.failedPhase == "connect" && report.error?.codeName == "connect_failed")
+        #expect(try await fixture.status().daemon?.connectivity.state == .unreachable)
         // Not in the file yet, perhaps.
         let net = try fixture.decode(NetReport.self, try await fixture.control("net", "--json"))
-        #expect(net.transitions.first?.state == "unreachable", "\(net.transitions)")
+        #expect(net.transitions.first?.state == .unreachable, "\(net.transitions)")
         try fixture.server.acceptConnections()
         let back = try await fixture.control("ping")
         #expect(back.exit == .status(0), "\(back)")
-        #expect(try await fixture.status().daemon?.connectivity?.state == "online")
+        #expect(try await fixture.status().daemon?.connectivity.state == .online)
         #expect(daemon.pollExit() == nil)
     }
 
@@ -74,7 +74,7 @@ import Testing
         let daemon = try await ready(fixture)
         let report = try fixture.decode(NetReport.self, try await fixture.control("net", "--json"))
         #expect(report.source == .daemon)
-        #expect(report.connectivity?.state == "online")
+        #expect(report.connectivity?.state == .online)
         #expect(report.route?.isEmpty == false)
         if report.listening == "netlink" {
             #expect(report.links.contains { $0.loopback && $0.addresses.contains("127.0.0.1/8") }, "\(report.links)")
@@ -105,7 +105,7 @@ import Testing
         #expect(report.source == .file)
         #expect(report.connectivity == nil && report.route == nil)
         // That the server answered at the start was no news.
-        #expect(report.transitions.map(\.state) == ["online", "unreachable"], "\(report.transitions)")
+        #expect(report.transitions.map(\.state) == [.online, .unreachable], "\(report.transitions)")
         #expect(report.transitions.last?.code == "connect_failed")
     }
 
@@ -115,7 +115,7 @@ import Testing
         for signal in [SIGINT, SIGTERM] {
             let watch = try fixture.startControl(["net", "--watch", "--json"])
             let first = try change(try await watch.waitForLine(containing: #""kind":"current""#))
-            #expect(first.state == "online")
+            #expect(first.state == .online)
             fixture.server.refuseConnections()
             #expect(try await fixture.control("ping").exit == .status(1))
             let away = try change(try await watch.waitForLine(containing: #""state":"unreachable""#))

@@ -52,8 +52,8 @@ final class NetworkScene: Sendable {
     /// Waits until the copy shows what the server has, and nothing is under way.
     func waitForCopy(within deadline: Duration = generousDeadline) async throws {
         try await waitFor("a complete copy of \(server.itemCount) items", within: deadline) { report in
-            report.copy.complete && report.copy.live == server.itemCount && report.daemon?.activity == "idle"
-                && report.daemon?.connectivity?.state == "online"
+            report.copy.complete && report.copy.live == server.itemCount && report.daemon?.activity == .idle
+                && report.daemon?.connectivity.state == .online
         }
     }
 
@@ -89,10 +89,10 @@ final class NetworkScene: Sendable {
 
     @discardableResult
     func waitFor(
-        state: String, within deadline: Duration = generousDeadline
-    ) async throws -> StatusReport.Connectivity {
+        state: Connectivity.State, within deadline: Duration = generousDeadline
+    ) async throws -> Connectivity {
         let report = try await waitFor("the state \(state)", within: deadline) {
-            $0.daemon?.connectivity?.state == state
+            $0.daemon?.connectivity.state == state
         }
         return try #require(report.daemon?.connectivity)
     }
@@ -121,24 +121,24 @@ final class NetworkScene: Sendable {
     ///   - deadline: for the daemon to notice.
     ///   - asksFirst: there is no event for the kernel to tell, so that only the capture makes the daemon notice.
     func awayAndBack(
-        state: String, codes: [ErrorCode], reason: String = "", asksFirst: Bool = false,
+        state: Connectivity.State, codes: [ErrorCode], reason: String = "", asksFirst: Bool = false,
         within deadline: Duration = generousDeadline, leave: () throws -> Void, comeBack: () throws -> Void
     ) async throws {
         try leave()
         if asksFirst { try await capture() }
         let away = try await waitFor(state: state, within: deadline)
         let said = try #require(away.reason, "\(away)")
-        #expect(codes.map(\.rawValue).contains(said.code), "\(said)")
+        #expect(codes.contains(said.code), "\(said)")
         #expect(reason.isEmpty || said.message.contains(reason), "\(said)")
         if !asksFirst { try await capture() }
         let new = server.addNew()
         let before = try await entry()
         #expect(before.entry.state == "queued" && before.entry.attempts == 0, "\(before)")
-        if state == "offline" { #expect(before.requests.isEmpty, "nothing is tried without a route: \(before)") }
+        if state == .offline { #expect(before.requests.isEmpty, "nothing is tried without a route: \(before)") }
         #expect(server.captures.isEmpty)
 
         try comeBack()
-        try await expectDelivered(state: state)
+        try await expectDelivered(state: state.rawValue)
         for item in new {
             #expect(try await query("SELECT count(*) FROM timeline WHERE id = '\(item.id)'") == ["1"])
         }

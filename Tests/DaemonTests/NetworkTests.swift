@@ -18,7 +18,7 @@ struct NetworkTests {
     func linkSwitchedOff(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): down",
+            state: .offline, codes: [.offline], reason: "\(NetworkCable.nearLink): down",
             leave: scene.cable.switchLinkOff,
             comeBack: scene.cable.connect)
     }
@@ -27,7 +27,7 @@ struct NetworkTests {
     func carrierLost(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: "\(NetworkCable.nearLink): carrier lost",
+            state: .offline, codes: [.offline], reason: "\(NetworkCable.nearLink): carrier lost",
             leave: scene.cable.unplug,
             comeBack: scene.cable.plug)
     }
@@ -37,7 +37,7 @@ struct NetworkTests {
         let scene = try await Scene(family)
         let words = "\(NetworkCable.nearLink): address \(family.nearAddress)"
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: words, leave: scene.cable.removeAddress,
+            state: .offline, codes: [.offline], reason: words, leave: scene.cable.removeAddress,
             comeBack: scene.cable.connect)
     }
 
@@ -45,7 +45,7 @@ struct NetworkTests {
     func defaultRouteRemoved(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: "default route via \(family.gateway) gone",
+            state: .offline, codes: [.offline], reason: "default route via \(family.gateway) gone",
             leave: scene.cable.removeDefaultRoute, comeBack: scene.cable.addDefaultRoute)
     }
 
@@ -53,7 +53,7 @@ struct NetworkTests {
     func blackholeRoute(family: NetworkCable.Family) async throws {
         let scene = try await Scene(family)
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: "blackhole", leave: scene.cable.addBlackhole,
+            state: .offline, codes: [.offline], reason: "blackhole", leave: scene.cable.addBlackhole,
             comeBack: scene.cable.removeBlackhole)
     }
 
@@ -62,11 +62,11 @@ struct NetworkTests {
     @Test func nothingIsSentOverALinkThatIsGone() async throws {
         let scene = try await Scene()
         try scene.cable.unplug()
-        try await scene.waitFor(state: "offline")
+        try await scene.waitFor(state: .offline)
         // TCP_FIN_WAIT1 (tcp_states.h): closed from here, and not acknowledged.
         try scene.cable.near.run("sh", "-c", "! awk '$4 == \"04\"' /proc/net/tcp | grep .")
         try scene.cable.plug()
-        try await scene.waitFor(state: "online")
+        try await scene.waitFor(state: .online)
         #expect(try await scene.daemon.terminate() == .status(0), "\(scene.daemon.stderr)")
     }
 
@@ -104,7 +104,7 @@ struct NetworkTests {
             }
             try mend()
             if Bool.random(using: &random) {
-                try await scene.waitFor("the network's return") { $0.daemon?.connectivity?.state == "online" }
+                try await scene.waitFor("the network's return") { $0.daemon?.connectivity.state == .online }
             }
         }
         try await scene.waitFor("an empty queue", within: .seconds(180)) { $0.outbox?.waiting == 0 }
@@ -116,14 +116,14 @@ struct NetworkTests {
     @Test func serverStopped() async throws {
         let scene = try await Scene()
         try await scene.awayAndBack(
-            state: "unreachable", codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
+            state: .unreachable, codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
             comeBack: scene.acceptConnections)
     }
 
     @Test func portFiltered() async throws {
         let scene = try await Scene()
         try await scene.awayAndBack(
-            state: "unreachable", codes: [.timedOut], asksFirst: true,
+            state: .unreachable, codes: [.timedOut], asksFirst: true,
             leave: {
                 try scene.cable.filter("tcp dport \(scene.server.port) drop")
                 scene.server.closeConnections()
@@ -140,7 +140,7 @@ struct NetworkTests {
         }
         portal.script(.portal, on: .any, times: .max)
         try await scene.awayAndBack(
-            state: "portal", codes: [.portal], asksFirst: true,
+            state: .portal, codes: [.portal], asksFirst: true,
             leave: {
                 try scene.cable.redirect(port: scene.server.port, to: portal.port)
                 scene.server.closeConnections()
@@ -184,7 +184,7 @@ struct NetworkTests {
         #expect(text.contains("netlink is not permitted"), "\(text)")
         let gateway = scene.cable.family.gateway
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: "no route to \(scene.cable.family.farAddress)",
+            state: .offline, codes: [.offline], reason: "no route to \(scene.cable.family.farAddress)",
             within: .seconds(120),
             leave: { try scene.cable.runFromOutside("ip", "route", "delete", "default") },
             comeBack: { try scene.cable.runFromOutside("ip", "route", "add", "default", "via", gateway) })
@@ -193,7 +193,7 @@ struct NetworkTests {
     @Test func serverStoppedWhereNetlinkIsRefused() async throws {
         let scene = try await Scene { try $0.refuseNetlink() }
         try await scene.awayAndBack(
-            state: "unreachable", codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
+            state: .unreachable, codes: [.connectFailed], asksFirst: true, leave: scene.server.refuseConnections,
             comeBack: scene.acceptConnections)
     }
 
@@ -232,7 +232,7 @@ struct NetworkTests {
         }
         try await nameServer.withLock(\.self)?.waitForQuestion()
         try await scene.awayAndBack(
-            state: "unreachable", codes: [.nameNotResolved, .timedOut], leave: {},
+            state: .unreachable, codes: [.nameNotResolved, .timedOut], leave: {},
             comeBack: { try names.setKnown(true) })
     }
 
@@ -247,11 +247,11 @@ struct NetworkTests {
             let server = try SilentNameServer(in: cable.far, address: NetworkCable.Family.ipv4.gateway)
             nameServer.withLock { $0 = server }
         }
-        try await scene.waitFor(state: "unreachable")
+        try await scene.waitFor(state: .unreachable)
         let ended = try await scene.fixture.control("ping", "--json")
         #expect(ended.exit == .status(1), "\(ended)")
         let report = try scene.fixture.decode(PingReport.self, ended)
-        #expect(report.failedPhase == "name" && report.error?.code == "name_not_resolved", "\(ended)")
+        #expect(report.failedPhase == "name" && report.error?.codeName == "name_not_resolved", "\(ended)")
         #expect(
             report.error?.message == "Network error: the name \(names.host) cannot be resolved.", "\(ended)")
         #expect(report.error?.recoverySuggestion.description.contains("name servers") == true)
@@ -266,7 +266,7 @@ struct NetworkTests {
             try cable.switchLinkOff()
         }
         try await scene.awayAndBack(
-            state: "offline", codes: [.offline], reason: names.host, leave: {},
+            state: .offline, codes: [.offline], reason: names.host, leave: {},
             comeBack: {
                 try names.setKnown(true)
                 try scene.cable.connect()
@@ -301,7 +301,7 @@ struct NetworkTests {
         let (scene, names, nameServer) = try await asking()
         try scene.cable.switchLinkOff()
         try await scene.waitFor("a pull that is cancelled") { report in
-            report.daemon?.connectivity?.state == "offline" && report.daemon?.activity != "pulling"
+            report.daemon?.connectivity.state == .offline && report.daemon?.activity != .pulling
         }
         // The second round comes after five seconds; a pull that had waited for the resolver would have seen it.
         #expect(nameServer.drain() <= 1, "IPv4 and IPv6 are asked for at once; more is a second round")

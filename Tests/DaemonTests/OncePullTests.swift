@@ -26,7 +26,7 @@ import Testing
         #expect(report.copy.complete)
         #expect(report.copy.live == 250)
         #expect(report.server.url == fixture.server.url)
-        #expect(report.server.dialect == dialect.rawValue)
+        #expect(report.server.dialect == dialect)
         #expect(report.file.path == fixture.database)
 
         let history = try fixture.decode(HistoryReport.self, try await fixture.control("history", "--json"))

@@ -24,7 +24,7 @@ import Testing
         try StoreReader(path: fixture.database).outbox(.all, limit: 1_000).entries
     }
 
-    private func error(_ fixture: DaemonFixture, _ ended: DaemonFixture.Ended) throws -> ErrorReport {
+    private func error(_ fixture: DaemonFixture, _ ended: DaemonFixture.Ended) throws -> UserFacingError {
         try fixture.decode(FailureReport.self, ended).error
     }
 
@@ -160,7 +160,7 @@ import Testing
         #expect(alone.source == .file && alone.dryRun)
         let unknown = try await fixture.control("retry-queue", "99", "--json")
         #expect(unknown.exit == .status(1))
-        #expect(try error(fixture, unknown).code == "entry_unknown")
+        #expect(try error(fixture, unknown).codeName == "entry_unknown")
     }
 
     // MARK: Without one
@@ -192,7 +192,7 @@ import Testing
         #expect(try await fixture.control("queue", "drop", "4").exit == .status(2))
         #expect(try await fixture.control("queue", "drop", "4", "--yes").stdout == "dropped #4\n")
         let gone = try await fixture.control("queue", "drop", "4", "--yes", "--json")
-        #expect(try error(fixture, gone).code == "entry_not_changeable")
+        #expect(try error(fixture, gone).codeName == "entry_not_changeable")
 
         let once = try await fixture.run(["--once"])
         #expect(once.exit == .status(0), "\(once.stderr)")
@@ -226,7 +226,7 @@ import Testing
         let report = try fixture.decode(
             DropReport.self, try await fixture.control("queue", "drop", "1", "--yes", "--json"))
         #expect(report.dropped == [1, 2] && report.dependents == [2])
-        #expect(try StoreReader(path: fixture.database).summary().waiting == 0)
+        #expect(try StoreReader(path: fixture.database).summary().outbox.waiting == 0)
     }
 
     // MARK: What is meant
@@ -241,7 +241,7 @@ import Testing
         let ambiguous = try await fixture.control("edit", "aaaa", "--title", "x", "--json")
         #expect(ambiguous.exit == .status(1))
         let refused = try fixture.decode(WriteReport.self, ambiguous).writes[0].error
-        #expect(refused?.code == "item_ambiguous")
+        #expect(refused?.codeName == "item_ambiguous")
         #expect(refused?.message.contains(items[0].id) ?? false && refused?.message.contains(items[1].id) ?? false)
         let unknown = try await fixture.control("delete", "aaaa1", "bbbbbbbbbbbbbbbb")
         #expect(unknown.exit == .status(1))
@@ -279,7 +279,7 @@ import Testing
         let ended = try await fixture.control("delete", text, "--json")
         #expect(ended.exit == .status(1))
         let error = try #require(try fixture.decode(WriteReport.self, ended).writes[0].error)
-        #expect(error.code == "item_unknown")
+        #expect(error.codeName == "item_unknown")
         let number = text.drop { $0 == "#" }
         #expect(error.recoverySuggestion.description.contains("queue show \(number)`") == (text != "59e"), "\(error)")
         #expect(try entries(fixture).isEmpty)
@@ -316,7 +316,7 @@ import Testing
         #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
         let again = try await fixture.control("edit", id, "--title", "x", "--json")
         let error = try #require(try fixture.decode(WriteReport.self, again).writes[0].error)
-        #expect(error.code == "item_unknown" && error.message == "The item \(id) was deleted.", "\(error)")
+        #expect(error.codeName == "item_unknown" && error.message == "The item \(id) was deleted.", "\(error)")
         #expect(try await daemon.terminate() == .status(0))
     }
 
@@ -451,13 +451,13 @@ import Testing
         let lines = (1...2_000).map { "https://example.com/\($0)\n" }
         let many = try fixture.startControl(["capture", "--stdin"], input: lines.joined())
         // Some of the lines have been written, and more are to come.
-        try await eventually("the first group") { try StoreReader(path: fixture.database).summary().waiting > 0 }
+        try await eventually("the first group") { try StoreReader(path: fixture.database).summary().outbox.waiting > 0 }
         let daemon = try fixture.start()
         let one = try await fixture.control("note", "meanwhile")
         #expect(one.exit == .status(0), "\(one)")
         #expect(try await many.waitForExit() == .status(0), "\(many.stderr)")
         try await eventually("everything to be sent") {
-            try StoreReader(path: fixture.database).summary().waiting == 0
+            try StoreReader(path: fixture.database).summary().outbox.waiting == 0
         }
         #expect(fixture.server.captures.count == 2_001)
         #expect(Set(fixture.server.captures.map { $0.url ?? "" }).count == 2_001)

@@ -28,11 +28,13 @@ import Testing
     }
 
     private func code(_ fixture: DaemonFixture, _ ended: DaemonFixture.Ended) throws -> String {
-        try fixture.decode(FailureReport.self, ended).error.code
+        try fixture.decode(FailureReport.self, ended).error.codeName
     }
 
     private func waitUntilSent(_ fixture: DaemonFixture) async throws {
-        try await eventually("the queue to be empty") { try StoreReader(path: fixture.database).summary().waiting == 0 }
+        try await eventually("the queue to be empty") {
+            try StoreReader(path: fixture.database).summary().outbox.waiting == 0
+        }
     }
 
     // MARK: No space
@@ -46,7 +48,7 @@ import Testing
         try disk.fill()
         let full = try await fixture.control("status", "--json")
         #expect(full.exit == .status(4))
-        #expect(try fixture.decode(StatusReport.self, full).daemon?.problem?.code == "disk_full")
+        #expect(try fixture.decode(StatusReport.self, full).daemon?.problem?.codeName == "disk_full")
         try disk.free()
         #expect(try await fixture.control("status").exit == .status(0))
         #expect(try await daemon.terminate() == .status(0))
@@ -139,7 +141,7 @@ import Testing
     private func expectFullDiskIsShown(_ fixture: DaemonFixture) async throws {
         let status = try await fixture.control("status", "--json")
         #expect(status.exit == .status(4))
-        #expect(try fixture.decode(StatusReport.self, status).daemon?.problem?.code == "disk_full")
+        #expect(try fixture.decode(StatusReport.self, status).daemon?.problem?.codeName == "disk_full")
         let errors = try fixture.decode(ErrorsReport.self, try await fixture.control("errors", "--json"))
         #expect(errors.errors.first.map { $0.code == "disk_full" && !$0.isOver } == true, "\(errors)")
         let doctor = try fixture.decode(DoctorReport.self, try await fixture.control("doctor", "--json"))
@@ -224,7 +226,7 @@ import Testing
             fixture.database)
         #expect(ended.exit == .status(1))
         let error = try fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "database_locked")
+        #expect(error.codeName == "database_locked")
         #expect(error.message.contains("\(daemon.processID)"))
         #expect(try total(fixture) == 0)
     }
@@ -264,7 +266,7 @@ import Testing
         let ended = try await fixture.control("capture", "https://example.com/b", "--json")
         #expect(ended.exit == .status(1), "\(ended)")
         let error = try fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "database_replaced")
+        #expect(error.codeName == "database_replaced")
         // Not that of another daemon: this one was started by hand.
         #expect(error.nextCommand == nil)
         daemon.signal(signal)
@@ -298,7 +300,7 @@ import Testing
         let ended = try await runAsStranger(fixture, ["capture", "https://example.com/a b", "--title", "x; y"])
         #expect(ended.exit == .status(1), "\(ended)")
         let error = try fixture.decode(FailureReport.self, ended).error
-        #expect(error.code == "not_owner")
+        #expect(error.codeName == "not_owner")
         #expect(error.consequence == "Nothing was queued.")
         #expect(error.nextCommand?.line.hasPrefix("sudo ") ?? false, "\(error)")
         #expect(error.nextCommand?.line.contains("'x; y'") ?? false, "\(error)")

@@ -107,7 +107,7 @@ private struct WriteLoad {
                 Victim.spend(Int.random(in: 0..<2_000_000, using: &random))
                 daemon.signal(SIGKILL)
             }
-            let report = try box.client.receive(WritesRequest.self).answer()
+            let report = try box.client.receive(WritesRequest.self).get()
             for (step, write) in zip(steps, report.writes) { acknowledge(step, write) }
         } catch {
             #expect(error.code == .daemonNotRunning, "\(error)")
@@ -208,7 +208,7 @@ private struct WriteLoad {
     func finish() async throws {
         #expect(try await scene.live() == false)
         let summary = try StoreReader(path: scene.fixture.database).summary()
-        #expect(summary.parked == 0)
+        #expect(summary.outbox.parked == 0)
         let server = scene.server
         var captures: [String: [DevServer.Capture]] = [:]
         for capture in server.captures { captures[capture.url ?? capture.content ?? "", default: []].append(capture) }

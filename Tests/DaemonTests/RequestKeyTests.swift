@@ -46,7 +46,7 @@ import Testing
         #expect(report.refusals.map(\.line) == refused)
         for line in refused { #expect(ended.stderr.contains("line \(line): "), "\(ended.stderr)") }
         #expect(report.firstEntry == 1 && report.lastEntry == 1_197)
-        #expect(try StoreReader(path: scene.fixture.database).summary().waiting == 1_197)
+        #expect(try StoreReader(path: scene.fixture.database).summary().outbox.waiting == 1_197)
     }
 
     @Test func whatCannotBeFoundOutIsSaidToBeUnknown() async throws {

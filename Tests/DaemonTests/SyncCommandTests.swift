@@ -2,6 +2,7 @@ import DevServer
 import Glibc
 import PRSNLCore
 import Reports
+import Store
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ import Testing
         let ended = try await fixture.control("sync", "--wait")
         #expect(ended.exit == .status(0))
         #expect(ended.stdout == "Complete: 3 added, 0 changed, 0 deleted.\n")
-        let json = try fixture.decode(SyncReport.self, try await fixture.control("sync", "--wait", "--json"))
+        let json = try fixture.decode(SyncResult.self, try await fixture.control("sync", "--wait", "--json"))
         #expect(json.outcome == .complete)
         #expect(json.added == 0)
         #expect(daemon.pollExit() == nil)
@@ -32,7 +33,7 @@ import Testing
         let hold = fixture.server.script(.hold, on: .timeline)
         let ended = try await fixture.control("sync", "--json")
         #expect(ended.exit == .status(0))
-        #expect(try fixture.decode(SyncReport.self, ended) == .started)
+        #expect(try fixture.decode(SyncResult.self, ended) == .started)
         try await fixture.server.waitForRequest(.timeline)
         hold.release()
         #expect(daemon.pollExit() == nil)
@@ -113,14 +114,14 @@ import Testing
         fixture.server.refuseConnections()
         let ended = try await fixture.control("sync", "--wait", "--json")
         #expect(ended.exit == .status(1))
-        let report = try fixture.decode(SyncReport.self, ended)
+        let report = try fixture.decode(SyncResult.self, ended)
         #expect(report.outcome == .failed)
-        #expect(report.problem?.code == "connect_failed")
+        #expect(report.problem?.codeName == "connect_failed")
         // The copy is as it was, and being offline is nothing that a person must see to.
         let status = try await fixture.status()
         #expect(status.copy.complete)
         #expect(status.attention.isEmpty)
-        #expect(status.daemon?.problem?.code == "connect_failed")
+        #expect(status.daemon?.problem?.codeName == "connect_failed")
         #expect(try await daemon.terminate() == .status(0))
     }
 }

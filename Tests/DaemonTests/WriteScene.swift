@@ -73,7 +73,7 @@ final class WriteScene: Sendable {
     // MARK: Lives of the daemon
 
     var waiting: Int {
-        get throws { try StoreReader(path: fixture.database).summary().waiting }
+        get throws { try StoreReader(path: fixture.database).summary().outbox.waiting }
     }
 
     /// Runs the daemon until it is killed or nothing waits any more.

@@ -110,7 +110,7 @@ struct ServiceScene: Sendable {
     @discardableResult
     func waitUntilComplete() async throws -> StatusReport {
         try await waitFor("a complete copy") {
-            $0.copy.complete && $0.copy.live == server.itemCount && $0.daemon?.activity == "idle"
+            $0.copy.complete && $0.copy.live == server.itemCount && $0.daemon?.activity == .idle
         }
     }
 

@@ -184,7 +184,7 @@ import Testing
         try await ServiceScene.run(items: 20_000, server: { $0.pageCost = .fixed(.milliseconds(50)) }) { scene in
             let machine = scene.machine
             try await scene.start()
-            try await scene.waitFor("a backfill under way") { $0.daemon?.activity == "pulling" && $0.copy.live >= 100 }
+            try await scene.waitFor("a backfill under way") { $0.daemon?.activity == .pulling && $0.copy.live >= 100 }
             try await machine.must("systemctl", "stop", ServiceScene.unit)
             #expect(try await machine.property("Result") == "success")
             #expect(try await machine.property("ExecMainStatus") == "0")
@@ -203,9 +203,9 @@ import Testing
             let machine = scene.machine
             try await scene.startComplete()
             let report = try await scene.waitFor("netlink") { $0.daemon?.network?.listening == "netlink" }
-            #expect(report.daemon?.connectivity?.state == "online")
+            #expect(report.daemon?.connectivity.state == .online)
             try machine.network.run("ip", "link", "set", NetworkCable.nearLink, "down")
-            try await scene.waitFor("offline") { $0.daemon?.connectivity?.state == "offline" }
+            try await scene.waitFor("offline") { $0.daemon?.connectivity.state == .offline }
             try await eventually("the state in words") {
                 try await machine.property("StatusText").hasPrefix("offline since ")
             }
@@ -216,7 +216,7 @@ import Testing
                 "ip", "route", "replace", "default", "via", NetworkCable.Family.ipv4.gateway, "dev",
                 NetworkCable.nearLink)
             try await scene.waitFor("all that happened meanwhile") {
-                $0.daemon?.connectivity?.state == "online" && $0.outbox?.waiting == 0 && $0.copy.live == 42
+                $0.daemon?.connectivity.state == .online && $0.outbox?.waiting == 0 && $0.copy.live == 42
             }
             #expect(scene.server.captures.count == 1)
         }

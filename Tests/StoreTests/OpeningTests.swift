@@ -102,7 +102,7 @@ import Testing
         let folder = TemporaryDirectory("link")
         let link = folder.file("other-name.sqlite")
         #expect(symlink(fixture.path, link) == 0)
-        #expect(try StoreReader(path: link, leavingNoTrace: true).summary().live == 1)
+        #expect(try StoreReader(path: link, leavingNoTrace: true).summary().copy.live == 1)
         await store.close()
         let again = try Store(path: link)
         #expect(again.path == fixture.path)

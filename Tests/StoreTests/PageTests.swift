@@ -173,7 +173,7 @@ import Testing
         try await store.commit(page)
         #expect(try await store.novelty(of: [page]) == .repeats)
         #expect(try await store.crowdedInstants() == [Fixture.at(1)])
-        #expect(try StoreReader(path: fixture.path).summary().isComplete == false)
+        #expect(try StoreReader(path: fixture.path).summary().copy.complete == false)
         try await store.commit(Fixture.page([Fixture.item(1)]))
         #expect(try await store.crowdedInstants() == [])
         await store.close()

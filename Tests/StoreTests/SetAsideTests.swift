@@ -37,7 +37,7 @@ import Testing
 
         let reader = try StoreReader(path: name(1))
         let summary = try reader.summary()
-        #expect(summary.waiting == 1 && summary.accountName == "ada@example.org")
+        #expect(summary.outbox.waiting == 1 && summary.server.accountName == "ada@example.org")
         #expect(summary.boundAt == Timestamp(microseconds: 1))
         #expect(try reader.outbox(.open, limit: 10).total == 1)
         #expect(try reader.damage().isEmpty)
@@ -66,7 +66,7 @@ import Testing
         _ = try reader.summary()
         #expect(try await errorCode { _ = try await store.setAside(as: name) } == .databaseBusy)
         #expect(!TestFile.exists(name(1)))
-        #expect(try reader.summary().waiting == 1)
+        #expect(try reader.summary().outbox.waiting == 1)
         // Closed all the same, and the same copy at the next start.
         let again = try Store(path: path)
         #expect(!again.wasStoppedUncleanly)

@@ -15,13 +15,13 @@ import Testing
         let items = fixture.server.items()
         for item in items.prefix(30) { fixture.server.delete(item.id) }
         #expect(try await fixture.pull(full: true).problem?.code == .deletionsHeld)
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 30)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 30)
         for item in items[40..<1_040] { fixture.server.delete(item.id) }
         let accepted = try await fixture.sync(SyncRequest(full: true, acceptDeletions: true))
         #expect(accepted.deleted == 30)
         #expect(accepted.problem?.code == .deletionsHeld)
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "1070")
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 1_000)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 1_000)
         #expect(try await fixture.sync(SyncRequest(acceptDeletions: true)).deleted == 1_000)
         try fixture.expectExact()
         #expect(try fixture.query("SELECT count(*) FROM held_deletion") == "0")
@@ -33,7 +33,7 @@ import Testing
         try await fixture.pull()
         for item in fixture.server.items().prefix(lost) { fixture.server.delete(item.id) }
         #expect(try await fixture.pull(full: true).deleted == lost - held)
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == held)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == held)
     }
 
     @Test(arguments: Dialect.allCases)
@@ -49,7 +49,7 @@ import Testing
             let result = try await fixture.pull(full: true)
             #expect(result.deleted == 1)
             #expect(result.problem?.code == .deletionsHeld)
-            #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 100)
+            #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 100)
         }
         // As many again wait until those are decided, and are not asked for meanwhile.
         for item in items[300..<400] { fixture.server.delete(item.id) }
@@ -82,7 +82,7 @@ import Testing
         // Found again while the same cache may still answer, it is not found twice.
         for _ in 0..<3 {
             #expect(try await fixture.sync(SyncRequest(full: true)).deleted == 0)
-            #expect(try StoreReader(path: fixture.path).summary().suspects == 1)
+            #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 1)
             fixture.time.advance(by: .seconds(60))
         }
         fixture.server.clearCache()
@@ -98,7 +98,7 @@ import Testing
         for item in items.prefix(300) { fixture.server.hide(item.id) }
         let requests = fixture.server.requests(.item).count
         #expect(try await fixture.pull(full: true).problem == nil)
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 0)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 0)
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "600")
         #expect(fixture.server.requests(.item).count - requests == 5, "a few of them were asked for")
         // The loop leaves them alone until they are asked for again.

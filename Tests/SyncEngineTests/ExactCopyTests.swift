@@ -42,7 +42,7 @@ import Testing
         let result = try await fixture.pull()
         #expect(!result.isComplete)
         #expect(result.problem?.code == .crowdedInstant)
-        let instants = try StoreReader(path: fixture.path).summary().possiblyMoreAt
+        let instants = try StoreReader(path: fixture.path).summary().copy.possiblyMoreAt
         #expect(instants.count == 1)
         let instant = try #require(instants.first)
         let outside = fixture.truth().filter { !$0.contains("|\(instant)|") }
@@ -112,7 +112,7 @@ import Testing
             let run = Task { await engine.run() }
             let result = await engine.sync(SyncRequest())
             #expect(result.isComplete)
-            #expect(result.added + result.changed + result.deleted == 0)
+            #expect(result.added == 0 && result.changed == 0 && result.deleted == 0)
             let changes = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
             #expect(changes == before)
             run.cancel()

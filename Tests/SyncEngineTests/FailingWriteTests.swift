@@ -20,7 +20,7 @@ import Testing
         return fixture
     }
 
-    private func errors(_ fixture: PullFixture) throws -> [CopySummary.RecurringError] {
+    private func errors(_ fixture: PullFixture) throws -> [RecurringError] {
         try StoreReader(path: fixture.path).recurringErrors().filter { $0.endpoint.hasPrefix("outbox") }
     }
 
@@ -31,22 +31,22 @@ import Testing
         let fault = fixture.server.script(.answer(status: 500, body: reason), on: .change, times: 5)
         try await fixture.accept(.edit(item: item.id, ItemEdit(title: "New")))
         while fault.appliedCount < 3 { try await fixture.run(for: .seconds(60)) }
-        #expect(try StoreReader(path: fixture.path).summary().failing == nil)
+        #expect(try StoreReader(path: fixture.path).summary().outbox.failing == nil)
         #expect(try errors(fixture).isEmpty)
         while fault.appliedCount < 5 { try await fixture.run(for: .seconds(3_600)) }
-        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
+        let failing = try #require(try StoreReader(path: fixture.path).summary().outbox.failing)
         #expect(failing.entry == 1 && failing.count == 1 && failing.ownCount == 1)
-        #expect(failing.message == "Server error: Failed to update item: column … does not exist.")
+        #expect(failing.error?.message == "Server error: Failed to update item: column … does not exist.")
         let error = try #require(try errors(fixture).first)
         #expect(error.code == "server_error" && error.endpoint == "outbox (edit)" && !error.isOver, "\(error)")
-        #expect(error.message == failing.message)
+        #expect(error.message == failing.error?.message)
         // Pulls that succeed meanwhile say nothing of it.
         try await fixture.pull(full: true)
         #expect(try errors(fixture).first?.isOver == false)
 
         try await fixture.run(for: .seconds(86_400))
         #expect(fixture.server.item(item.id)?.title == "New")
-        #expect(try StoreReader(path: fixture.path).summary().failing == nil)
+        #expect(try StoreReader(path: fixture.path).summary().outbox.failing == nil)
         #expect(try errors(fixture).first?.isOver == true)
     }
 
@@ -68,8 +68,8 @@ import Testing
             return seen
         }
         #expect(try #require(until) > now.advanced(by: .seconds(60)))
-        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
-        #expect(failing.ownCount == 1 && failing.code == "forbidden")
+        let failing = try #require(try StoreReader(path: fixture.path).summary().outbox.failing)
+        #expect(failing.ownCount == 1 && failing.error?.code == .forbidden)
         #expect(try errors(fixture).first.map { $0.code == "forbidden" && !$0.isOver } == true)
     }
 
@@ -120,7 +120,7 @@ import Testing
         try await fixture.run(for: .seconds(60))
         fixture.server.settle()
         try await fixture.run(for: .seconds(2 * 86_400))
-        let failing = try #require(try StoreReader(path: fixture.path).summary().failing)
+        let failing = try #require(try StoreReader(path: fixture.path).summary().outbox.failing)
         #expect(failing.count == 1 && failing.ownCount == 0)
     }
 

@@ -154,7 +154,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         #expect(result.problem?.code == .deletionsHeld)
         #expect(result.deleted == 0)
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "600")
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 300)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 300)
         let accepted = try await fixture.withEngine { engine, _ in
             fixture.time.stand()
             let run = Task { await engine.run() }
@@ -178,7 +178,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         fixture.server.add(items)
         #expect(try await fixture.pull(full: true).isComplete)
         try fixture.expectExact()
-        #expect(try StoreReader(path: fixture.path).summary().deletionsHeld == 0)
+        #expect(try StoreReader(path: fixture.path).summary().copy.deletionsHeld == 0)
     }
 
     @Test func aListWithoutAnEnvelopeIsNotTheEndOfTheTimeline() async throws {

@@ -134,14 +134,14 @@ import Testing
         fixture.time.stepClock(by: .zero - .seconds(86_400))
         // No daemon has run since: the file says what it said.
         let summary = try StoreReader(path: fixture.path).summary()
-        #expect(try #require(summary.editsAsOf) > fixture.time.now)
+        #expect(try #require(summary.copy.editsAsOf) > fixture.time.now)
         let fault = fixture.server.script(.answer(status: 500, body: "{}"), on: .any, times: .max)
         _ = try await fixture.pull()
         #expect(try fixture.query("SELECT new_as_of FROM sync_state") == nil)
         #expect(try fixture.query("SELECT edits_as_of FROM sync_state") == nil)
         fault.remove()
         #expect(try await fixture.pull(full: true).isComplete)
-        let edits = try #require(try StoreReader(path: fixture.path).summary().editsAsOf)
+        let edits = try #require(try StoreReader(path: fixture.path).summary().copy.editsAsOf)
         #expect(edits <= fixture.time.now)
     }
 }

@@ -150,7 +150,7 @@ import Testing
         hold.release()
         #expect(await wish.value.problem?.code == .accountChanged)
         try await eventually("the refusal") { engine.state.problem?.code == .accountChanged }
-        #expect(engine.state.progress == nil)
+        #expect(engine.state.pull == nil)
         #expect(engine.state.connectivity.state == .unauthorized)
         #expect(asked(fixture.server, since: before) == [:])
         // The copy's own account again: nothing that was said of the other login is said of this one.

@@ -98,8 +98,8 @@ import Testing
         try await fixture.run(for: .seconds(3_600))
         try fixture.expectExact()
         let summary = try StoreReader(path: fixture.path).summary()
-        #expect(try #require(summary.newAsOf) <= fixture.time.now)
-        #expect(try #require(summary.editsAsOf) <= fixture.time.now)
+        #expect(try #require(summary.copy.newAsOf) <= fixture.time.now)
+        #expect(try #require(summary.copy.editsAsOf) <= fixture.time.now)
     }
 
     @Test func aCheckThatFailedAfterASweepIsMadeUpForSoon() async throws {
@@ -126,7 +126,7 @@ import Testing
         #expect(try fixture.copy().count > 700)
         #expect(try fixture.query("SELECT title FROM timeline LIMIT 1") == fixture.server.items()[0].title)
         #expect(try StoreReader(path: fixture.path).summary().lastError?.isOver == false)
-        #expect(try StoreReader(path: fixture.path).summary().newAsOf == nil, "there is a gap")
+        #expect(try StoreReader(path: fixture.path).summary().copy.newAsOf == nil, "there is a gap")
         fault.remove()
         try await fixture.run(for: .seconds(7_200))
         try fixture.expectExact()

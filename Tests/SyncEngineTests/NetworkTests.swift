@@ -339,7 +339,7 @@ import Testing
         }
         let history = try StoreReader(path: fixture.path).connectivityHistory()
         #expect(history.map(\.state) == [.online, .offline])
-        #expect(history[1].code == .offline)
+        #expect(history[1].code == "offline")
         #expect(history[1].reason == "No way to 127.0.0.1: v0: carrier lost.")
     }
 

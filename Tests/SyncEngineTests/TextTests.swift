@@ -276,7 +276,7 @@ import Testing
         } catch {
             throw error.userFacing(path: fixture.path)
         }
-        #expect(try StoreReader(path: fixture.path).summary().texts == nil)
+        #expect(try StoreReader(path: fixture.path).summary().copy.texts == nil)
         #expect(try StoreReader(path: fixture.path).item(fixture.server.items()[0].id).fetchedAt == nil)
         try await fixture.run(for: .seconds(600), texts: true)
         try fixture.expectTexts()

@@ -123,7 +123,7 @@ import Testing
         #expect(try fixture.query("SELECT count(*) FROM text_problem") == "0")
         #expect(try fixture.query("SELECT texts_complete FROM sync_state") == "1")
         #expect(try fixture.query("SELECT texts_as_of = edits_as_of FROM sync_state") == "1")
-        let texts = try #require(try StoreReader(path: fixture.path).summary().texts)
+        let texts = try #require(try StoreReader(path: fixture.path).summary().copy.texts)
         #expect(texts.asOf != nil && texts.present == 30 && texts.missing == 0)
     }
 

@@ -70,8 +70,8 @@ enum LoginPlace {
         let copy = context.copyAtBest()
         return LoginReport(
             source: .file, server: plan.server.text, account: made.account,
-            copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
-            copyServer: copy?.serverURL, isCopyAnonymous: copy?.isAnonymous ?? false)
+            copyAccount: copy.flatMap { AccountName(known: $0.server.accountID, $0.server.accountName) },
+            copyServer: copy?.server.url, isCopyAnonymous: copy?.isAnonymous ?? false)
     }
 
     /// It may be in its place though the disk did not confirm it.

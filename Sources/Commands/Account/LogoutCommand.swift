@@ -37,8 +37,8 @@ enum LogoutCommand {
         }
         if let login { tell(login, context, &report) }
         if let copy = context.copyAtBest() {
-            report.items = copy.live
-            report.undelivered = copy.waiting + copy.parked
+            report.items = copy.copy.live
+            report.undelivered = copy.outbox.waiting + copy.outbox.parked
         }
         return report
     }
@@ -58,7 +58,7 @@ enum LogoutCommand {
             try file.remove()
             report.wasLoggedIn = true
             report.serverTold = false
-            report.error = ErrorReport(error)
+            report.error = error
             return nil
         }
     }
@@ -75,7 +75,7 @@ enum LogoutCommand {
             report.serverTold = true
         } catch {
             report.serverTold = false
-            report.error = ErrorReport(error)
+            report.error = error
         }
     }
 }

@@ -32,12 +32,11 @@ enum WhoamiCommand {
         let configured = try context.configuration().configuration.serverURL?.text
         var report = WhoamiReport(
             source: .file,
-            server: stored.login?.server ?? configured ?? copy?.serverURL,
-            account: nil, copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
+            server: stored.login?.server ?? configured ?? copy?.server.url,
+            account: nil, copyAccount: copy.flatMap { AccountName(known: $0.server.accountID, $0.server.accountName) },
             credentials: stored.report, asked: false, now: TimeSource.system.now())
-        var reason = ErrorReport(error.explainedRefusal(context.paths))
-        reason.consequence = "The server was not asked: this is what the copy remembers."
-        report.error = reason
+        report.error = error.explainedRefusal(context.paths)
+        report.error?.consequence = "The server was not asked: this is what the copy remembers."
         return report
     }
 }

@@ -56,7 +56,7 @@ enum NetCommand {
             do throws(UserFacingError) {
                 change = try client.receive(
                     NetWatchRequest.self, timeout: isFirst ? .seconds(10) : nil, interruption: interruption
-                ).answer()
+                ).get()
             } catch {
                 if error.code == .cancelled { return .fine }
                 guard error.code == .daemonNotRunning, !isFirst else { throw error }

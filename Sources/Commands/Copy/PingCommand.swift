@@ -11,7 +11,7 @@ enum PingCommand {
         "ping", "Ask the server now whether it can be reached, and show how long each step takes."
     ) { context, _ throws(UserFacingError) in
         var client = try context.connect()
-        let report = try client.ask(PingRequest(), timeout: patience).answer()
+        let report = try client.ask(PingRequest(), timeout: patience).get()
         try context.write(report)
         if let error = report.error, context.isText {
             StandardStream.error.write(FailureReport(error).text(program: "prsnlctl", context.errorStyle))

@@ -3,7 +3,6 @@ import Console
 import Control
 import PRSNLCore
 import Reports
-import Store
 
 /// `prsnlctl status`: from the daemon when it runs, from the file when it does not.
 enum StatusCommand {
@@ -37,13 +36,9 @@ enum StatusCommand {
         switch try context.askDaemon(StatusRequest()) {
         case .success(let answer): report = answer
         case .failure(let error):
-            let path = context.paths.database
-            let summary = try StoreReader(path: path).summary()
-            return StatusReport(
-                summary: summary, path: path, daemon: nil,
-                absence: SystemdUnit.absence(
-                    after: error, of: context.unit, closedCopy: summary.wasClosed),
-                now: TimeSource.system.now())
+            return try StatusReport(path: context.paths.database, now: TimeSource.system.now()) { wasClosed in
+                SystemdUnit.absence(after: error, of: context.unit, closedCopy: wasClosed)
+            }
         }
         guard report.schemaVersion <= StatusReport.schemaVersion else {
             throw UserFacingError(.controlProtocol, "The daemon is newer than this prsnlctl.")

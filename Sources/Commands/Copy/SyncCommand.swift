@@ -30,7 +30,7 @@ enum SyncCommand {
         var display = ProgressDisplay(style: context.errorStyle, isQuiet: context.format == .json)
         defer { display.end() }
         // A pull takes as long as it takes; the connection ends with the daemon.
-        let report = try client.ask(request, timeout: wait ? nil : .seconds(10)) { display.show($0) }.answer()
+        let report = try client.ask(request, timeout: wait ? nil : .seconds(10)) { display.show($0) }.get()
         display.end()
         try context.write(report)
         return report.exitCode

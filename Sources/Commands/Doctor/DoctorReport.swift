@@ -108,10 +108,6 @@ extension DoctorReport.Finding {
     package static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
     }
-
-    static func failed(_ group: DoctorReport.Group, _ check: String, _ error: ErrorReport) -> Self {
-        failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)
-    }
 }
 
 extension DoctorReport: Report {

@@ -80,8 +80,7 @@ struct DoctorScene: Sendable {
     private static func read(_ path: String, _ now: Timestamp) -> (StatusReport?, String) {
         let read = BoundedCheck<Result<StatusReport, UserFacingError>>.run(within: patience) {
             do throws(UserFacingError) {
-                let summary = try StoreReader(path: path, leavingNoTrace: true).summary()
-                return .success(StatusReport(summary: summary, path: path, daemon: nil, now: now))
+                return .success(try StatusReport(path: path, leavingNoTrace: true, now: now))
             } catch {
                 return .failure(error)
             }
@@ -117,7 +116,7 @@ struct DoctorScene: Sendable {
     private static func ask(_ context: CommandContext) -> Answer {
         do throws(UserFacingError) {
             var client = try ControlClient(path: context.paths.controlSocket, timeout: patience)
-            let report = try client.ask(StatusRequest(), timeout: patience).answer()
+            let report = try client.ask(StatusRequest(), timeout: patience).get()
             guard let facts = report.daemon else {
                 return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil)
             }
@@ -140,7 +139,7 @@ struct DoctorScene: Sendable {
     /// Without a question to the server. A daemon of an earlier version does not know this one.
     private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
         do throws(UserFacingError) {
-            return try client.ask(AccountRequest(acceptNew: false, dryRun: true), timeout: patience).answer()
+            return try client.ask(AccountRequest(acceptNew: false, dryRun: true), timeout: patience).get()
                 .credentials
         } catch {
             return nil

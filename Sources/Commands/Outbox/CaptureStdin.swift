@@ -89,7 +89,7 @@ struct CaptureStdin: ~Copyable {
     private mutating func take(_ line: CaptureLine, size: Int) {
         switch line {
         case .blank: break
-        case .refused(let error): refuse(report.lines, ErrorReport(error))
+        case .refused(let error): refuse(report.lines, error)
         case .item(let item):
             group.append(.create(item))
             groupLines.append(report.lines)
@@ -97,7 +97,7 @@ struct CaptureStdin: ~Copyable {
         }
     }
 
-    private mutating func refuse(_ line: Int, _ error: ErrorReport) {
+    private mutating func refuse(_ line: Int, _ error: UserFacingError) {
         report.refuse(.init(line: line, error: error))
         clearProgress()
         context.say("line \(line): \(error.message)")

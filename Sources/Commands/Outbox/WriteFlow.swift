@@ -21,7 +21,7 @@ enum WriteFlow {
         }
         if context.isText {
             StandardStream.error.write(report.refusals(context.errorStyle, names: names))
-            for (write, name) in zip(report.writes, names) where write.error?.knownCode == .itemUnknown {
+            for (write, name) in zip(report.writes, names) where write.error?.code == .itemUnknown {
                 guard let item = context.itemFound(by: name) else { continue }
                 context.say("\(CommandContext.offer(item)) Its id is \(item.id).")
             }

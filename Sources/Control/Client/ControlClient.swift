@@ -1,4 +1,4 @@
-package import Console
+import Console
 import Glibc
 package import PRSNLCore
 
@@ -69,7 +69,7 @@ package struct ControlClient: ~Copyable {
     package mutating func ask<Request: ControlRequest>(
         _ request: Request, timeout: Duration? = .seconds(10), interruption: Interruption? = nil,
         update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
-    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
+    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
         try send(request)
         return try receive(Request.self, timeout: timeout, interruption: interruption, update: update)
     }
@@ -85,7 +85,7 @@ package struct ControlClient: ~Copyable {
     package mutating func receive<Request: ControlRequest>(
         _ type: Request.Type, timeout: Duration? = .seconds(10), interruption: Interruption? = nil,
         update: (Request.Update) throws(UserFacingError) -> Void = { _ in }
-    ) throws(UserFacingError) -> Result<Request.Answer, ErrorReport> {
+    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
         while true {
             let line = try nextLine(timeout: timeout, interruption: interruption, asksServer: Request.asksServer)
             switch try decode(type, line) {
@@ -168,16 +168,6 @@ package struct ControlClient: ~Copyable {
             return UserFacingError(.daemonBusy, "The daemon at \(path) takes no connections at the moment.")
         default:
             return UserFacingError(.daemonNotRunning, "The control socket \(path) cannot be used: \(reason).")
-        }
-    }
-}
-
-extension Result where Failure == ErrorReport {
-    /// - Throws: the daemon's error as ours.
-    package func answer() throws(UserFacingError) -> Success {
-        switch self {
-        case .success(let answer): return answer
-        case .failure(let report): throw report.userFacing
         }
     }
 }

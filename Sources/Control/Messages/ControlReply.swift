@@ -1,11 +1,12 @@
-package import Console
+import Console
+package import PRSNLCore
 
 /// One line from the control socket: a JSON object with a `type` and a member of that name.
 package protocol ControlReply: Codable, Sendable, Equatable {
     static var type: String { get }
 }
 
-extension ErrorReport: ControlReply {
+extension UserFacingError: ControlReply {
     package static let type = "error"
 }
 
@@ -36,7 +37,7 @@ struct ReplyLine<Reply: ControlReply>: Encodable {
 enum ReceivedLine<Request: ControlRequest>: Decodable {
     case update(Request.Update)
     case answer(Request.Answer)
-    case error(ErrorReport)
+    case error(UserFacingError)
     /// Of a type that does not answer this request.
     case other
 
@@ -48,7 +49,7 @@ enum ReceivedLine<Request: ControlRequest>: Decodable {
         switch try container.decode(String.self, forKey: .type) {
         case Request.Answer.type: self = .answer(try read(Request.Answer.self))
         case Request.Update.type: self = .update(try read(Request.Update.self))
-        case ErrorReport.type: self = .error(try read(ErrorReport.self))
+        case UserFacingError.type: self = .error(try read(UserFacingError.self))
         default: self = .other
         }
     }

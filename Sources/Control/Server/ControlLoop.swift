@@ -147,13 +147,13 @@ struct ControlLoop {
             let refusal = UserFacingError(
                 .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
-            return send(ErrorReport(refusal), to: number)
+            return send(refusal, to: number)
         }
         // Asked again for each request: `group_may_write` may have changed since the client came.
         guard !read.request.isChange || mayChange(connection.standing) else {
             start.log(.debug, .control, "refused a change by user \(connection.peer.user)")
             connection.refusals += 1
-            return send(ErrorReport(Self.changeError), to: number)
+            return send(Self.changeError, to: number)
         }
         connection.refusals = 0
         HangPoint.control.block()
@@ -194,10 +194,10 @@ struct ControlLoop {
     /// An error, then the end.
     private mutating func refuse(_ number: UInt64, _ error: UserFacingError) {
         connections[number]?.isClosing = true
-        send(ErrorReport(error), to: number)
+        send(error, to: number)
     }
 
-    private mutating func send(_ error: ErrorReport, to number: UInt64) {
+    private mutating func send(_ error: UserFacingError, to number: UInt64) {
         send({ try JSONOutput.line(ReplyLine(reply: error)) }, to: number)
     }
 

@@ -5,10 +5,14 @@ import Glibc
 /// Every module's own error converts to this one at its border. No field ever holds a secret, a body, or an item's title.
 package struct UserFacingError: Error, Sendable, Equatable, CustomStringConvertible {
     package let code: ErrorCode
+    /// The code as JSON and the file have it. Where this program does not know it, because a newer one wrote it, `code` is another.
+    package let codeName: String
+    /// For people, by the API contract.
+    package let heading: String
     /// What happened, with what and where: "Invalid or expired API key."
-    package let message: String
+    package var message: String
     /// What it means for the copy and for writes: "The copy is unchanged." `nil` where there is nothing to say.
-    package let consequence: String?
+    package var consequence: String?
     /// What to do next, for people.
     package let recoverySuggestion: Advice
     /// A command that can be typed as it is, where there is one.
@@ -18,18 +22,17 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
 
     package init(
         _ code: ErrorCode, _ message: String, consequence: String? = nil, recoverySuggestion: Advice? = nil,
-        nextCommand: NextCommand? = nil, cause: String? = nil
+        nextCommand: NextCommand? = nil, cause: String? = nil, codeName: String? = nil
     ) {
         self.code = code
+        self.codeName = codeName ?? code.rawValue
+        heading = code.heading
         self.message = message
         self.consequence = consequence
         self.recoverySuggestion = recoverySuggestion ?? code.recoverySuggestion
         self.nextCommand = nextCommand ?? code.nextCommand
         self.cause = cause
     }
-
-    /// The heading for people, by the API contract.
-    package var heading: String { code.heading }
 
     /// One line: message, consequence, what to do.
     package var inFull: Advice { "\(message)\(consequence.map { " \($0)" } ?? "") \(recoverySuggestion)" }
@@ -51,4 +54,38 @@ package protocol UserFacing: Error {
 
 extension UserFacingError: UserFacing {
     package var userFacing: UserFacingError { self }
+}
+
+/// In JSON; docs/cli.md documents each member. The cause is for the log alone.
+extension UserFacingError: Codable {
+    private enum Key: CodingKey { case code, heading, message, consequence, recoverySuggestion, nextCommand }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(codeName, forKey: .code)
+        try container.encode(heading, forKey: .heading)
+        try container.encode(message, forKey: .message)
+        try container.encode(consequence, forKey: .consequence)
+        try container.encode(recoverySuggestion, forKey: .recoverySuggestion)
+        try container.encode(nextCommand, forKey: .nextCommand)
+    }
+
+    /// From a daemon. A code that a newer one has becomes `control_protocol`, and its words stay. What its code stands for is
+    /// suggested in place of commands that are not ours.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        codeName = try container.decode(String.self, forKey: .code)
+        let known = ErrorCode(rawValue: codeName)
+        code = known ?? .controlProtocol
+        heading = try container.decode(String.self, forKey: .heading)
+        message = try container.decode(String.self, forKey: .message)
+        consequence = try container.decode(Nullable<String>.self, forKey: .consequence).wrappedValue
+        do {
+            recoverySuggestion = try container.decode(Advice.self, forKey: .recoverySuggestion)
+        } catch is ForeignCommand {
+            recoverySuggestion = known?.recoverySuggestion ?? ""
+        }
+        nextCommand = try container.decode(Nullable<NextCommand>.self, forKey: .nextCommand).wrappedValue
+        cause = nil
+    }
 }

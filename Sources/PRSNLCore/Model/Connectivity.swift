@@ -1,5 +1,5 @@
-/// Whether the server can be used, as one value.
-package struct Connectivity: Sendable, Equatable {
+/// Whether the server can be used, as one value: by what the kernel says of the way there, and by the server's answers.
+package struct Connectivity: Sendable, Equatable, Codable {
     package enum State: String, Sendable, Codable {
         /// Nothing was asked yet.
         case unknown
@@ -20,13 +20,16 @@ package struct Connectivity: Sendable, Equatable {
             case .unknown, .online, .unauthorized: false
             }
         }
+
+        /// A state that a newer daemon has is not known here.
+        package init(from decoder: any Decoder) throws { self = Self(rawValue: try String(from: decoder)) ?? .unknown }
     }
 
     package var state: State = .unknown
     /// Since when it is so.
-    package var since: Timestamp?
+    @Nullable package var since: Timestamp? = nil
     /// Why, where it is neither online nor unknown.
-    package var reason: UserFacingError?
+    @Nullable package var reason: UserFacingError? = nil
 
     package init(state: State = .unknown, since: Timestamp? = nil, reason: UserFacingError? = nil) {
         self.state = state
@@ -44,15 +47,15 @@ package enum ProbeKind: String, Sendable, Codable, CaseIterable {
 }
 
 /// One change of it, as the file keeps it.
-package struct ConnectivityTransition: Sendable, Equatable {
+package struct ConnectivityTransition: Sendable, Equatable, Codable {
     package var at: Timestamp
     package var state: Connectivity.State
     /// The reason, `nil` where the server has simply answered.
-    package var code: ErrorCode?
+    @Nullable package var code: String? = nil
     /// In words, with what the kernel said: `No way to prsnl.example.org: v0: carrier lost.`
-    package var reason: String?
+    @Nullable package var reason: String? = nil
 
-    package init(at: Timestamp, state: Connectivity.State, code: ErrorCode? = nil, reason: String? = nil) {
+    package init(at: Timestamp, state: Connectivity.State, code: String? = nil, reason: String? = nil) {
         self.at = at
         self.state = state
         self.code = code

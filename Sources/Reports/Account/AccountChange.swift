@@ -1,4 +1,3 @@
-package import Console
 package import PRSNLCore
 package import Store
 
@@ -20,7 +19,7 @@ package enum AccountChange {
         if let problem, codes.contains(problem.code) {
             return problem.code == .accountChanged && isOf(copy, subject) ? loginExpired : problem
         }
-        if let bound = copy.serverURL, let server, bound != server {
+        if let bound = copy.server.url, let server, bound != server {
             return UserFacingError(
                 .serverChanged, "The copy is of \(bound), and the daemon is to ask \(server).",
                 consequence: "Nothing is pulled and nothing is sent.")
@@ -41,7 +40,7 @@ package enum AccountChange {
     /// Whether the token names the account that the copy is of.
     package static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
         guard let subject else { return false }
-        return [copy.accountSubject, copy.accountID, copy.accountName].contains {
+        return [copy.accountSubject, copy.server.accountID, copy.server.accountName].contains {
             $0.map(ByteText.init) == ByteText(subject)
         }
     }
@@ -52,8 +51,8 @@ package enum AccountChange {
         consequence: "The copy is of the right account, and was not changed.")
 
     /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
-    package static func require(_ change: ErrorReport?) throws(UserFacingError) {
-        if change?.knownCode == .loginExpired { throw loginExpired }
+    package static func require(_ change: UserFacingError?) throws(UserFacingError) {
+        if change?.code == .loginExpired { throw loginExpired }
         guard change == nil else { return }
         throw UserFacingError(
             .nothingToAccept, "The copy is of the account and the server that the daemon asks, as far as is known.",

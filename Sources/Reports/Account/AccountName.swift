@@ -1,4 +1,4 @@
-package import Console
+import Console
 package import PRSNLCore
 
 /// An account as the server names it.

@@ -48,7 +48,7 @@ package struct AccountReport: ControlReply {
     package var credentials: CredentialsReport
     /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
     /// code `login_expired` the login has to be made again instead, because the server takes it for another account's.
-    @Nullable package var change: ErrorReport? = nil
+    @Nullable package var change: UserFacingError? = nil
     package var file: String
     /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
     @Nullable package var setAside: String? = nil
@@ -62,14 +62,14 @@ package struct AccountReport: ControlReply {
         self.file = file
         self.credentials = credentials
         generatedAt = now
-        account = AccountName(known: summary.accountID, summary.accountName)
-        server = summary.serverURL
-        dialect = summary.dialect?.rawValue
+        account = AccountName(known: summary.server.accountID, summary.server.accountName)
+        server = summary.server.url
+        dialect = summary.server.dialect?.rawValue
         since = summary.boundAt
-        items = summary.live
-        waiting = summary.waiting
-        parked = summary.parked
-        self.change = change.map(ErrorReport.init)
+        items = summary.copy.live
+        waiting = summary.outbox.waiting
+        parked = summary.outbox.parked
+        self.change = change
     }
 
     /// 4 where the copy is of another account or server than the daemon asks now.
@@ -95,7 +95,7 @@ extension AccountReport: Report {
                     "Changed",
                     [
                         style.paint(style.safe(change.message), .red),
-                        change.knownCode == .loginExpired
+                        change.code == .loginExpired
                             ? "\(style.command("prsnlctl login")) logs in again"
                             : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one",
                     ], style))

@@ -1,5 +1,6 @@
 package import Console
 import Control
+package import PRSNLCore
 
 /// Forgets the login, here and on the server.
 package struct LogoutRequest: BareRequest {
@@ -23,7 +24,7 @@ package struct LogoutReport: ControlReply {
     /// The server was told, so that the login can no longer be used; `null` where there was none.
     @Nullable package var serverTold: Bool? = nil
     /// Why it could not be told.
-    @Nullable package var error: ErrorReport? = nil
+    @Nullable package var error: UserFacingError? = nil
     /// What stays: items, and writes that are not delivered. `null` where there is no copy.
     @Nullable package var items: Int? = nil
     @Nullable package var undelivered: Int? = nil

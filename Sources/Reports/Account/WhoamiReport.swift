@@ -29,7 +29,7 @@ package struct WhoamiReport: ControlReply {
     @Nullable package var sameAccount: Bool? = nil
     package var credentials: CredentialsReport
     /// Why the server named no account, or could not be asked.
-    @Nullable package var error: ErrorReport? = nil
+    @Nullable package var error: UserFacingError? = nil
 
     package init(
         source: StatusReport.Source, server: String?, account: AccountName?, copyAccount: AccountName?,
@@ -49,7 +49,7 @@ package struct WhoamiReport: ControlReply {
     /// otherwise.
     package var exitCode: ExitCode {
         if sameAccount == false || credentials.refused == true { return .needsAttention }
-        switch error?.knownCode {
+        switch error?.code {
         case .needsLogin?: return .needsAttention
         case .daemonNotRunning?: return .daemonNotRunning
         default: return error == nil ? .fine : .error
@@ -83,7 +83,7 @@ extension WhoamiReport: Report {
     private func copyText(_ account: AccountName, _ style: TextStyle) -> String {
         switch sameAccount {
         case true?: "of the same account"
-        case false? where error?.knownCode == .loginExpired:
+        case false? where error?.code == .loginExpired:
             "of \(account.text(style)), as the login says: \(style.command("prsnlctl login")) logs in again"
         case false?:
             "of \(account.text(style)), " + style.paint("another account", .red)

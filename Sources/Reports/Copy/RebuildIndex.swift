@@ -19,7 +19,7 @@ package struct RebuildIndexRequest: OutboxRequest, BareRequest {
         } else {
             outbox.store.committed.signal()
         }
-        return RebuildIndexReport(notIndexed: try await outbox.store.searchState().due)
+        return RebuildIndexReport(notIndexed: try await outbox.store.searchState().notIndexed)
     }
 
     package static func hasChanged(_ answer: RebuildIndexReport) -> Bool { true }

@@ -38,15 +38,15 @@ package struct ErrorsReport: ControlReply {
     /// How many were forgotten; `null` without `--clear`.
     @Nullable package var cleared: Int? = nil
     /// Those that go on first, each half with the newest first.
-    package var errors: [RecurringErrorReport]
+    package var errors: [RecurringError]
 
     package init(
-        _ errors: [CopySummary.RecurringError], cleared: Int? = nil, source: StatusReport.Source, now: Timestamp
+        _ errors: [RecurringError], cleared: Int? = nil, source: StatusReport.Source, now: Timestamp
     ) {
         self.source = source
         self.cleared = cleared
         generatedAt = now
-        self.errors = errors.map(RecurringErrorReport.init)
+        self.errors = errors
     }
 
     /// Of the file at a path, for users who may read it.
@@ -62,7 +62,7 @@ extension ErrorsReport: Report {
         return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")
     }
 
-    private func lines(of error: RecurringErrorReport, _ style: TextStyle) -> [String] {
+    private func lines(of error: RecurringError, _ style: TextStyle) -> [String] {
         let times = error.count == 1 ? "once" : "\(Figures.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
         var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]
@@ -77,34 +77,5 @@ extension ErrorsReport: Report {
             lines += TextLayout.wrap(text, width: style.width - 2).map { "  " + $0 }
         }
         return lines
-    }
-}
-
-/// An error that was met, counted with its like: in the status the last one, in `prsnlctl errors` all.
-package struct RecurringErrorReport: Sendable, Equatable, Codable {
-    package var code: String
-    package var endpoint: String
-    /// The last one's words.
-    package var message: String
-    package var first: Timestamp
-    package var last: Timestamp
-    package var count: Int
-    /// Something has succeeded since.
-    package var isOver: Bool
-    /// `null` for a code of a newer daemon, and in place of commands that are not ours.
-    @Nullable package var recoverySuggestion: Advice? = nil
-    @Nullable package var nextCommand: NextCommand? = nil
-
-    init(_ error: CopySummary.RecurringError) {
-        code = error.code
-        endpoint = error.endpoint
-        message = error.message
-        first = error.first
-        last = error.last
-        count = error.count
-        isOver = error.isOver
-        let known = ErrorCode(rawValue: error.code)
-        recoverySuggestion = known?.recoverySuggestion
-        nextCommand = known?.nextCommand
     }
 }

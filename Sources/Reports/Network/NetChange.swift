@@ -23,7 +23,7 @@ package struct NetChange: ControlReply {
     /// What has changed, in words.
     package var reasons: [String]
     /// As it is after the change.
-    package var state: String
+    package var state: Connectivity.State
     /// The way to the server in words.
     package var route: String
 
@@ -31,7 +31,7 @@ package struct NetChange: ControlReply {
         at = change.at
         kind = change.kind.rawValue
         reasons = change.reasons
-        state = change.connectivity.state.rawValue
+        state = change.connectivity.state
         self.route = route
     }
 
@@ -40,7 +40,7 @@ package struct NetChange: ControlReply {
         at = now
         kind = "current"
         reasons = connectivity.reason.map { [$0.message] } ?? []
-        state = connectivity.state.rawValue
+        state = connectivity.state
         self.route = route
     }
 }

@@ -79,10 +79,10 @@ extension NetReport.Route {
     }
 }
 
-extension NetReport.Transition {
+extension ConnectivityTransition {
     fileprivate func lines(_ style: TextStyle) -> [String] {
-        let reason = style.safe(reason ?? (state == "online" ? "the server answers" : code ?? ""))
-        let front = Figures.time(at).dropLast(4) + "  " + TextLayout.padRight(style.safe(state), to: 13)
+        let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
+        let front = Figures.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
         let width = TextLayout.width(String(front))
         return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
             (index == 0 ? String(front) : String(repeating: " ", count: width)) + line
@@ -94,7 +94,7 @@ extension NetChange {
     /// One line without its end, however wide: the reader may be `grep`.
     package func line(_ style: TextStyle) -> String {
         let time = Figures.time(at)
-        let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(style.safe(state))))
+        let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
         var words = reasons.map(style.safe).joined(separator: "; ")
         if kind == "current" {
             words = words.isEmpty ? "route: \(style.safe(route))" : words
@@ -105,36 +105,35 @@ extension NetChange {
 
 /// What the states of the connection mean, for people.
 enum ConnectivityWords {
-    static func painted(_ state: String, _ style: TextStyle) -> String {
-        let word = style.safe(state == "unknown" ? Figures.notKnown : state)
-        return style.paint(word, state == "online" ? .green : .yellow)
+    static func painted(_ state: Connectivity.State, _ style: TextStyle) -> String {
+        style.paint(state == .unknown ? Figures.notKnown : state.rawValue, state == .online ? .green : .yellow)
     }
 
     /// What the daemon does about it; `nil` where it does what it always does.
-    static func consequence(_ state: String) -> String? {
+    static func consequence(_ state: Connectivity.State) -> String? {
         switch state {
-        case "offline": "Nothing is sent or pulled until this machine has a way to the server again; then at once."
-        case "unreachable":
+        case .offline: "Nothing is sent or pulled until this machine has a way to the server again; then at once."
+        case .unreachable:
             "The server is asked again and again, at least once a minute, and at once when the network changes."
-        case "portal":
+        case .portal:
             "Nothing is sent or pulled until it is the server that answers; it is asked at least once a minute."
-        case "unauthorized": "Nothing is sent or pulled until the server accepts the credentials."
-        default: nil
+        case .unauthorized: "Nothing is sent or pulled until the server accepts the credentials."
+        case .unknown, .online: nil
         }
     }
 
     /// Why what is due is not sent; `nil` where it is.
-    static func whatIsWaitedFor(_ state: String) -> String? {
+    static func whatIsWaitedFor(_ state: Connectivity.State) -> String? {
         switch state {
-        case "offline": "due when there is a network"
-        case "unreachable", "portal": "due when the server is reachable"
-        case "unauthorized": "due when the server accepts the credentials"
-        default: nil
+        case .offline: "due when there is a network"
+        case .unreachable, .portal: "due when the server is reachable"
+        case .unauthorized: "due when the server accepts the credentials"
+        case .unknown, .online: nil
         }
     }
 }
 
-extension StatusReport.Connectivity {
+extension Connectivity {
     /// `offline since 2026-11-21 01:06:14 UTC (3 h ago)`
     func headline(_ style: TextStyle, now: Timestamp) -> String {
         ConnectivityWords.painted(state, style)

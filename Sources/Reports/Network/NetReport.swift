@@ -1,4 +1,3 @@
-package import Console
 import Control
 import Glibc
 package import NetMonitor
@@ -40,14 +39,6 @@ package struct NetReport: ControlReply {
         package var kind: String
     }
 
-    package struct Transition: Sendable, Equatable, Codable {
-        package var at: Timestamp
-        package var state: String
-        @Nullable package var code: String? = nil
-        /// In words.
-        @Nullable package var reason: String? = nil
-    }
-
     package var schemaVersion = 1
     /// Who answered. `file`: no daemon runs; links and routes are as prsnlctl itself sees them.
     package var source: StatusReport.Source
@@ -61,9 +52,9 @@ package struct NetReport: ControlReply {
     package var defaultRoutes: [Route]
     /// The way to the server in words; `null` where no daemon runs.
     @Nullable package var route: String? = nil
-    @Nullable package var connectivity: StatusReport.Connectivity? = nil
+    @Nullable package var connectivity: Connectivity? = nil
     /// The newest first.
-    package var transitions: [Transition]
+    package var transitions: [ConnectivityTransition]
 
     package static let mostTransitions = 20
 
@@ -87,15 +78,7 @@ package struct NetReport: ControlReply {
                 link: route.link.map { snapshot.name($0) }, metric: route.metric, kind: route.kind.rawValue)
         }
         .sorted { ($0.family, $0.metric, $0.gateway ?? "") < ($1.family, $1.metric, $1.gateway ?? "") }
-        self.transitions = transitions.prefix(Self.mostTransitions).map(Transition.init)
-    }
-}
-
-extension NetReport.Transition {
-    init(_ transition: ConnectivityTransition) {
-        self.init(
-            at: transition.at, state: transition.state.rawValue, code: transition.code?.rawValue,
-            reason: transition.reason)
+        self.transitions = Array(transitions.prefix(Self.mostTransitions))
     }
 }
 
@@ -115,14 +98,6 @@ extension NetworkSource.How {
         case .netlink, .none: nil
         case .polling(let code): "netlink is not permitted: \(String(cString: strerror(code)))"
         }
-    }
-}
-
-extension StatusReport.Connectivity {
-    package init(_ connectivity: Connectivity) {
-        self.init(
-            state: connectivity.state.rawValue, since: connectivity.since,
-            reason: connectivity.reason.map(ErrorReport.init))
     }
 }
 

@@ -35,8 +35,8 @@ package struct PingReport: ControlReply {
 
     package var schemaVersion = 1
     package var generatedAt: Timestamp
-    /// What the answer means, or that none came: a state as in `StatusReport.Connectivity`.
-    package var state: String
+    /// What the answer means, or that none came.
+    package var state: Connectivity.State
     /// `http` or `icmp`: what was really sent.
     package var probe: String
     /// Why it is not the probe that is configured.
@@ -52,11 +52,11 @@ package struct PingReport: ControlReply {
     @Nullable package var status: Int? = nil
     /// `ahead`, `name`, `connect`, `tls`, `first_byte`, `answer`.
     @Nullable package var failedPhase: String? = nil
-    @Nullable package var error: ErrorReport? = nil
+    @Nullable package var error: UserFacingError? = nil
     /// The server's clock minus this machine's, in seconds, from its newest answer; good to a second or two.
     @Nullable package var clockOffset: Double? = nil
 
-    package init(state: String, probe: String, total: Duration, now: Timestamp) {
+    package init(state: Connectivity.State, probe: String, total: Duration, now: Timestamp) {
         self.state = state
         self.probe = probe
         self.total = total.milliseconds
@@ -65,7 +65,7 @@ package struct PingReport: ControlReply {
 
     package static func milliseconds(_ duration: Duration) -> Double { duration.milliseconds }
 
-    package var exitCode: ExitCode { state == "online" && error == nil ? .fine : .error }
+    package var exitCode: ExitCode { state == .online && error == nil ? .fine : .error }
 }
 
 extension Duration {

@@ -8,9 +8,9 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     package struct Refusal: Sendable, Equatable, Codable {
         /// From 1.
         package var line: Int
-        package var error: ErrorReport
+        package var error: UserFacingError
 
-        package init(line: Int, error: ErrorReport) {
+        package init(line: Int, error: UserFacingError) {
             self.line = line
             self.error = error
         }
@@ -127,7 +127,7 @@ package struct WriteTally: ControlReply {
     package struct Refusal: Sendable, Equatable, Codable {
         /// The place among the drafts, from 0.
         package var index: Int
-        package var error: ErrorReport
+        package var error: UserFacingError
     }
 
     package var source: StatusReport.Source
@@ -145,7 +145,7 @@ package struct WriteTally: ControlReply {
         for (index, acceptance) in acceptances.enumerated() {
             switch acceptance {
             case .accepted(let write): entries.append(write.entry)
-            case .refused(let error): refused.append(Refusal(index: index, error: ErrorReport(error)))
+            case .refused(let error): refused.append(Refusal(index: index, error: error))
             }
         }
     }

@@ -1,6 +1,5 @@
-package import Console
 package import Control
-import PRSNLCore
+package import PRSNLCore
 package import Store
 
 /// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`.
@@ -54,7 +53,7 @@ package struct DeliveryReport: ControlReply {
         @Nullable package var behind: Int64? = nil
         @Nullable package var awaitsDecision: Int64? = nil
         @Nullable package var remark: String? = nil
-        @Nullable package var error: ErrorReport? = nil
+        @Nullable package var error: UserFacingError? = nil
     }
 
     /// Entries that are no longer there are left out.

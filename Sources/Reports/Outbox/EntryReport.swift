@@ -1,4 +1,3 @@
-package import Console
 package import Control
 package import PRSNLCore
 package import Store
@@ -45,23 +44,12 @@ package struct EntryReport: ControlReply {
         }
     }
 
-    package struct Attempt: Sendable, Equatable, Codable {
-        /// `send` or `look`.
-        package var purpose: String
-        package var startedAt: Timestamp
-        @Nullable package var endedAt: Timestamp? = nil
-        @Nullable package var verdict: String? = nil
-        @Nullable package var errorCode: String? = nil
-        @Nullable package var status: Int? = nil
-        @Nullable package var requestID: String? = nil
-    }
-
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
     /// As in `QueueReport`.
-    @Nullable package var connectivity: StatusReport.Connectivity? = nil
-    @Nullable package var wait: QueueReport.Wait? = nil
+    @Nullable package var connectivity: Connectivity? = nil
+    @Nullable package var wait: ServerWait? = nil
     package var entry: QueueReport.Entry
     package var write: Fields
     /// What an edited item's fields were when the edit was accepted.
@@ -70,11 +58,11 @@ package struct EntryReport: ControlReply {
     @Nullable package var theirs: Fields? = nil
     package var idempotencyKey: String
     /// The oldest first.
-    package var requests: [Attempt]
+    package var requests: [OutboxAttempt]
 
     package init(
         _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, wait: QueueReport.Wait? = nil, now: Timestamp
+        connectivity: Connectivity? = nil, wait: ServerWait? = nil, now: Timestamp
     ) {
         self.source = source
         self.connectivity = connectivity
@@ -85,7 +73,7 @@ package struct EntryReport: ControlReply {
         base = entry.base.map { Fields($0.fields) }
         theirs = entry.theirs.map { Fields($0.fields) }
         idempotencyKey = entry.idempotencyKey
-        requests = attempts.map(Attempt.init)
+        requests = attempts
     }
 }
 
@@ -97,17 +85,5 @@ extension OutboxEntry {
         if item.tags.isEmpty { fields.add("tags", item.tags) }
         if !item.summarize { fields.add("summarize", .flag(false)) }
         return fields
-    }
-}
-
-extension EntryReport.Attempt {
-    fileprivate init(_ attempt: OutboxAttempt) {
-        purpose = attempt.purpose.rawValue
-        startedAt = attempt.startedAt
-        endedAt = attempt.endedAt
-        verdict = attempt.verdict
-        errorCode = attempt.errorCode
-        status = attempt.status
-        requestID = attempt.requestID
     }
 }

@@ -58,10 +58,10 @@ extension QueueReport: Report {
 private struct QueueHold {
     /// `due when there is a network`; `nil` where only the server's wait holds.
     private let text: String?
-    private let connectivity: StatusReport.Connectivity?
-    private let wait: QueueReport.Wait?
+    private let connectivity: Connectivity?
+    private let wait: ServerWait?
 
-    init?(_ source: StatusReport.Source, _ connectivity: StatusReport.Connectivity?, _ wait: QueueReport.Wait?) {
+    init?(_ source: StatusReport.Source, _ connectivity: Connectivity?, _ wait: ServerWait?) {
         self.connectivity = connectivity
         self.wait = wait
         text =
@@ -120,7 +120,7 @@ extension QueueReport.Entry {
 
     fileprivate var isFailingFollowUp: Bool {
         follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
-            && error?.code == ErrorCode.serverError.rawValue
+            && error?.code == .serverError
     }
 
     fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
@@ -159,7 +159,7 @@ extension EntryReport: Report {
         if let error = entry.error {
             fields.append(
                 field(
-                    "Error", [error.code, error.message].map(style.safe) + [style.text(error.recoverySuggestion)],
+                    "Error", [error.codeName, error.message].map(style.safe) + [style.text(error.recoverySuggestion)],
                     style))
         }
         fields.append(field("Key", [style.safe(idempotencyKey)], style))
@@ -217,9 +217,9 @@ extension EntryReport.Fields {
     }
 }
 
-extension EntryReport.Attempt {
+extension OutboxAttempt {
     fileprivate func line(_ style: TextStyle) -> String {
-        var parts = ["\(Figures.time(startedAt)), \(style.safe(purpose))"]
+        var parts = ["\(Figures.time(startedAt)), \(purpose.rawValue)"]
         if let endedAt {
             parts.append("took \(endedAt.duration(since: startedAt).wholeMilliseconds) ms")
         } else {

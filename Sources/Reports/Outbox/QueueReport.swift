@@ -1,4 +1,3 @@
-package import Console
 package import Control
 package import PRSNLCore
 package import Store
@@ -64,29 +63,18 @@ package struct QueueReport: ControlReply {
         /// Seconds for which the server could be reached while it waited.
         package var reachableAge: Int
         @Nullable package var remark: String? = nil
-        @Nullable package var error: ErrorReport? = nil
-    }
-
-    /// Until when the server has asked not to send: it limits how many items are made in a minute, say.
-    package struct Wait: Sendable, Equatable, Codable {
-        @Nullable package var creationsUntil: Timestamp? = nil
-        @Nullable package var othersUntil: Timestamp? = nil
-
-        package init(creationsUntil: Timestamp?, othersUntil: Timestamp?) {
-            self.creationsUntil = creationsUntil
-            self.othersUntil = othersUntil
-        }
+        @Nullable package var error: UserFacingError? = nil
     }
 
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
     /// Whether the server can be used; `null` where the file answered.
-    @Nullable package var connectivity: StatusReport.Connectivity? = nil
+    @Nullable package var connectivity: Connectivity? = nil
     /// `null` where it has not, or where the file answered.
-    @Nullable package var wait: Wait? = nil
+    @Nullable package var wait: ServerWait? = nil
     /// What keeps all entries from being sent, though the server can be reached.
-    @Nullable package var problem: ErrorReport? = nil
+    @Nullable package var problem: UserFacingError? = nil
     /// `open`, `all`, or a state.
     package var filter: String
     /// How many entries there are; `entries` may hold fewer.
@@ -95,13 +83,13 @@ package struct QueueReport: ControlReply {
 
     package init(
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
-        connectivity: StatusReport.Connectivity? = nil, wait: Wait? = nil, problem: UserFacingError? = nil,
+        connectivity: Connectivity? = nil, wait: ServerWait? = nil, problem: UserFacingError? = nil,
         now: Timestamp
     ) {
         self.source = source
         self.connectivity = connectivity
         self.wait = wait
-        self.problem = problem.map(ErrorReport.init)
+        self.problem = problem
         generatedAt = now
         self.filter = filter.name
         total = list.total

@@ -65,7 +65,7 @@ extension WriteReport: Report {
 
     private func reason(_ write: Write, _ style: TextStyle) -> String {
         guard let error = write.error else { return style.safe(write.remark ?? "for a reason that is not known") }
-        return style.safe(error.message.isEmpty ? error.code : error.message)
+        return style.safe(error.message.isEmpty ? error.codeName : error.message)
     }
 }
 

@@ -52,7 +52,7 @@ package struct WriteReport: ControlReply {
         @Nullable package var awaitsDecision: Int64? = nil
         @Nullable package var remark: String? = nil
         /// Why it was refused, or what the last attempt failed with.
-        @Nullable package var error: ErrorReport? = nil
+        @Nullable package var error: UserFacingError? = nil
     }
 
     package var schemaVersion = 1
@@ -111,27 +111,7 @@ extension WriteReport.Write {
             behind = write.behind
         case .refused(let error):
             outcome = .refused
-            self.error = ErrorReport(error)
+            self.error = error
         }
-    }
-}
-
-extension OutboxEntry {
-    /// What its last attempt failed with, or why it is parked.
-    var error: ErrorReport? {
-        errorCode.map { ErrorReport(code: $0, message: errorMessage, entry: id) }
-    }
-}
-
-extension ErrorReport {
-    /// Of a write.
-    init(code: String, message: String?, entry: Int64) {
-        let known = ErrorCode(rawValue: code) ?? .unexpectedStatus
-        // The suggestions say N where they mean the entry.
-        let suggestion = known.recoverySuggestion.map { command in
-            command.line.hasSuffix(" N") ? NextCommand(line: command.line.dropLast() + "\(entry)") : command
-        }
-        self.init(UserFacingError(known, message ?? "", recoverySuggestion: suggestion))
-        self.code = code
     }
 }

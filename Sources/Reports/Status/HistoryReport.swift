@@ -1,6 +1,6 @@
 package import Console
 import Control
-package import PRSNLCore
+import PRSNLCore
 package import Store
 
 /// Asks for the last pulls.
@@ -16,37 +16,13 @@ package struct HistoryRequest: BareRequest {
 package struct HistoryReport: ControlReply {
     package static let type = "history"
 
-    package struct Pull: Sendable, Equatable, Codable {
-        package var id: Int64
-        /// `backfill`, `head`, `sweep`, `pass`, `check`.
-        package var kind: String
-        package var startedAt: Timestamp
-        @Nullable package var endedAt: Timestamp? = nil
-        /// `running`, `complete`, `incomplete`, `failed`, `interrupted`.
-        package var outcome: String
-        package var requests: Int
-        package var pages: Int
-        package var added: Int
-        package var changed: Int
-        package var deleted: Int
-        package var suspects: Int
-        package var rejected: Int
-        @Nullable package var errorCode: String? = nil
-    }
-
     package var schemaVersion = 1
     package var source: StatusReport.Source
-    package var pulls: [Pull]
+    package var pulls: [PullRecord]
 
-    package init(_ records: [PullRecord], source: StatusReport.Source) {
+    package init(_ pulls: [PullRecord], source: StatusReport.Source) {
         self.source = source
-        pulls = records.map { record in
-            Pull(
-                id: record.id, kind: record.kind.rawValue, startedAt: record.startedAt, endedAt: record.endedAt,
-                outcome: record.outcome.rawValue, requests: record.requests, pages: record.pages, added: record.added,
-                changed: record.changed, deleted: record.deleted, suspects: record.suspects,
-                rejected: record.rejected, errorCode: record.errorCode)
-        }
+        self.pulls = pulls
     }
 }
 
@@ -60,7 +36,7 @@ extension HistoryReport: Report {
             let took = pull.endedAt.map { Figures.duration($0.duration(since: pull.startedAt)) } ?? "-"
             lines.append(
                 Self.row(
-                    String(started), style.safe(pull.kind), style.safe(pull.outcome), took,
+                    String(started), pull.kind.rawValue, pull.outcome.rawValue, took,
                     Figures.count(pull.added), Figures.count(pull.changed), Figures.count(pull.deleted)))
             var notes: [String] = []
             if let code = pull.errorCode { notes.append(style.safe(code)) }

@@ -46,7 +46,7 @@ extension StatusReport: Report {
         var lines = [
             "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Figures.time(daemon.since))"
         ]
-        var activity = style.safe(daemon.activity)
+        var activity = daemon.activity.rawValue
         if let next = daemon.nextPullAt {
             let wait = next.duration(since: generatedAt)
             activity += wait > .zero ? "; next pull in \(Figures.duration(wait))" : "; next pull now"
@@ -70,15 +70,16 @@ extension StatusReport: Report {
 
     private func serverText(_ style: TextStyle) -> String {
         guard let url = server.url else { return Figures.notKnown }
-        return style.safe(url) + (server.dialect.map { ", dialect \(style.safe($0))" } ?? "")
+        return style.safe(url) + (server.dialect.map { ", dialect \($0.rawValue)" } ?? "")
     }
 
     private func connectionText(_ style: TextStyle) -> [String] {
-        guard let connectivity = daemon?.connectivity else { return [] }
+        guard let daemon else { return [] }
+        let connectivity = daemon.connectivity
         var lines = [connectivity.headline(style, now: generatedAt)]
         if let reason = connectivity.reason { lines.append(style.safe(reason.message)) }
         if let consequence = ConnectivityWords.consequence(connectivity.state) { lines.append(consequence) }
-        if let network = daemon?.network, network.listening == "polling" {
+        if let network = daemon.network, network.listening == "polling" {
             lines.append(
                 style.safe(network.listeningReason ?? "")
                     + "; network changes are noticed within a minute")
@@ -116,7 +117,7 @@ extension StatusReport: Report {
         case (let name?, let id?): "\(style.safe(name)) (\(style.safe(id)))"
         case (let only?, nil), (nil, let only?): style.safe(only)
         case (nil, nil):
-            server.dialect == Dialect.cursor.rawValue ? "none: the items of all accounts" : Figures.notKnown
+            server.dialect == .cursor ? "none: the items of all accounts" : Figures.notKnown
         }
     }
 
@@ -140,7 +141,7 @@ extension StatusReport: Report {
             var line = "\(Figures.count(isMore ? 0 : texts.present)) of \(Figures.count(all)), newest first"
             if isMore { line = "more than \(Figures.count(texts.missing)) missing" }
             if texts.enabled == false { line += "; texts = no" }
-            if let left = pull.flatMap({ $0.kind == "texts" ? $0.remaining : nil }) {
+            if let left = pull.flatMap({ $0.kind == .texts ? $0.remaining : nil }) {
                 line += ", about \(Figures.duration(left))"
             }
             lines.append(line)
@@ -226,12 +227,12 @@ extension StatusReport: Report {
     }
 
     /// Whether the line of the connection says it already.
-    private func isSaid(_ problem: ErrorReport) -> Bool {
-        daemon?.connectivity?.reason?.message == problem.message && problem.consequence == nil
+    private func isSaid(_ problem: UserFacingError) -> Bool {
+        daemon?.connectivity.reason?.message == problem.message && problem.consequence == nil
     }
 
     private func lastErrorText(_ style: TextStyle) -> [String] {
-        guard let error = lastError, error.isOver || error.message != daemon?.connectivity?.reason?.message else {
+        guard let error = lastError, error.isOver || error.message != daemon?.connectivity.reason?.message else {
             return []
         }
         let times = error.count == 1 ? "once" : "\(Figures.count(error.count)) times"
@@ -240,7 +241,7 @@ extension StatusReport: Report {
             "last \(Figures.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; over since" : ""))
         lines.append(style.safe(error.message))
         // What to do about what is over, or about what "Problem" has said already, is noise.
-        if !error.isOver, daemon?.problem?.code != error.code {
+        if !error.isOver, daemon?.problem?.codeName != error.code {
             lines += [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)].compactMap(\.self)
         }
         return lines
@@ -251,9 +252,9 @@ extension StatusReport: Report {
     }
 }
 
-extension StatusReport.Failing {
+extension CopySummary.Failing {
     fileprivate func lines(_ style: TextStyle) -> [String] {
-        let reason = error.map { $0.message.isEmpty ? $0.code : $0.message } ?? Figures.notKnown
+        let reason = error.map { $0.message.isEmpty ? $0.codeName : $0.message } ?? Figures.notKnown
         if ownCount == 0 {
             let what = count == 1 ? "1 title or tag is" : "\(Figures.count(count)) titles and tags are"
             return ["\(what) retried from time to time: \(style.safe(reason))"]

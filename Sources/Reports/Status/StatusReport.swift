@@ -38,18 +38,49 @@ package struct StatusReport: ControlReply {
         case problem
     }
 
+    /// What the running daemon says of itself. In JSON, what the engine shows stands among the other members.
+    @dynamicMemberLookup
     package struct Daemon: Sendable, Equatable, Codable {
         package var pid: Int32
-        package var version: String
+        package var version = ProductVersion.current
         package var since: Timestamp
-        /// `starting`, `idle`, `pulling`, `waiting`, `stopped`.
-        package var activity: String
-        @Nullable package var nextPullAt: Timestamp? = nil
-        @Nullable package var problem: ErrorReport? = nil
-        @Nullable package var connectivity: Connectivity? = nil
+        package var engine: EngineState.Shown
         @Nullable package var network: Network? = nil
         /// By endpoint, in the order of their names.
-        @Nullable package var requests: [Requests]? = nil
+        @Nullable package var requests: [RequestCosts]? = nil
+
+        private enum CodingKeys: CodingKey { case pid, version, since, network, requests }
+
+        package init(pid: Int32, since: Timestamp, engine: EngineState.Shown) {
+            self.pid = pid
+            self.since = since
+            self.engine = engine
+        }
+
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            pid = try container.decode(Int32.self, forKey: .pid)
+            version = try container.decode(String.self, forKey: .version)
+            since = try container.decode(Timestamp.self, forKey: .since)
+            engine = try EngineState.Shown(from: decoder)
+            _network = try container.decode(Nullable<Network>.self, forKey: .network)
+            _requests = try container.decode(Nullable<[RequestCosts]>.self, forKey: .requests)
+        }
+
+        package func encode(to encoder: any Encoder) throws {
+            try engine.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(pid, forKey: .pid)
+            try container.encode(version, forKey: .version)
+            try container.encode(since, forKey: .since)
+            try container.encode(network, forKey: .network)
+            try container.encode(requests, forKey: .requests)
+        }
+
+        package subscript<Value>(dynamicMember path: WritableKeyPath<EngineState.Shown, Value>) -> Value {
+            get { engine[keyPath: path] }
+            set { engine[keyPath: path] = newValue }
+        }
     }
 
     /// Why no daemon has answered, so that the file did.
@@ -78,20 +109,6 @@ package struct StatusReport: ControlReply {
         }
     }
 
-    /// Whether the server can be used: by what the kernel says of the way there, and by the server's answers.
-    package struct Connectivity: Sendable, Equatable, Codable {
-        /// `unknown`, `online`, `offline`, `unreachable`, `portal`, `unauthorized`.
-        package var state: String
-        @Nullable package var since: Timestamp? = nil
-        @Nullable package var reason: ErrorReport? = nil
-
-        package init(state: String, since: Timestamp?, reason: ErrorReport?) {
-            self.state = state
-            self.since = since
-            self.reason = reason
-        }
-    }
-
     /// How the daemon learns what happens to the network.
     package struct Network: Sendable, Equatable, Codable {
         /// `netlink`; `polling`, where netlink is not permitted; `none`.
@@ -100,136 +117,6 @@ package struct StatusReport: ControlReply {
         @Nullable package var listeningReason: String? = nil
         /// The way to the server in words.
         package var route: String
-
-        package init(listening: String, listeningReason: String?, route: String) {
-            self.listening = listening
-            self.listeningReason = listeningReason
-            self.route = route
-        }
-    }
-
-    /// What the requests to one endpoint have cost since the daemon started.
-    package struct Requests: Sendable, Equatable, Codable {
-        /// `GET /api/timeline`; ids stand as `{id}`.
-        package var endpoint: String
-        package var requests: Int
-        package var failures: Int
-        package var bytesSent: Int
-        package var bytesReceived: Int
-        /// Milliseconds, of a request on average.
-        package var meanDuration: Double
-        /// Milliseconds, of the longest call.
-        package var longestDuration: Double
-
-        /// - Parameters:
-        ///   - duration: of all requests together.
-        ///   - longest: of one call.
-        package init(
-            endpoint: String, requests: Int, failures: Int, bytesSent: Int, bytesReceived: Int, duration: Duration,
-            longest: Duration
-        ) {
-            self.endpoint = endpoint
-            self.requests = requests
-            self.failures = failures
-            self.bytesSent = bytesSent
-            self.bytesReceived = bytesReceived
-            meanDuration = Double(duration.wholeMicroseconds / Int64(max(1, requests))) / 1_000
-            longestDuration = Double(longest.wholeMicroseconds) / 1_000
-        }
-    }
-
-    package struct Server: Sendable, Equatable, Codable {
-        @Nullable package var url: String? = nil
-        /// `C`, `P` or `E`.
-        @Nullable package var dialect: String? = nil
-        @Nullable package var accountID: String? = nil
-        @Nullable package var accountName: String? = nil
-    }
-
-    /// Both ends belong to it. `null` is an open end: everything older, or everything newer.
-    package struct Gap: Sendable, Equatable, Codable {
-        @Nullable package var from: Timestamp? = nil
-        @Nullable package var to: Timestamp? = nil
-    }
-
-    package struct Copy: Sendable, Equatable, Codable {
-        package var complete: Bool
-        @Nullable package var newAsOf: Timestamp? = nil
-        @Nullable package var editsAsOf: Timestamp? = nil
-        package var live: Int
-        package var deleted: Int
-        package var rejected: Int
-        package var suspects: Int
-        package var deletionsHeld: Int
-        package var gaps: [Gap]
-        package var possiblyMoreAt: [Timestamp]
-        @Nullable package var texts: Texts? = nil
-        @Nullable package var search: Search? = nil
-    }
-
-    /// The index of words.
-    package struct Search: Sendable, Equatable, Codable {
-        /// When everything could be found last.
-        @Nullable package var asOf: Timestamp? = nil
-        /// Items that are not in it yet, or have changed since.
-        package var notIndexed: Int
-        /// Whether the daemon keeps it up to date; `null` where only the file was asked.
-        @Nullable package var enabled: Bool? = nil
-    }
-
-    /// The texts of items.
-    package struct Texts: Sendable, Equatable, Codable {
-        package var complete: Bool
-        @Nullable package var asOf: Timestamp? = nil
-        /// Items whose text is here.
-        package var present: Int
-        /// Items whose text is not, or an older one: 20,000 at most.
-        package var missing: Int
-        package var tooLarge: Int
-        package var failing: Int
-        /// Whether the daemon copies them; `null` where only the file was asked.
-        @Nullable package var enabled: Bool? = nil
-        /// What keeps all of them away, else what the newest of the failing ones failed with.
-        @Nullable package var problem: ErrorReport? = nil
-        /// What the newest of the failing ones failed with.
-        @Nullable package var failure: ErrorReport? = nil
-    }
-
-    /// Writes that have failed at least four times, or were refused, and are still tried.
-    package struct Failing: Sendable, Equatable, Codable {
-        package var count: Int
-        /// Those of them that a person asked for. The others are titles and tags that follow a capture.
-        package var ownCount: Int
-        /// The first of them, and what it failed with last.
-        package var entry: Int64
-        @Nullable package var error: ErrorReport? = nil
-
-        init(_ failing: CopySummary.Failing) {
-            count = failing.count
-            ownCount = failing.ownCount
-            entry = failing.entry
-            error = failing.code.map { ErrorReport(code: $0, message: failing.message, entry: failing.entry) }
-        }
-    }
-
-    package struct Outbox: Sendable, Equatable, Codable {
-        /// To be sent, those that may have been applied included.
-        package var waiting: Int
-        package var parked: Int
-        /// Of the waiting ones, those that the server may have applied.
-        package var unknown: Int
-        @Nullable package var oldestWaiting: Timestamp? = nil
-        @Nullable package var failing: Failing? = nil
-        /// Why nothing is sent though the server can be reached.
-        @Nullable package var problem: ErrorReport? = nil
-    }
-
-    package struct File: Sendable, Equatable, Codable {
-        package var path: String
-        /// Bytes.
-        package var size: Int64
-        package var walSize: Int64
-        package var schemaVersion: Int
     }
 
     package var schemaVersion = StatusReport.schemaVersion
@@ -239,12 +126,12 @@ package struct StatusReport: ControlReply {
     @Nullable package var daemon: Daemon? = nil
     /// `null` where the daemon answered.
     @Nullable package var noDaemon: Absence? = nil
-    package var server: Server
-    package var copy: Copy
-    @Nullable package var outbox: Outbox? = nil
+    package var server: CopySummary.Server
+    package var copy: CopySummary.Copy
+    @Nullable package var outbox: CopySummary.Outbox? = nil
     @Nullable package var pull: PullProgress? = nil
-    @Nullable package var lastError: RecurringErrorReport? = nil
-    package var file: File
+    @Nullable package var lastError: RecurringError? = nil
+    package var file: CopySummary.File
 
     /// Whether parked writes wait for a decision because the database was restored or copied.
     package var isRestored: Bool {
@@ -255,24 +142,64 @@ package struct StatusReport: ControlReply {
     package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
 }
 
-/// The pull under way: in the status and on each progress line of `sync` with `wait`.
-package struct PullProgress: ControlReply {
-    package static let type = "progress"
-
-    /// `backfill`, `head`, `sweep`, `pass`, `check`, `texts`.
-    package var kind: String
-    package var startedAt: Timestamp
-    package var pages = 0
-    /// Read from the server so far, known ones included.
-    package var items = 0
-    @Nullable package var expectedItems: Int? = nil
-    /// Where on the timeline the pull stands.
-    @Nullable package var position: Timestamp? = nil
-    /// Items per second since the pull began.
-    package var rate: Double = 0
-
-    package init(kind: PullRecord.Kind, startedAt: Timestamp) {
-        self.kind = kind.rawValue
-        self.startedAt = startedAt
+extension StatusReport {
+    /// Of the file alone, as prsnlctl and doctor show it.
+    ///
+    /// - Parameters:
+    ///   - leavingNoTrace: as in `StoreReader`.
+    ///   - absence: why no daemon has answered, given whether the last one closed the copy.
+    package init(
+        path: String, leavingNoTrace: Bool = false, now: Timestamp,
+        absence: (_ wasClosed: Bool) -> Absence? = { _ in nil }
+    ) throws(UserFacingError) {
+        let summary = try StoreReader(path: path, leavingNoTrace: leavingNoTrace).summary()
+        self.init(summary, now: now)
+        noDaemon = absence(summary.wasClosed)
     }
+
+    /// Puts together what the file says and, where a daemon runs, what it knows beyond that.
+    package init(_ summary: CopySummary, daemon: Daemon? = nil, engine: EngineState? = nil, now: Timestamp) {
+        var (copy, outbox) = (summary.copy, summary.outbox)
+        if let engine {
+            // The file's time is only written when something else is; the engine's counts from the last look.
+            copy.newAsOf = engine.newAsOf ?? copy.newAsOf
+            copy.search?.enabled = engine.indexesWords
+            copy.texts?.enabled = engine.copiesTexts
+            if let problem = engine.textsProblem { copy.texts?.problem = problem }
+            if outbox.waiting > 0 { outbox.problem = engine.hindrance?.error }
+        }
+        // A time that lies in the future says that the clock was set back, and nothing about the copy.
+        func past(_ time: Timestamp?) -> Timestamp? { time.flatMap { $0 <= now ? $0 : nil } }
+        copy.newAsOf = past(copy.newAsOf)
+        copy.editsAsOf = past(copy.editsAsOf)
+        if let asOf = copy.texts?.asOf { copy.texts?.asOf = past(asOf) }
+        if let asOf = copy.search?.asOf { copy.search?.asOf = past(asOf) }
+        source = daemon == nil ? .file : .daemon
+        generatedAt = now
+        attention = Self.attention(summary, engine, daemon?.problem)
+        server = summary.server
+        self.copy = copy
+        file = summary.file
+        self.outbox = outbox
+        self.daemon = daemon
+        pull = engine?.pull
+        lastError = summary.lastError
+    }
+
+    private static func attention(
+        _ summary: CopySummary, _ engine: EngineState?, _ problem: UserFacingError?
+    ) -> [Attention] {
+        var reasons: [Attention] = []
+        if !summary.copy.complete { reasons.append(.copyIncomplete) }
+        if summary.copy.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
+        if summary.outbox.parked > 0 { reasons.append(.writesParked) }
+        if let failing = summary.outbox.failing, failing.ownCount > 0 { reasons.append(.writesFailing) }
+        if summary.outbox.waiting > 0, engine?.hindrance?.isLasting == true { reasons.append(.writesHeld) }
+        if let problem, problem.code.needsPerson { reasons.append(.problem) }
+        return reasons
+    }
+}
+
+extension PullProgress: ControlReply {
+    package static let type = "progress"
 }

@@ -100,8 +100,27 @@ package struct OutboxEntry: Sendable, Equatable {
     package var awaitsItem = false
 }
 
+extension OutboxEntry {
+    /// What its last attempt failed with, or why it is parked.
+    package var error: UserFacingError? {
+        errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id) }
+    }
+}
+
+extension UserFacingError {
+    /// What a write failed with, as the file has it.
+    init(code: String, message: String?, entry: Int64) {
+        let known = ErrorCode(rawValue: code) ?? .unexpectedStatus
+        // The suggestions say N where they mean the entry.
+        let suggestion = known.recoverySuggestion.map { command in
+            command.line.hasSuffix(" N") ? NextCommand(line: command.line.dropLast() + "\(entry)") : command
+        }
+        self.init(known, message ?? "", recoverySuggestion: suggestion, codeName: code)
+    }
+}
+
 /// One request that was made for an entry.
-package struct OutboxAttempt: Sendable, Equatable {
+package struct OutboxAttempt: Sendable, Equatable, Codable {
     package enum Purpose: String, Sendable, CaseIterable, Codable {
         /// The write itself.
         case send
@@ -112,13 +131,13 @@ package struct OutboxAttempt: Sendable, Equatable {
     package var purpose: Purpose
     package var startedAt: Timestamp
     /// `nil` where the process ended before the answer came.
-    package var endedAt: Timestamp?
+    @Nullable package var endedAt: Timestamp? = nil
     /// What was concluded: `delivered`, `retry`, `wait_for_network`, `wait_for_login`, `look`, `park`.
-    package var verdict: String?
-    package var errorCode: String?
+    @Nullable package var verdict: String? = nil
+    @Nullable package var errorCode: String? = nil
     /// HTTP.
-    package var status: Int?
-    package var requestID: String?
+    @Nullable package var status: Int? = nil
+    @Nullable package var requestID: String? = nil
 }
 
 extension OutboxAttempt {

@@ -11,7 +11,7 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             let (checked, unfound) = try lookForTitles()
-            let due = try SearchState(connection).due
+            let due = try SearchState(connection).notIndexed
             var lost = max(unfound, try wrongDocuments())
             // New items have no document yet.
             if due == 0 {

@@ -59,7 +59,7 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             var list = ItemList()
-            list.unindexed = try SearchState(connection).due
+            list.unindexed = try SearchState(connection).notIndexed
             guard !query.isEmpty else { return .success(list) }
             var finder = try ItemFinder(connection, query.filter, limit: limit)
             let long = try longItems(query)

@@ -9,15 +9,19 @@ package enum IndexStep: Sendable, Equatable {
     case more
 }
 
-/// How far the index of words is.
-package struct SearchState: Sendable, Equatable {
+/// How far the index of words is: a part of the status.
+package struct SearchState: Sendable, Equatable, Codable {
+    private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled }
+
     /// Items that were added or changed since they were indexed. Where rows of removed items left gaps, a little more.
-    package var due = 0
+    package var notIndexed = 0
     /// When there was nothing due last: what was committed by then is found.
-    package var asOf: Timestamp?
+    @Nullable package var asOf: Timestamp? = nil
+    /// Whether the daemon keeps it up to date; `nil` where only the file was asked.
+    @Nullable package var enabled: Bool? = nil
     /// Bytes of text that the index is of.
     package var size = 0
-    package var isCurrent: Bool { due == 0 }
+    package var isCurrent: Bool { notIndexed == 0 }
 
     package init() {}
 }
@@ -63,7 +67,7 @@ extension Store {
             return .more
         }
         try requireTextRoom()
-        prepareForBulk(state.due > Self.mostDocuments)
+        prepareForBulk(state.notIndexed > Self.mostDocuments)
         let trial = try noteTrial()
         if let fatal = trial?.fatal { try nameFatal(fatal, now: now) }
         let pieceSize = pieceSize
@@ -234,15 +238,15 @@ extension SearchState {
         defer { row.reset() }
         // Without its one row nothing is known.
         guard try row.step() else {
-            due = 1
+            notIndexed = 1
             return
         }
-        due = row.int(0) + row.int(1)
+        notIndexed = row.int(0) + row.int(1)
         // New items may have changed since. Few are told apart; of many, the sum is near enough.
         if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {
             let both = try connection.cached(Self.newAmongDue).bind(row.int(4))
             defer { both.reset() }
-            due -= try both.step() ? both.int(0) : 0
+            notIndexed -= try both.step() ? both.int(0) : 0
         }
         asOf = row.timestamp(2)
         size = row.int(3)

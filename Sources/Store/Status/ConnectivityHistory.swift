@@ -16,7 +16,7 @@ extension Store {
             for transition in news.suffix(Self.keptTransitions) {
                 try connection.prepare(
                     "INSERT INTO connectivity_transition (at, state, error_code, reason) VALUES (?, ?, ?, ?)"
-                ).bind(transition.at).bind(transition.state.rawValue).bind(transition.code?.rawValue)
+                ).bind(transition.at).bind(transition.state.rawValue).bind(transition.code)
                     .bind(transition.reason).run()
             }
             try connection.prepare(
@@ -40,7 +40,7 @@ extension StoreReader {
                 }
                 transitions.append(
                     ConnectivityTransition(
-                        at: at, state: state, code: rows.text(2).flatMap(ErrorCode.init), reason: rows.text(3)))
+                        at: at, state: state, code: rows.text(2), reason: rows.text(3)))
             }
             return transitions
         }

@@ -1,7 +1,7 @@
 package import PRSNLCore
 
-/// One pull that did something, as the history keeps it.
-package struct PullRecord: Sendable, Equatable {
+/// One pull that did something, as the history keeps it and `prsnlctl history --json` has it.
+package struct PullRecord: Sendable, Equatable, Codable {
     package enum Kind: String, Sendable, CaseIterable, Codable { case backfill, head, sweep, pass, check, texts }
     package enum Outcome: String, Sendable, CaseIterable, Codable {
         case running, complete, incomplete, failed, interrupted
@@ -10,7 +10,7 @@ package struct PullRecord: Sendable, Equatable {
     package var id: Int64 = 0
     package var kind: Kind
     package var startedAt: Timestamp
-    package var endedAt: Timestamp?
+    @Nullable package var endedAt: Timestamp? = nil
     package var outcome: Outcome = .running
     package var requests = 0
     package var pages = 0
@@ -19,7 +19,7 @@ package struct PullRecord: Sendable, Equatable {
     package var deleted = 0
     package var suspects = 0
     package var rejected = 0
-    package var errorCode: String?
+    @Nullable package var errorCode: String? = nil
 
     package init(kind: Kind, startedAt: Timestamp) {
         self.kind = kind

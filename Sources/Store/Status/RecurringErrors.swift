@@ -1,5 +1,36 @@
 package import PRSNLCore
 
+/// Errors of one code at one endpoint, counted together: in the status the last one, in `prsnlctl errors` all.
+package struct RecurringError: Sendable, Equatable, Codable {
+    package var code: String
+    package var endpoint: String
+    /// The last one's words.
+    package var message: String
+    package var first: Timestamp
+    package var last: Timestamp
+    package var count: Int
+    /// Something has succeeded after `last`.
+    package var isOver: Bool
+    /// `null` for a code of a newer daemon, and in place of commands that are not ours.
+    @Nullable package var recoverySuggestion: Advice? = nil
+    @Nullable package var nextCommand: NextCommand? = nil
+
+    package init(
+        code: String, endpoint: String, message: String, first: Timestamp, last: Timestamp, count: Int, isOver: Bool
+    ) {
+        self.code = code
+        self.endpoint = endpoint
+        self.message = message
+        self.first = first
+        self.last = last
+        self.count = count
+        self.isOver = isOver
+        let known = ErrorCode(rawValue: code)
+        recoverySuggestion = known?.recoverySuggestion
+        nextCommand = known?.nextCommand
+    }
+}
+
 // Errors, grouped by code and endpoint. There is no limit of rows: codes are a closed set, and endpoints are the names of
 // requests, which have no ids in them.
 extension Store {
@@ -8,7 +39,7 @@ extension Store {
     package func recordError(
         code: ErrorCode, endpoint: String, message: String, times: Int = 1, at now: Timestamp
     ) throws(UserFacingError) {
-        var error = CopySummary.RecurringError(
+        var error = RecurringError(
             code: code.rawValue, endpoint: endpoint, message: message, first: now, last: now, count: times,
             isOver: false)
         let known = unrecorded.firstIndex { $0.code == error.code && $0.endpoint == endpoint }
@@ -86,7 +117,7 @@ extension Store {
     }
 
     /// What `StoreReader` tells of the file, and what the disk has not taken.
-    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+    package func recurringErrors() throws(UserFacingError) -> [RecurringError] {
         unrecorded + (try StoreReader(path: path).recurringErrors())
     }
 
@@ -121,23 +152,23 @@ extension StoreReader {
     }
 
     /// Those that go on first, each half with the newest first.
-    package func recurringErrors() throws(UserFacingError) -> [CopySummary.RecurringError] {
+    package func recurringErrors() throws(UserFacingError) -> [RecurringError] {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
                 SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
                 ORDER BY over, last_at DESC, code, endpoint
                 """)
-            var errors: [CopySummary.RecurringError] = []
+            var errors: [RecurringError] = []
             while try rows.step() {
-                if let error = CopySummary.RecurringError(rows) { errors.append(error) }
+                if let error = RecurringError(rows) { errors.append(error) }
             }
             return errors
         }
     }
 }
 
-extension CopySummary.RecurringError {
+extension RecurringError {
     /// From the columns code, endpoint, message, first_at, last_at, count, over. `nil` where one cannot be read.
     init?(_ row: Statement) {
         guard let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),

@@ -2,11 +2,11 @@ package import PRSNLCore
 
 extension CopySummary {
     /// The texts of items.
-    package struct Texts: Sendable, Equatable {
+    package struct Texts: Sendable, Equatable, Codable {
         /// The copy has the text of every item that has one.
-        package var isComplete = false
+        package var complete = false
         /// Texts are complete as of this time (T3), but for those that are too large; `nil` while others are missing.
-        package var asOf: Timestamp?
+        @Nullable package var asOf: Timestamp? = nil
         /// Items whose text was fetched.
         package var present = 0
         /// Items whose text was not, or not since they changed. At most `mostCounted`.
@@ -14,12 +14,11 @@ extension CopySummary {
         package var tooLarge = 0
         /// Those that failed when they were asked for last, and what the newest failed with.
         package var failing = 0
-        package var failure: (code: String, message: String)? {
-            get { failureCode.map { ($0, failureMessage) } }
-            set { (failureCode, failureMessage) = (newValue?.code, newValue?.message ?? "") }
-        }
-        private var failureCode: String?
-        private var failureMessage = ""
+        @Nullable package var failure: UserFacingError? = nil
+        /// What keeps all of them away, else `failure`. Only a running daemon knows the former.
+        @Nullable package var problem: UserFacingError? = nil
+        /// Whether the daemon copies them; `nil` where only the file was asked.
+        @Nullable package var enabled: Bool? = nil
 
         package init() {}
 
@@ -30,12 +29,13 @@ extension CopySummary {
 
 extension CopySummary.Texts {
     /// `nil` for a file that a daemon without texts has made.
-    init?(_ connection: Connection, _ copy: CopySummary) throws(SQLiteFailure) {
-        guard copy.schemaVersion >= Schema.versionWithTexts else { return nil }
+    init?(_ connection: Connection, _ summary: CopySummary) throws(SQLiteFailure) {
+        let copy = summary.copy
+        guard summary.file.schemaVersion >= Schema.versionWithTexts else { return nil }
         self.init()
-        guard copy.dialect != .express else {
+        guard summary.server.dialect != .express else {
             // They come with the timeline.
-            (isComplete, asOf, present) = (copy.isComplete, copy.editsAsOf, copy.live)
+            (complete, asOf, present) = (copy.complete, copy.editsAsOf, copy.live)
             return
         }
         let row = try connection.prepare(
@@ -53,7 +53,7 @@ extension CopySummary.Texts {
         present = max(0, copy.live - row.int(1) - missing)
         tooLarge = row.int(2)
         failing = row.int(3)
-        isComplete = copy.isComplete && missing == 0
+        complete = copy.complete && missing == 0
         asOf = missing == tooLarge ? copy.editsAsOf : nil
         guard failing > 0 else { return }
         let newest = try connection.prepare(
@@ -62,7 +62,9 @@ extension CopySummary.Texts {
             FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
             WHERE problem.kind != 'too_large' AND \(Self.isCurrent) ORDER BY item.created_at DESC LIMIT 1
             """)
-        if try newest.step() { failure = (newest.text(0) ?? "", newest.text(1) ?? "") }
+        guard try newest.step() else { return }
+        failure = UserFacingError(newest.text(0).flatMap(ErrorCode.init) ?? .storeBug, newest.text(1) ?? "")
+        problem = failure
     }
 
     private static let isCurrent =

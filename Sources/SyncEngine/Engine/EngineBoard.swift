@@ -1,6 +1,7 @@
 import Configuration
 import PRSNLClient
 import PRSNLCore
+import Store
 import Synchronization
 
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.

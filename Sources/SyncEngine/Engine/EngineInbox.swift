@@ -1,4 +1,5 @@
 import PRSNLCore
+import Store
 import Synchronization
 
 /// What the engine hears, in the order in which it came. Each of its two loops takes its events from a queue of its own.

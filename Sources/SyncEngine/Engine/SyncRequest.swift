@@ -1,5 +1,3 @@
-package import PRSNLCore
-
 /// What a person asks for.
 package struct SyncRequest: Sendable, Equatable {
     /// A whole sweep, not just the head.
@@ -16,32 +14,5 @@ package struct SyncRequest: Sendable, Equatable {
         self.acceptDeletions = acceptDeletions
         self.texts = texts
         self.textOf = textOf
-    }
-}
-
-/// How a pull ended that a person asked for.
-package struct SyncResult: Sendable, Equatable {
-    /// Nothing is known to be missing now.
-    package var isComplete: Bool
-    package var added = 0
-    package var changed = 0
-    package var deleted = 0
-    /// Texts that were fetched.
-    package var texts = 0
-    /// Why it is not complete, or what failed.
-    package var problem: UserFacingError?
-
-    package init(isComplete: Bool) {
-        self.isComplete = isComplete
-    }
-
-    /// Another pull has followed.
-    mutating func add(_ other: SyncResult) {
-        added += other.added
-        changed += other.changed
-        deleted += other.deleted
-        texts += other.texts
-        problem = other.problem
-        isComplete = other.isComplete
     }
 }

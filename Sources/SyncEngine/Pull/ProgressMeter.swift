@@ -4,13 +4,13 @@ import Synchronization
 
 /// Adds up the pages of a pull for `prsnlctl status`.
 final class ProgressMeter: Sendable {
-    private let state: Mutex<EngineState.Progress>
+    private let state: Mutex<PullProgress>
     private let started: Duration
     private let time: TimeSource
     private let board: EngineBoard
 
     init(kind: PullRecord.Kind, time: TimeSource, board: EngineBoard) {
-        state = Mutex(EngineState.Progress(kind: kind, startedAt: time.now()))
+        state = Mutex(PullProgress(kind: kind, startedAt: time.now()))
         started = time.uptime()
         self.time = time
         self.board = board
@@ -32,6 +32,6 @@ final class ProgressMeter: Sendable {
             progress.rate = elapsed > 0 ? Double(progress.items) / elapsed : 0
             return progress
         }
-        board.publish { $0.progress = progress }
+        board.publish { $0.pull = progress }
     }
 }

@@ -312,7 +312,7 @@ struct Puller: Sendable {
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
             record: PullRecord(kind: kind, startedAt: time.now()))
-        defer { board.publish { $0.progress = nil } }
+        defer { board.publish { $0.pull = nil } }
         do {
             try await body(committer, requests)
             return try await finish(

@@ -53,10 +53,10 @@ extension Replayer {
     }
 
     /// What `status` and `queue` say of the server's wait.
-    var serverWait: EngineState.ServerWait? {
+    var serverWait: ServerWait? {
         let gate = gate.withLock { $0 }
         guard let creations = timestamp(max(gate.pace.nextAt(), gate.closedUntil)) else { return nil }
-        return EngineState.ServerWait(creationsUntil: creations, othersUntil: timestamp(gate.closedUntil))
+        return ServerWait(creationsUntil: creations, othersUntil: timestamp(gate.closedUntil))
     }
 
     /// When refused entries have their turn again.

@@ -90,7 +90,7 @@ struct PullLoop {
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, request)
         // What waited until the server had processed an item, as the pull has shown.
-        if result.problem == nil, result.added + result.changed > 0 { await outbox.drain() }
+        if result.problem == nil, result.added != 0 || result.changed != 0 { await outbox.drain() }
         if result.problem == nil {
             let next = memory.schedule.next(now: time.now())
             if next.at <= time.now(), next.work != .pull {
@@ -103,7 +103,7 @@ struct PullLoop {
         while texts, result.problem == nil, memory.schedule.textsDue == .earliest, !Task.isCancelled {
             result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
         }
-        if texts, result.problem == nil, await hasFailingTexts() { result.isComplete = false }
+        if texts, result.problem == nil, await hasFailingTexts() { result.outcome = .incomplete }
         await stop()
         return result
     }
@@ -196,7 +196,7 @@ struct PullLoop {
         guard problem ?? result?.problem != nil || memory.schedule.textsDue != .earliest else { return }
         let isFailing = await hasFailingTexts()
         for var waiter in textWaiters {
-            if isFailing { waiter.result.isComplete = false }
+            if isFailing, waiter.result.isComplete { waiter.result.outcome = .incomplete }
             waiter.request.answer.resume(returning: waiter.result)
         }
         textWaiters = []
@@ -217,7 +217,8 @@ struct PullLoop {
             state.activity = .pulling
             state.nextPullAt = nil
         }
-        var result = SyncResult(isComplete: false)
+        var isComplete = false
+        var problem: UserFacingError?
         var changes = Puller.Changes()
         do {
             memory.stage = what == .texts ? .texts : .head
@@ -228,26 +229,23 @@ struct PullLoop {
             try await settle(changes)
             noteAnswer()
             if hadFailed { inbox.post(.recovered) }
-            result.problem = await memory.shortcoming(store)
-            let coverage = await store.coverage
-            result.isComplete = result.problem == nil && coverage.isComplete
+            problem = await memory.shortcoming(store)
+            isComplete = await store.coverage.isComplete
         } catch {
             let failure = SyncFailure(error)
             changes += failure.changes
-            result.problem = failure.error
+            problem = failure.error
             await fail(failure, after: changes)
         }
         await store.endPull()
-        result.added = changes.added
-        result.changed = changes.changed
-        result.deleted = changes.deleted
-        result.texts = changes.texts
         board.publish { [memory] state in
-            if memory.stage != .texts { state.problem = result.problem }
+            if memory.stage != .texts { state.problem = problem }
             state.textsProblem = memory.textsProblem
             state.newAsOf = memory.newAsOf
         }
-        return result
+        return SyncResult(
+            isComplete: isComplete, added: changes.added, changed: changes.changed, deleted: changes.deleted,
+            texts: changes.texts, problem: problem)
     }
 
     /// The server has answered, so what waits for it is tried.
@@ -331,9 +329,7 @@ struct PullLoop {
         }
         for event in inbox.pulls.take() { hear(event) }
         for one in requests + textWaiters.map(\.request) {
-            var result = SyncResult(isComplete: false)
-            result.problem = SyncFailure.cancelled.error
-            one.answer.resume(returning: result)
+            one.answer.resume(returning: SyncResult(isComplete: false, problem: SyncFailure.cancelled.error))
         }
         textWaiters = []
         board.publish { $0.activity = .stopped }

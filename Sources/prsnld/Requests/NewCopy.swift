@@ -25,7 +25,7 @@ struct NewCopy: Sendable {
             conversation.send(report)
         } catch {
             log(.error, .daemon, error.inFull)
-            conversation.send(ErrorReport(error))
+            conversation.send(error)
         }
     }
 

@@ -32,8 +32,8 @@ extension RequestHandler {
         let copy = copyAtBest
         return LoginReport(
             source: .daemon, server: request.server, account: request.account,
-            copyAccount: copy.flatMap { AccountName(known: $0.accountID, $0.accountName) },
-            copyServer: copy?.serverURL, isCopyAnonymous: copy?.isAnonymous ?? false)
+            copyAccount: copy.flatMap { AccountName(known: $0.server.accountID, $0.server.accountName) },
+            copyServer: copy?.server.url, isCopyAnonymous: copy?.isAnonymous ?? false)
     }
 
     /// What has been done is done, whether the copy can be read or not.
@@ -51,10 +51,10 @@ extension RequestHandler {
         var report = LogoutReport(
             source: .daemon, wasLoggedIn: outcome.wasLoggedIn, server: outcome.wasLoggedIn ? login.server.text : nil)
         if outcome.wasLoggedIn { report.serverTold = outcome.serverFailure == nil }
-        report.error = outcome.serverFailure.map(ErrorReport.init)
+        report.error = outcome.serverFailure
         if let copy = copyAtBest {
-            report.items = copy.live
-            report.undelivered = copy.waiting + copy.parked
+            report.items = copy.copy.live
+            report.undelivered = copy.outbox.waiting + copy.outbox.parked
         }
         return report
     }
@@ -67,19 +67,19 @@ extension RequestHandler {
         var failure: UserFacingError?
         let asked = client.credentials != .none
         do throws(APIError) {
-            if asked { account = try await accountOrProof(client.dialect ?? copy.dialect) }
+            if asked { account = try await accountOrProof(client.dialect ?? copy.server.dialect) }
         } catch {
             failure = error.userFacing
         }
         if !asked, let problem = engine.state.problem, problem.code == .needsLogin { failure = problem }
         var report = WhoamiReport(
             source: .daemon, server: login.server.text, account: account,
-            copyAccount: AccountName(known: copy.accountID, copy.accountName), credentials: credentials,
+            copyAccount: AccountName(known: copy.server.accountID, copy.server.accountName), credentials: credentials,
             asked: asked, now: time.now())
         if report.sameAccount == false, AccountChange.isOf(copy, client.credentials.subject) {
             failure = AccountChange.loginExpired
         }
-        report.error = (failure ?? login.state.login?.saveFailure).map(ErrorReport.init)
+        report.error = (failure ?? login.state.login?.saveFailure)
         switch failure?.code {
         case .unauthorized?, .forbidden?, .loginExpired?: report.credentials.refused = true
         case nil where asked: report.credentials.refused = false

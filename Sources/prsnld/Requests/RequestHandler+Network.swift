@@ -17,17 +17,13 @@ extension RequestHandler {
         }
     }
 
-    private var network: NetMonitor { engine.network }
-
-    var networkFacts: StatusReport.Network {
-        StatusReport.Network(how: network.source.how, route: network.routeText)
-    }
+    var network: NetMonitor { engine.network }
 
     /// A probe that a person asked for. Like any other, it tells whether the server can be used.
     private func ping() async -> PingReport {
         let result = await engine.ping()
         var report = PingReport(
-            state: network.current.state.rawValue, probe: result.sent.rawValue, total: result.total, now: time.now())
+            state: network.current.state, probe: result.sent.rawValue, total: result.total, now: time.now())
         report.note = result.note
         report.address = result.address
         report.ahead = result.ahead.map(PingReport.milliseconds)
@@ -43,7 +39,7 @@ extension RequestHandler {
         report.clockOffset = client.serverClockOffset?.seconds
         // The health check needs no login: an answer does not mean that the server can be used.
         let current = network.current
-        report.error = (result.error ?? (current.state == .online ? nil : current.reason)).map(ErrorReport.init)
+        report.error = (result.error ?? (current.state == .online ? nil : current.reason))
         return report
     }
 
@@ -56,7 +52,7 @@ extension RequestHandler {
             transitions: unsaved.reversed() + saved.filter { !unsaved.contains($0) },
             source: .daemon, now: time.now())
         report.route = network.routeText
-        report.connectivity = StatusReport.Connectivity(network.current)
+        report.connectivity = network.current
         return report
     }
 

@@ -40,8 +40,9 @@ extension RequestHandler {
         }
         on(EntryRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             let (entry, attempts) = try StoreReader(path: database).outboxEntry(request.entry)
+            let state = engine.state
             return EntryReport(
-                asOfNow(entry), attempts, source: .daemon, connectivity: connectivity, wait: serverWait,
+                asOfNow(entry), attempts, source: .daemon, connectivity: state.connectivity, wait: state.serverWait,
                 now: time.now())
         }
         on(DeliveryRequest.self, in: &table) { [self] request, conversation throws(UserFacingError) in
@@ -55,9 +56,6 @@ extension RequestHandler {
             sending: { [engine] in Sending(engine.state) })
     }
 
-    private var connectivity: StatusReport.Connectivity { StatusReport.Connectivity(engine.state.connectivity) }
-    private var serverWait: QueueReport.Wait? { engine.state.serverWait.map(QueueReport.Wait.init) }
-
     /// - Parameter byHand: A person wants what waits to be tried now.
     private func perform<Request: OutboxRequest>(
         _ request: Request, byHand: Bool
@@ -68,9 +66,10 @@ extension RequestHandler {
     }
 
     private func queueReport(_ list: OutboxList, _ filter: OutboxFilter) -> QueueReport {
-        QueueReport(
-            list, filter: filter, source: .daemon, connectivity: connectivity, wait: serverWait,
-            problem: engine.state.hindrance?.error, now: time.now())
+        let state = engine.state
+        return QueueReport(
+            list, filter: filter, source: .daemon, connectivity: state.connectivity, wait: state.serverWait,
+            problem: state.hindrance?.error, now: time.now())
     }
 
     /// An entry with what only the replayer knows: until when it is left alone, and what keeps all that is due from being
@@ -111,12 +110,6 @@ extension QueueReport {
         return entry.entry == other.entry && entry.state == other.state && entry.attempts == other.attempts
             && entry.error == other.error && entry.awaitsItem == other.awaitsItem && entry.behind == other.behind
             && connectivity?.state == earlier.connectivity?.state && wait == earlier.wait
-    }
-}
-
-extension QueueReport.Wait {
-    init(_ wait: EngineState.ServerWait) {
-        self.init(creationsUntil: wait.creationsUntil, othersUntil: wait.othersUntil)
     }
 }
 

@@ -76,7 +76,7 @@ final class RequestHandler: Sendable {
                 if request.isChange { try refuseWhileEnding() }
                 if let reply = try await answer(request, conversation) { conversation.send(reply) }
             } catch {
-                conversation.send(ErrorReport(explained(error)))
+                conversation.send(explained(error))
             }
         }
     }
@@ -98,19 +98,20 @@ final class RequestHandler: Sendable {
     }
 
     private func status() throws(UserFacingError) -> StatusReport {
-        var facts = DaemonFacts(pid: getpid(), since: startedAt, state: engine.state)
-        facts.network = networkFacts
-        facts.requests = figures.current.map(StatusReport.Requests.init).sorted { $0.endpoint < $1.endpoint }
+        let state = engine.state
+        var daemon = StatusReport.Daemon(pid: getpid(), since: startedAt, engine: state.shown)
+        daemon.network = StatusReport.Network(how: network.source.how, route: network.routeText)
+        daemon.requests = figures.current
         // Before the file is read, which makes a log that was removed once more.
-        if let replaced = store.replacement() ?? store.fullDisk() { facts.problem = replaced }
+        if let replaced = store.replacement() ?? store.fullDisk() { daemon.problem = replaced }
         return StatusReport(
-            summary: try StoreReader(path: database).summary(), path: database, daemon: facts, now: time.now())
+            try StoreReader(path: database).summary(), daemon: daemon, engine: state, now: time.now())
     }
 
     /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
     private func sync(
         _ request: SyncNowRequest, _ conversation: ControlConversation
-    ) async throws(UserFacingError) -> SyncReport {
+    ) async throws(UserFacingError) -> SyncResult {
         if request.texts, !engine.state.copiesTexts {
             throw UserFacingError(
                 .usage, "The daemon copies no texts: its configuration has texts = no.",
@@ -138,14 +139,14 @@ final class RequestHandler: Sendable {
             group.addTask { await self.showProgress(conversation) }
             let result = await pull.value
             group.cancelAll()
-            return SyncReport(result)
+            return result
         }
     }
 
     private func showProgress(_ conversation: ControlConversation) async {
         var last: PullProgress?
         while !Task.isCancelled {
-            let progress = engine.state.progress.map(PullProgress.init)
+            let progress = engine.state.pull
             if let progress, progress != last { conversation.send(progress) }
             last = progress
             // Cancelled: the pull is over, or the client has left.

@@ -67,19 +67,9 @@ final class ServiceReporter: Sendable {
             // The daemon is stopping, or the pulls fail for the same reason and say so.
             return log(.debug, .daemon, "no status for systemd: \(error.message)")
         }
-        let engine = parts.engine.state
-        var status = ServiceStatus()
-        status.unit = unit
-        status.connectivity = engine.connectivity
-        status.live = counts.live
-        status.isComplete = counts.isComplete
-        status.newAsOf = engine.newAsOf
-        status.pull = engine.progress.map { ($0.items, $0.expectedItems) }
-        status.queued = counts.waiting
-        status.parked = counts.parked
-        status.deletionsHeld = counts.deletionsHeld
-        status.problem = (parts.store.replacement() ?? engine.problem)?.code
-        let text = status.text(now: parts.time.now())
+        var engine = parts.engine.state
+        engine.problem = parts.store.replacement() ?? engine.problem
+        let text = ServiceStatus.text(engine, counts, unit: unit, now: parts.time.now())
         state.withLock { state in
             state.composed = text
             state.composedAt = Heartbeat.monotonic()

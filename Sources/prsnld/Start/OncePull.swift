@@ -24,17 +24,14 @@ enum OncePull {
             }
         }
         let bar = Task(executorPreference: TaskLoop.current) { await showProgress(of: engine, setup) }
-        let result = await pull.value
+        let report = await pull.value
         watch.cancel()
         bar.cancel()
         await bar.value
         await parts.stop()
-        let report = SyncReport(result)
         log(
             report.outcome == .failed ? .error : .notice, .daemon,
-            "\(report.outcome.rawValue): \(result.added) added, \(result.changed) changed, \(result.deleted) deleted"
-                + (result.texts > 0 ? ", \(Figures.count(result.texts, "text"))" : "")
-                + (result.problem.map { "; \($0.code.rawValue)" } ?? ""))
+            "\(report.outcome.rawValue): \(report.amounts)" + (report.problem.map { "; \($0.code.rawValue)" } ?? ""))
         return report.exitCode
     }
 
@@ -46,7 +43,7 @@ enum OncePull {
         var display = ProgressDisplay(style: style, isQuiet: false)
         defer { display.end() }
         while !Task.isCancelled {
-            if let progress = engine.state.progress { display.show(PullProgress(progress)) }
+            if let progress = engine.state.pull { display.show(progress) }
             do { try await setup.time.sleep(.milliseconds(200)) } catch { return }
         }
     }

@@ -25,7 +25,7 @@ struct CopyCheck: Check, Equatable {
     }
 
     private func replaced(_ status: StatusReport) -> [DoctorReport.Finding] {
-        guard let problem = status.daemon?.problem, problem.knownCode?.traits.flags.contains(.isOfFile) == true else {
+        guard let problem = status.daemon?.problem, problem.code.traits.flags.contains(.isOfFile) else {
             return []
         }
         return [.failed(.file, "database", problem)]
@@ -33,19 +33,18 @@ struct CopyCheck: Check, Equatable {
 
     private func account(_ status: StatusReport) -> DoctorReport.Finding {
         // What needs a person, unless another line below is about it.
-        if let problem = status.daemon?.problem, let code = problem.knownCode, code.needsPerson, code != .deletionsHeld
-        {
+        if let problem = status.daemon?.problem, problem.code.needsPerson, problem.code != .deletionsHeld {
             // Nothing of the server's.
-            if code.traits.flags.contains(.isOfFile) { return .notChecked(.server, "account", problem.message) }
+            if problem.code.traits.flags.contains(.isOfFile) { return .notChecked(.server, "account", problem.message) }
             return .failed(.server, "account", problem)
         }
-        if let connectivity = status.daemon?.connectivity, connectivity.state == "unauthorized" {
+        if let connectivity = status.daemon?.connectivity, connectivity.state == .unauthorized {
             return connectivity.reason.map { .failed(.server, "account", $0) }
                 ?? .failed(.server, "account", "the server refuses the credentials", next: "prsnlctl login")
         }
         if let whoami, whoami.asked { return account(whoami) }
         let name = [status.server.accountName, status.server.accountID].compactMap(\.self).first
-        guard status.daemon?.connectivity?.state == "online" else {
+        guard status.daemon?.connectivity.state == .online else {
             return .notChecked(
                 .server, "account",
                 (name.map { "the copy is \($0)'s; " } ?? "") + whoamiReason)
@@ -71,7 +70,7 @@ struct CopyCheck: Check, Equatable {
         }
         if let error = whoami.error {
             // A server that is away says nothing of the credentials.
-            guard whoami.credentials.refused == true || error.knownCode?.needsPerson == true else {
+            guard whoami.credentials.refused == true || error.code.needsPerson else {
                 return .notChecked(.server, "account", error.message)
             }
             return .failed(.server, "account", error)
@@ -110,7 +109,7 @@ struct CopyCheck: Check, Equatable {
         let count = "\(Figures.count(texts.present)) of \(Figures.count(texts.present + texts.missing, "text"))"
         if texts.enabled == false { return [.ok(.copy, "texts", "\(count); texts = no")] }
         // A release without them, which nothing here can change.
-        if let problem = texts.problem, problem.knownCode == .textsUnavailable {
+        if let problem = texts.problem, problem.code == .textsUnavailable {
             return [.ok(.copy, "texts", problem.message)]
         }
         var findings: [DoctorReport.Finding] = []
@@ -162,7 +161,7 @@ struct CopyCheck: Check, Equatable {
                     next: "prsnlctl queue --state parked"))
         }
         if let failing = outbox.failing, failing.ownCount > 0 {
-            let reason = failing.error.map { ": \($0.message.isEmpty ? $0.code : $0.message)" } ?? ""
+            let reason = failing.error.map { ": \($0.message.isEmpty ? $0.codeName : $0.message)" } ?? ""
             findings.append(
                 .warning(
                     .copy, "writes",
@@ -178,7 +177,7 @@ struct CopyCheck: Check, Equatable {
         }
         let text = "\(Figures.count(outbox.waiting)) waiting" + (since ?? "")
         let age = outbox.oldestWaiting.map { status.generatedAt.duration(since: $0) } ?? .zero
-        let isStuck = age > Self.longWait && status.daemon?.connectivity?.state == "online"
+        let isStuck = age > Self.longWait && status.daemon?.connectivity.state == .online
         findings.append(
             isStuck
                 ? .warning(.copy, "writes", text, "The server answers, and they do not arrive.", next: "prsnlctl queue")
@@ -187,7 +186,9 @@ struct CopyCheck: Check, Equatable {
     }
 
     private func lastError(_ status: StatusReport) -> [DoctorReport.Finding] {
-        guard let error = status.lastError, !error.isOver, status.daemon?.problem?.code != error.code else { return [] }
+        guard let error = status.lastError, !error.isOver, status.daemon?.problem?.codeName != error.code else {
+            return []
+        }
         // Said with the writes.
         if error.endpoint.hasPrefix("outbox ("), status.outbox?.failing != nil { return [] }
         return [

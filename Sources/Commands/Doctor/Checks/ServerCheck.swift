@@ -84,7 +84,7 @@ extension ServerCheck {
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
                 var client = try ControlClient(path: scene.socket)
-                ping = try client.ask(PingRequest(), timeout: Self.limit).answer()
+                ping = try client.ask(PingRequest(), timeout: Self.limit).get()
                 isByDaemon = true
                 isTLS = scene.status?.server.url?.hasPrefix("https:") ?? isTLS
             } catch {
@@ -114,7 +114,7 @@ extension ServerCheck {
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         var report = PingReport(
-            state: ping.error == nil ? "online" : "unreachable", probe: "http", total: ping.total,
+            state: ping.error == nil ? .online : .unreachable, probe: "http", total: ping.total,
             now: TimeSource.system.now())
         report.address = ping.address
         report.phases = PingReport.Phases(
@@ -122,7 +122,7 @@ extension ServerCheck {
             firstByte: ping.phases[.firstByte])
         report.status = ping.status
         report.failedPhase = ping.failedPhase?.rawValue
-        report.error = ping.error.map { ErrorReport($0.userFacing) }
+        report.error = ping.error.map(\.userFacing)
         report.clockOffset = client.serverClockOffset?.seconds
         return report
     }

@@ -1,5 +1,3 @@
-package import PRSNLCore
-
 /// The daemon that a command is about, as systemd and prsnlctl know it. Errors and reports name the commands of the machine's
 /// own daemon, because they do not know which one was meant; where they are written out, `fit` makes them those of this one.
 package struct ServiceUnit: Sendable, Equatable {

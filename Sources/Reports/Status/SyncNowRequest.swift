@@ -1,10 +1,11 @@
 package import Console
 package import Control
-package import PRSNLCore
+import PRSNLCore
+package import Store
 
 /// Asks the daemon to pull now.
 package struct SyncNowRequest: ControlRequest {
-    package typealias Answer = SyncReport
+    package typealias Answer = SyncResult
     package typealias Update = PullProgress
     package static let command = "sync"
 
@@ -44,75 +45,30 @@ package struct SyncNowRequest: ControlRequest {
     }
 }
 
-/// What became of a requested pull: the JSON of `prsnlctl sync --json`.
-package struct SyncReport: ControlReply {
+extension SyncResult: ControlReply {
     package static let type = "sync"
-
-    package enum Outcome: String, Sendable, Codable {
-        /// The daemon has taken the request and pulls. The request did not wait for the end.
-        case started
-        /// Nothing is known to be missing now.
-        case complete
-        /// The pull ended, and something is missing: `problem`, or `prsnlctl status`, says what.
-        case incomplete
-        case failed
-    }
-
-    package var schemaVersion = 1
-    package var outcome: Outcome
-    /// `null` where the end was not waited for.
-    @Nullable package var added: Int? = nil
-    @Nullable package var changed: Int? = nil
-    @Nullable package var deleted: Int? = nil
-    /// Texts that were fetched.
-    @Nullable package var texts: Int? = nil
-    @Nullable package var problem: ErrorReport? = nil
-
-    package static let started = SyncReport(outcome: .started)
-
-    private init(outcome: Outcome) {
-        self.outcome = outcome
-    }
-
-    /// The end of a pull that was waited for.
-    package init(
-        isComplete: Bool, added: Int, changed: Int, deleted: Int, texts: Int = 0, problem: UserFacingError?
-    ) {
-        self.texts = texts
-        self.added = added
-        self.changed = changed
-        self.deleted = deleted
-        self.problem = problem.map(ErrorReport.init)
-        outcome =
-            switch problem?.code {
-            case nil: isComplete ? .complete : .incomplete
-            // The pull itself worked; what is missing waits for a person, for a quieter timeline, or without an end.
-            case .deletionsHeld, .deletionUndecided, .timelineUnsettled, .crowdedInstant: .incomplete
-            default: .failed
-            }
-    }
 
     package var exitCode: ExitCode {
         switch outcome {
         case .started, .complete: .fine
         case .incomplete: .needsAttention
         // A person has to log in; asking again would change nothing.
-        case .failed: problem?.knownCode == .needsLogin ? .needsAttention : .error
+        case .failed: problem?.code == .needsLogin ? .needsAttention : .error
         }
     }
 }
 
-extension SyncReport: Report {
+extension SyncResult: Report {
     package func text(_ style: TextStyle) -> String {
         var lines: [String]
         switch outcome {
         case .started: lines = ["Sync started. Follow it with \(style.command("prsnlctl status"))."]
-        case .complete: lines = ["\(style.paint("Complete", .green)): \(figures)."]
+        case .complete: lines = ["\(style.paint("Complete", .green)): \(amounts)."]
         case .incomplete:
             lines = [
-                "\(style.paint("Incomplete", .yellow)): \(figures). \(style.command("prsnlctl status")) names what is missing."
+                "\(style.paint("Incomplete", .yellow)): \(amounts). \(style.command("prsnlctl status")) names what is missing."
             ]
-        case .failed: lines = ["\(style.paint("Failed", .red)): \(figures)."]
+        case .failed: lines = ["\(style.paint("Failed", .red)): \(amounts)."]
         }
         if let problem {
             lines += problem.lines(style)
@@ -120,7 +76,8 @@ extension SyncReport: Report {
         return paragraphs(lines, style)
     }
 
-    private var figures: String {
+    /// `12 added, 3 changed, 0 deleted, 5 texts`
+    package var amounts: String {
         var parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
             number.map { "\(Figures.count($0)) \(word)" }
         }
@@ -168,10 +125,10 @@ extension PullProgress {
     package var statusText: String {
         // Texts come one by one, and not in pages.
         var parts =
-            kind == "texts"
+            kind == .texts
             ? [amount, "\(Figures.rate(rate))"] : [amount, Figures.count(pages, "page"), Figures.rate(rate)]
         if let position { parts.append("at \(Figures.time(position))") }
-        return "\(SafeText.harmless(kind)): \(parts.joined(separator: ", "))"
+        return "\(kind.rawValue): \(parts.joined(separator: ", "))"
     }
 
     private var amount: String {
@@ -191,7 +148,7 @@ extension PullProgress {
         let limit = style.width - 1
         var figures = "\(amount)  \(Figures.rate(rate))"
         if let remaining { figures += "  \(Figures.duration(remaining)) left" }
-        let name = SafeText.harmless(kind)
+        let name = kind.rawValue
         let room = limit - name.count - figures.count - 6
         guard let expectedItems, expectedItems > 0, room >= 10 else {
             return String("\(name)  \(figures)".prefix(limit))
