@@ -266,6 +266,7 @@ import Testing
         style.width = width
         var summary = Samples.withGaps
         summary.lastError = Samples.withError.lastError
+        summary.file.path = "/p.sqlite"
         var facts = Samples.facts
         facts.problem = Samples.problem
         facts.pull = Samples.pull
@@ -294,7 +295,9 @@ import Testing
         let text = Samples.report(Samples.complete).text(style)
         #expect(text.contains("\u{1B}[1mCopy\u{1B}[0m         \u{1B}[32mcomplete\u{1B}[0m\n"))
         var plain = text
-        for code in ["\u{1B}[1m", "\u{1B}[32m", "\u{1B}[0m"] { plain = plain.split(separator: code).joined() }
+        for code in ["\u{1B}[1m", "\u{1B}[32m", "\u{1B}[33m", "\u{1B}[0m"] {
+            plain = plain.split(separator: code).joined()
+        }
         #expect(plain == Samples.report(Samples.complete).text(TextStyle()))
     }
 
