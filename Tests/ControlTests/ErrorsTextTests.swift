@@ -47,8 +47,10 @@ extension Samples {
 
     /// A file keeps the code that it was given, and shows the cure of today's.
     @Test func anErrorOfAFormerNameHasItsCure() {
-        var old = Samples.recurring[0]
-        old.code = "pages_ignored"
+        let now = Samples.now
+        let old = RecurringError(
+            code: "pages_ignored", endpoint: "GET /api/timeline", message: "The server ignores the cursor.", first: now,
+            last: now, count: 1, isOver: false)
         let text = ErrorsReport([old], source: .file, now: Samples.now).text(TextStyle())
         #expect(text.hasPrefix("pages_ignored at GET /api/timeline"))
         #expect(text.contains("Report this to the people who run the server."))
