@@ -88,9 +88,9 @@ struct CopyCheck: Check, Equatable {
         if status.copy.rejected > 0 {
             quirks.append("\(Figures.count(status.copy.rejected, "item")) that could not be read")
         }
-        guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect), without quirks") }
+        guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect.rawValue), without quirks") }
         return .warning(
-            .server, "dialect", "\(dialect); \(quirks.joined(separator: "; "))",
+            .server, "dialect", "\(dialect.rawValue); \(quirks.joined(separator: "; "))",
             "The copy lacks these; docs/errors.md (crowded_instant, items_rejected).", next: "prsnlctl status")
     }
 
