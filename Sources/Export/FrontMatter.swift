@@ -71,7 +71,7 @@ struct FrontMatter {
 struct Provenance: Equatable {
     static let name = "prsnld"
 
-    /// Of which copy it is: `ExportFolder.Origin.mark`.
+    /// Of which copy it is: `ExportOrigin.mark`.
     var copy: String
     /// Of the row that the file was made from.
     var row: Fingerprint
