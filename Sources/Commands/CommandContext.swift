@@ -113,7 +113,7 @@ struct CommandContext {
     private static func kind(_ loaded: LoadedConfiguration, given: String?) -> ServiceUnit.Kind {
         if loaded.isOwn { return .user }
         guard let file = loaded.file ?? given else { return .system("prsnld") }
-        return DefaultPaths.unit(ofConfigurationFile: file).map(ServiceUnit.Kind.system) ?? .byHand(file)
+        return DefaultPaths.unit(ofConfigurationFile: file).map(ServiceUnit.Kind.system) ?? .manual(file)
     }
 
     /// The file of `--config`, or of the instance.

@@ -42,7 +42,7 @@ package struct SyncSettings: Sendable, Equatable {
     package var texts = true
     /// Bytes of one text.
     package var textMaxSize = 8 << 20
-    /// Whether the index of words is kept up to date.
+    /// Whether the full-text index is kept up to date.
     package var searchIndex = true
 
     package init() {}

@@ -74,7 +74,7 @@ final class OpenFolder {
         FolderFailure.error(errno, operation, place(name))
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     typealias Entry = (name: String, isFile: Bool)
 

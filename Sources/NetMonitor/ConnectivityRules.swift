@@ -6,10 +6,10 @@ package import PRSNLCore
 /// server's to say.
 struct ConnectivityRules: Sendable, Equatable {
     private(set) var current = Connectivity()
-    private(set) var verdict = RouteVerdict.notKnown(hasNetwork: true)
+    private(set) var routeState = RouteState.notKnown(hasNetwork: true)
     /// When the next probe is due (uptime); `nil`: when something happens.
     private(set) var probeAt: Duration?
-    /// Probes and requests in a row that were not answered since the way to the server last changed.
+    /// Probes and requests in a row that were not answered since the route to the server last changed.
     private(set) var failures = 0
     /// The next answer means that the server is back, and not only that one request has failed.
     private var isReturning = false
@@ -20,19 +20,19 @@ struct ConnectivityRules: Sendable, Equatable {
         var hasChanged = false
         /// The server is back: what has waited for it may go at once.
         var isReturn = false
-        /// A probe under way asks over a way that is gone.
+        /// A probe under way asks over a route that is gone.
         var isProbeStale = false
-        /// Connections lead over a way that is no longer taken.
+        /// Connections lead over a route that is no longer taken.
         var isOtherWay = false
     }
 
     /// A flapping link is not followed with more probes than this.
     static let betweenHintedProbes: Duration = .milliseconds(200)
-    /// While the way is not known, any change of the network is a hint.
+    /// While the route is not known, any change of the network is a hint.
     static let betweenVagueProbes: Duration = .seconds(1)
-    /// While the way is known and the same, other changes are a weak one: machines with containers have many.
+    /// While the route is known and the same, other changes are a weak one: machines with containers have many.
     static let betweenWeakProbes: Duration = .seconds(10)
-    /// The kernel may be wrong about a way, by a carrier that is not needed for one: it is tried now and then.
+    /// The kernel may be wrong about a route, by a carrier that is not needed for one: it is tried now and then.
     static let betweenOfflineProbes: Duration = .seconds(300)
 
     // MARK: The kernel
@@ -40,18 +40,18 @@ struct ConnectivityRules: Sendable, Equatable {
     /// The network was looked at.
     ///
     /// - Parameters:
-    ///   - hasChanged: Something is different, whether or not the way to the server is.
+    ///   - hasChanged: Something is different, whether or not the route to the server is.
     ///   - reasons: what is different, in words.
-    mutating func look(
-        _ verdict: RouteVerdict, hasChanged: Bool, _ reasons: [String] = [], host: String, at now: Timestamp,
+    mutating func observe(
+        _ routeState: RouteState, hasChanged: Bool, _ reasons: [String] = [], host: String, at now: Timestamp,
         uptime: Duration
     ) -> Outcome {
-        let old = self.verdict
-        self.verdict = verdict
-        switch verdict {
+        let old = self.routeState
+        self.routeState = routeState
+        switch routeState {
         case .unroutable(let reason):
-            // The same words again are no news, even where the server has answered over a way that the kernel denies.
-            guard old != verdict else { return Outcome() }
+            // The same words again are no news, even where the server has answered over a route that the kernel denies.
+            guard old != routeState else { return Outcome() }
             // What the kernel refuses is half of why; what has just gone is the other half.
             let news = current.state == .offline ? [] : reasons.filter { $0 != reason }
             return lose(.noWay(to: host, ([reason] + news).joined(separator: "; ")), at: now, uptime)
@@ -62,16 +62,16 @@ struct ConnectivityRules: Sendable, Equatable {
                 .noWay(to: host, (["this machine has no network"] + reasons).joined(separator: "; ")), at: now, uptime)
         case .routable, .notKnown:
             guard current.state != .unauthorized else { return Outcome() }
-            let isOtherWay = old != verdict && current.state != .unknown
+            let isOtherWay = old != routeState && current.state != .unknown
             guard isOtherWay || hasChanged && current.state.isClosed else { return Outcome() }
             if isOtherWay { failures = 0 }
             let pause =
                 isOtherWay
                 ? Self.betweenHintedProbes
-                : verdict.isKnown ? Self.betweenWeakProbes : Self.betweenVagueProbes
+                : routeState.isKnown ? Self.betweenWeakProbes : Self.betweenVagueProbes
             let earliest = lastProbe.map { max(uptime, $0 + pause) } ?? uptime
             probeAt = min(probeAt ?? earliest, earliest)
-            return Outcome(isProbeStale: isOtherWay, isOtherWay: isOtherWay && old.isKnown && verdict.isKnown)
+            return Outcome(isProbeStale: isOtherWay, isOtherWay: isOtherWay && old.isKnown && routeState.isKnown)
         }
     }
 
@@ -85,15 +85,15 @@ struct ConnectivityRules: Sendable, Equatable {
     }
 
     /// Now it is known where the server's name leads; that is news of no change.
-    mutating func learn(_ verdict: RouteVerdict) {
-        if case .routable = verdict { self.verdict = verdict }
+    mutating func learn(_ routeState: RouteState) {
+        if case .routable = routeState { self.routeState = routeState }
     }
 
     /// The machine was asleep, or its clock was set: nothing that was known is.
     mutating func wake(uptime: Duration) {
         isReturning = true
         guard current.state != .unauthorized else { return }
-        if case .unroutable = verdict { return }
+        if case .unroutable = routeState { return }
         failures = 0
         probeAt = uptime
     }
@@ -137,7 +137,7 @@ struct ConnectivityRules: Sendable, Equatable {
         current.state == .unauthorized ? set(.unknown, nil, at: now) : Outcome()
     }
 
-    /// A request or a probe has failed. What says nothing about the way to the server changes nothing.
+    /// A request or a probe has failed. What says nothing about the route to the server changes nothing.
     ///
     /// - Parameters:
     ///   - isGateway: A proxy in front of the server says that it does not answer.
@@ -174,7 +174,7 @@ struct ConnectivityRules: Sendable, Equatable {
     private func stateOfSilence(
         _ error: UserFacingError, host: String
     ) -> (Connectivity.State, UserFacingError) {
-        switch verdict {
+        switch routeState {
         case .unroutable(let reason): (.offline, .noWay(to: host, reason))
         case .notKnown(hasNetwork: false) where error.code == .nameNotResolved:
             (.offline, .noWay(to: host, "this machine has no network"))

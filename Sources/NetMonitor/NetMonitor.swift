@@ -69,9 +69,9 @@ package final class NetMonitor: Sendable {
     /// Probes since the start.
     package var probes: Int { state.withLock(\.probes) }
 
-    /// The way to the server in words.
+    /// The route to the server in words.
     package var routeText: String {
-        switch state.withLock({ $0.rules.verdict }) {
+        switch state.withLock({ $0.rules.routeState }) {
         case .routable(let path): path
         case .unroutable(let reason): reason
         case .notKnown(hasNetwork: true): "not known"
@@ -108,7 +108,7 @@ package final class NetMonitor: Sendable {
         apply { $0.noteAnswer(isProbe: true, at: now) }
     }
 
-    /// A request has failed. What says nothing about the way to the server changes nothing.
+    /// A request has failed. What says nothing about the route to the server changes nothing.
     package func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
         fail(failure, isProbe: isProbe, at: now)
     }
@@ -187,8 +187,8 @@ package final class NetMonitor: Sendable {
 
     // MARK: Running
 
-    /// Asks the kernel for the first time: before the first request, so that none is sent without a way.
-    package func begin() { look(hasChanged: false) }
+    /// Asks the kernel for the first time: before the first request, so that none is sent without a route.
+    package func begin() { observe(hasChanged: false) }
 
     /// Follows the kernel, and probes, until the task is cancelled.
     package func run() async {
@@ -225,22 +225,22 @@ package final class NetMonitor: Sendable {
                 log(.debug, .net, "\(event.reasons.joined(separator: "; "))")
                 tell(.network, event.reasons)
             }
-            look(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)
+            observe(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)
             isFirst = false
         }
     }
 
     /// - Parameter reasons: what has changed, in words.
-    private func look(hasChanged: Bool, _ reasons: [String] = []) {
+    private func observe(hasChanged: Bool, _ reasons: [String] = []) {
         let newest = served?.lastAddress
         let address = state.withLock { state in
             if let newest { state.address.lastAddress = newest }
             return state.address
         }
-        let verdict = source.route(address)
+        let routeState = source.route(address)
         apply {
-            $0.look(
-                verdict, hasChanged: hasChanged, reasons, host: address.host, at: time.now(), uptime: time.uptime())
+            $0.observe(
+                routeState, hasChanged: hasChanged, reasons, host: address.host, at: time.now(), uptime: time.uptime())
         }
     }
 
@@ -253,8 +253,8 @@ package final class NetMonitor: Sendable {
             return state.address
         }
         guard let address else { return }
-        let verdict = source.route(address)
-        state.withLock { $0.rules.learn(verdict) }
+        let routeState = source.route(address)
+        state.withLock { $0.rules.learn(routeState) }
     }
 
     private func probeOnSchedule() async {
@@ -287,7 +287,7 @@ package final class NetMonitor: Sendable {
         await saveTransitions()
     }
 
-    /// One probe. It is given up where the way to the server changes meanwhile; the new way gets its own.
+    /// One probe. It is given up where the route to the server changes meanwhile; the new route gets its own.
     private func ask() async {
         let task = state.withLock { state in
             state.rules.beginProbe(uptime: time.uptime())

@@ -57,7 +57,7 @@ package actor Store {
     var unrecorded: [RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
-    /// Signalled after each commit, for the index of words, which is built from what was committed.
+    /// Signalled after each commit, for the full-text index, which is built from what was committed.
     package nonisolated let committed = Wakeup()
     /// Whether parts of the index may be merged.
     var mayMergeIndex = true

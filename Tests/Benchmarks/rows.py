@@ -275,7 +275,7 @@ def idle(bench):
     setting = tour.Setting(bench.fresh(), server.url, server.token_file)
     with setting.daemon() as daemon:
         wait_until(lambda: setting.live() == ITEMS and is_idle(setting), "the end of the pull", 300)
-        wait_until(lambda: setting.status()["copy"]["search"]["not_indexed"] == 0, "the index of words", 300, 0.5)
+        wait_until(lambda: setting.status()["copy"]["search"]["not_indexed"] == 0, "the full-text index", 300, 0.5)
         # Asking for the status woke it; what that left behind is over within a second.
         wait_until(lambda mark=time.monotonic() + 2: time.monotonic() > mark, "two quiet seconds")
         before, watch, cpu = wake_ups(daemon.pid), MemoryWatch(daemon.pid), cpu_of(daemon.pid)

@@ -1,4 +1,4 @@
-"""The rows about finding and reading: the index of words, the commands that use it, and the export."""
+"""The rows about finding and reading: the full-text index, the commands that use it, and the export."""
 
 import json
 import os

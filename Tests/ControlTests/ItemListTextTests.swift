@@ -6,13 +6,13 @@ import Testing
 
 /// The text of `search` and `list`.
 @Suite struct ItemListTextTests {
-    private func report(title: String?, url: String? = nil, parts: [Passage.Part] = []) -> ItemListReport {
+    private func report(title: String?, url: String? = nil, parts: [Snippet.Part] = []) -> ItemListReport {
         var list = ItemList()
         list.items = [
             ListedItem(
                 id: "59ec0d4e-1", createdAt: Samples.now, type: "article", title: title, url: url, tags: #"["bread"]"#)
         ]
-        let passage = parts.isEmpty ? nil : Passage(field: "text", parts: parts)
+        let passage = parts.isEmpty ? nil : Snippet(field: "text", parts: parts)
         return ItemListReport(list, shortIDs: ["59ec0d4e"], places: [(nil, passage)], words: "x")
     }
 
@@ -28,8 +28,8 @@ import Testing
         var style = TextStyle()
         style.rowWidth = 60
         let parts = [
-            Passage.Part(text: "before ", isFound: false), Passage.Part(text: "found", isFound: true),
-            Passage.Part(text: String(repeating: " after", count: 30), isFound: false),
+            Snippet.Part(text: "before ", isFound: false), Snippet.Part(text: "found", isFound: true),
+            Snippet.Part(text: String(repeating: " after", count: 30), isFound: false),
         ]
         let lines = report(title: String(repeating: "long ", count: 30), parts: parts).text(style).split(
             separator: "\n")

@@ -45,7 +45,7 @@ import Testing
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)
     private static let given = ServiceUnit(.system("prsnld"), options: ["--config", "/etc/prsnld/prsnld.conf"])
-    private static let other = ServiceUnit(.byHand("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
+    private static let other = ServiceUnit(.manual("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
 
     @Test(
         arguments: [

@@ -113,7 +113,7 @@ import Testing
         #expect(report.text(TextStyle()).contains("Daemon       " + words))
     }
 
-    /// In a crowded instant, and where a row could not be read, the list does not tell what is gone.
+    /// In a timestamp collision, and where a row could not be read, the list does not tell what is gone.
     @Test func whereDeletionsAreNotSeenIsSaid() {
         var summary = Samples.complete
         summary.copy.possiblyMoreAt = Samples.withGaps.copy.possiblyMoreAt
@@ -122,7 +122,7 @@ import Testing
             Samples.report(summary).text(TextStyle()).contains(
                 """
                 Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
-                             except for deletions at 1 crowded time and around items that could
+                             except for deletions at 1 timestamp collision and around items that could
                              not be read
 
                 """))

@@ -221,7 +221,7 @@ import Testing
             [fixture.database, "DROP VIEW item_search; DROP TABLE search_index; PRAGMA user_version = 2"])
         #expect(removed.exit == .status(0), "\(removed)")
         let found = try await fixture.control("search", "sourdough")
-        #expect(found.exit == .status(1) && found.stderr.contains("no index of words"), "\(found)")
+        #expect(found.exit == .status(1) && found.stderr.contains("no full-text index"), "\(found)")
         #expect(try await fixture.control("list", "--ids").stdout.split(separator: "\n").count == 3)
     }
 }

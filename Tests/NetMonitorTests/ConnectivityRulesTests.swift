@@ -8,21 +8,21 @@ import Testing
 @Suite struct ConnectivityRulesTests {
     private let now = Timestamp(microseconds: 1_700_000_000_000_000)
     private let refused = UserFacingError(.connectFailed, "Network error: could not connect to the server.")
-    private let way = RouteVerdict.routable(path: "192.0.2.2 over v0")
-    private let otherWay = RouteVerdict.routable(path: "198.51.100.7 over w0")
-    private let noWay = RouteVerdict.unroutable(reason: "v0: carrier lost")
+    private let way = RouteState.routable(path: "192.0.2.2 over v0")
+    private let otherWay = RouteState.routable(path: "198.51.100.7 over w0")
+    private let noWay = RouteState.unroutable(reason: "v0: carrier lost")
 
-    private func online(over verdict: RouteVerdict? = nil) -> ConnectivityRules {
+    private func online(over routeState: RouteState? = nil) -> ConnectivityRules {
         var rules = ConnectivityRules()
-        _ = look(&rules, verdict ?? way)
+        _ = look(&rules, routeState ?? way)
         _ = rules.noteAnswer(isProbe: false, at: now)
         return rules
     }
 
     private func look(
-        _ rules: inout ConnectivityRules, _ verdict: RouteVerdict, hasChanged: Bool = true, after: Duration = .zero
+        _ rules: inout ConnectivityRules, _ routeState: RouteState, hasChanged: Bool = true, after: Duration = .zero
     ) -> ConnectivityRules.Outcome {
-        rules.look(verdict, hasChanged: hasChanged, host: "prsnl.example", at: now.advanced(by: after), uptime: after)
+        rules.observe(routeState, hasChanged: hasChanged, host: "prsnl.example", at: now.advanced(by: after), uptime: after)
     }
 
     private func fail(
@@ -153,12 +153,12 @@ import Testing
     @Test func theReasonNamesWhatHasJustGone() {
         var rules = online()
         let gone = ["eth0: down", "default route via 192.0.2.1 gone"]
-        _ = rules.look(.unroutable(reason: "eth0: down"), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
+        _ = rules.observe(.unroutable(reason: "eth0: down"), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
         #expect(rules.current.reason?.message == "No way to x: eth0: down; default route via 192.0.2.1 gone.")
         // What comes is no reason for what is still missing.
         let come = ["eth0: up", "eth0: carrier found"]
-        let unreachable = RouteVerdict.unroutable(reason: "no route to x")
-        _ = rules.look(unreachable, hasChanged: true, come, host: "x", at: now, uptime: .zero)
+        let unreachable = RouteState.unroutable(reason: "no route to x")
+        _ = rules.observe(unreachable, hasChanged: true, come, host: "x", at: now, uptime: .zero)
         #expect(rules.current.state == .offline && rules.current.reason?.message == "No way to x: no route to x.")
     }
 
@@ -166,7 +166,7 @@ import Testing
         var rules = ConnectivityRules()
         let gone = ["eth0: carrier lost"]
         _ = look(&rules, .notKnown(hasNetwork: true))
-        let outcome = rules.look(
+        let outcome = rules.observe(
             .notKnown(hasNetwork: false), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
         #expect(outcome.hasChanged && outcome.isProbeStale && rules.current.state == .offline)
         #expect(rules.current.reason?.message == "No way to x: this machine has no network; eth0: carrier lost.")

@@ -6,8 +6,8 @@ import Testing
 /// When the network is looked at, in a time of the tests' own.
 @Suite struct LookScheduleTests {
     /// A schedule after its first look, at 0 s.
-    private func idle() -> LookSchedule {
-        var schedule = LookSchedule()
+    private func idle() -> DumpSchedule {
+        var schedule = DumpSchedule()
         schedule.looked(at: .zero, cost: .zero, isComplete: true)
         return schedule
     }
@@ -82,7 +82,7 @@ import Testing
             #expect(looks.contains { $0 >= last && $0 <= last + .seconds(1) })
             #expect(looks.contains { $0 >= last + .seconds(1) }, "the look after things have settled")
             #expect(
-                zip(looks, looks.dropFirst(LookSchedule.burst + 10)).allSatisfy { $1 - $0 >= .seconds(1) },
+                zip(looks, looks.dropFirst(DumpSchedule.burst + 10)).allSatisfy { $1 - $0 >= .seconds(1) },
                 "a burst, and ten a second")
         }
     }
@@ -92,7 +92,7 @@ import Testing
         #expect(looks.count > 60 && looks.count < 80)
         let pauses = zip(looks, looks.dropFirst()).map { $1 - $0 }
         #expect(pauses[0] < .milliseconds(250))
-        #expect(pauses.allSatisfy { $0 <= LookSchedule.retry.cap + .milliseconds(1) })
+        #expect(pauses.allSatisfy { $0 <= DumpSchedule.retry.cap + .milliseconds(1) })
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 <= $1 })
     }
 

@@ -20,7 +20,7 @@ struct RouteCheckTests {
 
     private func route(
         _ host: String, last: String? = nil, in network: NetworkNamespace, usesNetlink: Bool = true
-    ) throws -> RouteVerdict {
+    ) throws -> RouteState {
         try network.perform {
             let snapshot = usesNetlink ? try NetworkSnapshot.read() : NetworkSnapshot()
             return RouteCheck(usesNetlink: usesNetlink) { snapshot }

@@ -275,7 +275,7 @@ import Testing
         _ = try await store.accept(
             [.create(NewItem(note: "Same words")), .create(NewItem(note: "Same words "))], now: now)
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .unknown(lookAt: StoreFixture.at(9_000), undecidedSince: nil, failedLooks: 0))
+        try await settle(store, 1, .unknown(lookupAt: StoreFixture.at(9_000), undecidedSince: nil, failedLookups: 0))
         let all = Set(OutboxEntry.Kind.allCases)
         #expect(try await store.dueEntry(now: now, sending: all) == nil)
         #expect(try await store.dueEntry(now: StoreFixture.at(9_000), sending: all)?.entry.id == 1)
@@ -357,7 +357,7 @@ import Testing
             [
                 Settlement(
                     entry: 1, from: .queued, outcome: .parked(theirs: nil),
-                    attempt: OutboxAttempt(.look, startedAt: now))
+                    attempt: OutboxAttempt(.lookup, startedAt: now))
             ], now: now)
         #expect(try await states(store) == [.dropped])
         #expect(try fixture.query("SELECT parked FROM copy") == "0")

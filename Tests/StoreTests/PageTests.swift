@@ -99,7 +99,7 @@ import Testing
         #expect(try await store.novelty(of: [page]) == .repeats, "suspected once")
         #expect(try fixture.query("SELECT group_concat(id) FROM item WHERE missing_since IS NOT NULL") == "item-3")
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "5")
-        #expect(try await store.suspects(foundBefore: .latest) == [], "no sweep was complete yet")
+        #expect(try await store.deletionCandidates(foundBefore: .latest) == [], "no sweep was complete yet")
         // It comes back.
         #expect(try await store.commit(Fixture.page((1...5).map { Fixture.item($0) })).restored == 1)
         #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
@@ -141,8 +141,8 @@ import Testing
         try await store.commit(Fixture.page((1...3).map { Fixture.item($0) }))
         try await store.commit(Fixture.page([1, 3].map { Fixture.item($0) }))
         try await store.finishSweep(at: Fixture.at(3_000))
-        #expect(try await store.suspects(foundBefore: .latest) == ["item-2"])
-        let record = try await store.bury(
+        #expect(try await store.deletionCandidates(foundBefore: .latest) == ["item-2"])
+        let record = try await store.deleteMissing(
             ["item-2"], at: Fixture.at(3_001), record: PullRecord(kind: .check, startedAt: Fixture.at(3_000)))
         #expect(record.deleted == 1)
         #expect(try fixture.query("SELECT live || ' ' || deleted FROM copy") == "2 1")
@@ -157,10 +157,10 @@ import Testing
         try await store.commit(Fixture.page([1, 3].map { Fixture.item($0) }))
         try await store.finishSweep(at: Fixture.at(3_000))
         try await store.noteFound("item-2", at: Fixture.at(3_001), cacheTime: .seconds(2_100))
-        #expect(try await store.suspects(foundBefore: Fixture.at(3_000)) == [], "asked again later")
-        #expect(try await store.suspects(foundBefore: Fixture.at(3_001)) == ["item-2"])
+        #expect(try await store.deletionCandidates(foundBefore: Fixture.at(3_000)) == [], "asked again later")
+        #expect(try await store.deletionCandidates(foundBefore: Fixture.at(3_001)) == ["item-2"])
         try await store.noteFound("item-2", at: Fixture.at(6_000), cacheTime: .seconds(2_100))
-        #expect(try await store.suspects(foundBefore: .latest) == [])
+        #expect(try await store.deletionCandidates(foundBefore: .latest) == [])
         await store.close()
     }
 
@@ -168,14 +168,14 @@ import Testing
         let store = try fixture.open()
         var page = Fixture.page([Fixture.item(1)])
         page.proven = nil
-        page.crowded = CrowdedInstant(at: Fixture.at(1), seen: 1)
+        page.collision = TimestampCollision(at: Fixture.at(1), seen: 1)
         #expect(try await store.novelty(of: [page]) == .news)
         try await store.commit(page)
         #expect(try await store.novelty(of: [page]) == .repeats)
-        #expect(try await store.crowdedInstants() == [Fixture.at(1)])
+        #expect(try await store.timestampCollisions() == [Fixture.at(1)])
         #expect(try StoreReader(path: fixture.path).summary().copy.complete == false)
         try await store.commit(Fixture.page([Fixture.item(1)]))
-        #expect(try await store.crowdedInstants() == [])
+        #expect(try await store.timestampCollisions() == [])
         await store.close()
     }
 
@@ -193,8 +193,8 @@ import Testing
             try await store.commit(page)
             if round.isMultiple(of: 5) {
                 try await store.finishSweep(at: Fixture.at(1_000 + round))
-                let suspects = try await store.suspects(foundBefore: .latest)
-                _ = try await store.bury(
+                let suspects = try await store.deletionCandidates(foundBefore: .latest)
+                _ = try await store.deleteMissing(
                     Array(suspects.prefix(3)), at: Fixture.at(1_000 + round),
                     record: PullRecord(kind: .check, startedAt: Fixture.at(1)))
             }

@@ -389,7 +389,7 @@ import Testing
         try await store.addText(
             "a", String(repeating: "filler ", count: 500) + "the grinder " + String(repeating: "end ", count: 50))
         try await store.indexAll()
-        func places(_ words: String) throws -> (title: Passage?, text: Passage?)? {
+        func places(_ words: String) throws -> (title: Snippet?, text: Snippet?)? {
             let reader = try StoreReader(path: fixture.path)
             let query = try SearchQuery(words, now: Fixture.now)
             return try reader.places(of: query, in: try reader.search(query, limit: 5).items).first

@@ -1,4 +1,4 @@
-"""The judge's part about the index of words. What it says is true at every moment, however the daemon ended: an item that is
+"""The judge's part about the full-text index. What it says is true at every moment, however the daemon ended: an item that is
 not due is found by its words as they are, and what is not shown is not found."""
 
 import random

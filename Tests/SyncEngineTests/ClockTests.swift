@@ -297,7 +297,7 @@ import Testing
         try fixture.expectExact()
     }
 
-    /// Its new items are dated before the last look, and below a page of others.
+    /// Its new items are dated before the last poll, and below a page of others.
     @Test(arguments: [true, false])
     func aNewItemIsFoundAfterTheServersClockWasSetBack(_ isRestarted: Bool) async throws {
         let fixture = try await fixture()

@@ -59,7 +59,7 @@ import Testing
         #expect(change.coverage == nil)
         #expect(next == .request(CursorPlan.Request(before: at(8), limit: 100)))
         let (_, again) = try plan.take(page(Array(repeating: 7, count: 100), more: true))
-        #expect(again == .crowded(at(7)))
+        #expect(again == .collision(at(7)))
         #expect(plan.stepOver(at(7)) == .request(CursorPlan.Request(before: at(7), limit: 3)))
     }
 
@@ -132,7 +132,7 @@ import Testing
         page.count = 100
         page.lastCreatedAt = .latest
         page.nextCursor = .latest
-        #expect(try plan.take(page).next == .crowded(.latest))
+        #expect(try plan.take(page).next == .collision(.latest))
         #expect(plan.stepOver(.latest) == .request(CursorPlan.Request(before: .latest, limit: 100)))
     }
 
@@ -159,7 +159,7 @@ import Testing
                 step = try plan.take(page(Array(repeating: 7, count: request.limit), more: true)).next
             }
         }
-        #expect(step == .crowded(at(7)))
+        #expect(step == .collision(at(7)))
         #expect(asked.max() == 100)
         #expect(asked.count < 12)
         #expect(plan.largestReadable == 11)

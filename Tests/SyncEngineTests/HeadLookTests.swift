@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// What a look at the newest items leaves behind.
+/// What a poll of the newest items leaves behind.
 @Suite struct HeadLookTests {
     @Test(arguments: [Dialect.page, .express])
     func aLookThatFailedLeadsToOnePassAndNotToOneAtEachPoll(_ dialect: Dialect) async throws {

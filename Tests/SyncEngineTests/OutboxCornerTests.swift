@@ -38,7 +38,7 @@ import Testing
             ]
             let accepted = try await store.accept(drafts, now: fixture.time.now)
             #expect(accepted.count == 3)
-            engine.writesAccepted(byHand: true)
+            engine.writesAccepted(manual: true)
             try await eventually("the writes to be delivered") {
                 try fixture.states().allSatisfy { $0 == .delivered }
             }

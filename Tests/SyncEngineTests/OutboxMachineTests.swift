@@ -26,7 +26,7 @@ import Testing
     // MARK: Sends
 
     static let sends: [Row] = [
-        Row(sending(.capture), .taken(created), "answered; delivered (delivered)"),
+        Row(sending(.capture), .accepted(created), "answered; delivered (delivered)"),
         Row(sending(.capture), .failed(offline), "queued +0 s, free (wait_for_network) offline"),
         Row(
             sending(.edit), .failed(failed(.connectFailed)),
@@ -81,10 +81,10 @@ import Testing
             unknown(.edit, after: "server_error"), .looked(.notApplied()), "answered; queued +66 s (retry) server_error"
         ),
         Row(
-            unknown(.note), .looked(.notFoundYet(lookAfter: .seconds(30), undecidedSince: since)),
+            unknown(.note), .looked(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
             "answered; unknown +30 s (look) not found on the server yet; it may still be working on it"),
         Row(
-            old(unknown(.note)), .looked(.notFoundYet(lookAfter: .seconds(30), undecidedSince: since)),
+            old(unknown(.note)), .looked(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
             "answered; parked (park) outcome_undecidable"),
         Row(unknown(.note), .looked(.undecidable), "answered; parked (park) outcome_undecidable"),
         Row(unknown(.capture), .looked(.thereUnderNoID), "answered; parked (park) conflict"),
@@ -93,16 +93,16 @@ import Testing
         Row(
             queued(.edit), .looked(.conflict(theirs: ItemEdit(title: "Theirs"))),
             "answered; parked (park) edit_conflict"),
-        Row(unknown(.note), .lookFailed(busy), "unknown +4 s (look) server_error"),
-        Row(unknown(.note), .lookFailed(.cancelled), ""),
-        Row(unknown(.note), .lookFailed(.sessionEnded), "unproven"),
-        Row(unknown(.note), .lookFailed(SyncFailure(status(403))), "log"),
-        Row(unknown(.note), .lookFailed(SyncFailure(offline)), ""),
-        Row(unknown(.note), .lookFailed(SyncFailure(cutOff)), "failed; log; unknown +4 s (look) timed_out"),
-        Row(queued(.edit), .lookFailed(busy), "queued +4 s (look) server_error"),
-        Row(byHand(queued(.edit)), .lookFailed(busy), "parked (look) server_error"),
-        Row(old(queued(.edit)), .lookFailed(busy), "parked (look) write_too_old"),
-        Row(old(unknown(.edit)), .lookFailed(busy), "parked (look) outcome_undecidable"),
+        Row(unknown(.note), .lookupFailed(busy), "unknown +4 s (look) server_error"),
+        Row(unknown(.note), .lookupFailed(.cancelled), ""),
+        Row(unknown(.note), .lookupFailed(.sessionEnded), "unproven"),
+        Row(unknown(.note), .lookupFailed(SyncFailure(status(403))), "log"),
+        Row(unknown(.note), .lookupFailed(SyncFailure(offline)), ""),
+        Row(unknown(.note), .lookupFailed(SyncFailure(cutOff)), "failed; log; unknown +4 s (look) timed_out"),
+        Row(queued(.edit), .lookupFailed(busy), "queued +4 s (look) server_error"),
+        Row(manual(queued(.edit)), .lookupFailed(busy), "parked (look) server_error"),
+        Row(old(queued(.edit)), .lookupFailed(busy), "parked (look) write_too_old"),
+        Row(old(unknown(.edit)), .lookupFailed(busy), "parked (look) outcome_undecidable"),
     ]
 
     @Test(arguments: sends + locations + looks)
@@ -151,7 +151,7 @@ import Testing
         }
         #expect(machine.gate.sendable(at: .seconds(100)) == [.capture, .note, .delete])
         #expect(machine.gate.opensAt <= .seconds(100))
-        _ = machine.handle(.taken(Self.created), of: Self.sending(.edit), Self.moment)
+        _ = machine.handle(.accepted(Self.created), of: Self.sending(.edit), Self.moment)
         #expect(machine.gate.sendable(at: .seconds(100)) == [.capture, .note, .edit, .delete])
     }
 
@@ -161,7 +161,7 @@ import Testing
         _ = machine.handle(.failed(Self.status(403)), of: refused, Self.moment)
         #expect(machine.gate.refusals.leftAlone(at: .seconds(100)) == [1])
         #expect(machine.gate.opensAt > .seconds(100), "the others wait a moment, too")
-        _ = machine.handle(.taken(Self.created), of: other, Self.moment)
+        _ = machine.handle(.accepted(Self.created), of: other, Self.moment)
         #expect(machine.gate.refusals.leftAlone(at: .seconds(100)).isEmpty)
         #expect(
             Self.words(machine.handle(.failed(Self.status(403)), of: refused, Self.moment))
@@ -199,7 +199,7 @@ import Testing
                 #expect(
                     isDelivered == row.expected.contains("delivered"),
                     "\(earlier.testDescription), then \(row.testDescription)")
-                // What may have been applied is not queued before a look.
+                // What may have been applied is not queued before a poll.
                 if row.expected.contains("unknown") {
                     #expect(words.contains("unknown"), "\(row.testDescription): \(words)")
                 }
@@ -249,7 +249,7 @@ extension OutboxMachineTests {
             entry: OutboxEntry(
                 id: id, kind: kind, state: .queued, itemID: "a", payload: payload, acceptedAt: moment.now, attempts: 1,
                 reachableAge: .zero, idempotencyKey: "k"),
-            failures: 0, maybeApplied: false, failedLooks: 0)
+            failures: 0, maybeApplied: false, failedLookups: 0)
     }
 
     static func sending(_ kind: OutboxEntry.Kind, id: Int64 = 12) -> OutboxTask {
@@ -271,9 +271,9 @@ extension OutboxMachineTests {
         return task
     }
 
-    static func byHand(_ task: OutboxTask) -> OutboxTask {
+    static func manual(_ task: OutboxTask) -> OutboxTask {
         var task = task
-        task.byHand = .retry
+        task.manual = .retry
         return task
     }
 

@@ -90,7 +90,7 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Half a page, an empty page: what a look does not see there is not absent.
+    /// Half a page, an empty page: what a poll does not see there is not absent.
     @Test(arguments: StormFault.Contradiction.allCases, [Dialect.cursor, .page])
     func aPageThatContradictsItselfTellsNothingOfALostNote(
         _ kind: StormFault.Contradiction, _ dialect: Dialect

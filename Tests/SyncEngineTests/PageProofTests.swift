@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// Dialects P and E: what a look at the newest pages proves, and what it costs.
+/// Dialects P and E: what a poll of the newest pages proves, and what it costs.
 @Suite struct PageProofTests {
     private static let paged = [Dialect.page, .express]
 

@@ -94,10 +94,10 @@ import Testing
             let record = PullRecord(kind: .check, startedAt: fixture.time.now)
             forgetToken(fixture, at: .item)
             await #expect(throws: SyncFailure.self) {
-                try await check.run(record: record, accepted: false, byHand: false)
+                try await check.run(record: record, accepted: false, manual: false)
             }
             #expect(fixture.server.requests(.refresh).count == 1)
-            let again = try await check.run(record: record, accepted: false, byHand: false)
+            let again = try await check.run(record: record, accepted: false, manual: false)
             #expect(again.record.deleted == 0)
         }
         try fixture.expectExact()
@@ -205,7 +205,7 @@ import Testing
 
     private func identity(_ store: Store, _ client: PRSNLClient, _ fixture: PullFixture) -> Identity {
         Identity(
-            store: store, client: client, serverURL: fixture.server.url, board: EngineBoard(SyncSettings()),
+            store: store, client: client, serverURL: fixture.server.url, shared: EngineSharedState(SyncSettings()),
             log: { _, _, _ in })
     }
 

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A kernel that says what a test wants it to.
 final class ScriptedNetwork: Sendable {
-    private let verdict = Mutex(RouteVerdict.routable(path: "192.0.2.2 over v0"))
+    private let verdict = Mutex(RouteState.routable(path: "192.0.2.2 over v0"))
     private let urgent = Mutex(false)
     private let (events, continuation) = AsyncStream<NetworkEvent>.makeStream()
 

@@ -20,16 +20,16 @@ import Testing
             configuration: ClientConfiguration(serverURL: server.url, credentials: .none), time: time.source, seed: 7)
     }
 
-    private func board(_ kind: ProbeKind) -> EngineBoard {
+    private func shared(_ kind: ProbeKind) -> EngineSharedState {
         var settings = SyncSettings()
         settings.probe = kind
-        return EngineBoard(settings)
+        return EngineSharedState(settings)
     }
 
     private func probe(_ kind: ProbeKind, echo: EchoProbe.Outcome = .noAnswer(because: "no answer in time"))
         -> ServerProbe
     {
-        ServerProbe(client: client, board: board(kind), time: time.source, echo: { _, _ in echo }, log: { _, _, _ in })
+        ServerProbe(client: client, shared: shared(kind), time: time.source, echo: { _, _ in echo }, log: { _, _, _ in })
     }
 
     private var questions: Int { server.requests(.health).count }
@@ -55,11 +55,11 @@ import Testing
         #expect(spared.ping == nil && spared.error?.code == .timedOut)
         #expect(spared.error?.message == "Network error: no ICMP echo from 127.0.0.1: no answer in time.")
         // A person who asks gets everything.
-        #expect(await probe.run(byHand: true).ping != nil)
+        #expect(await probe.run(manual: true).ping != nil)
         time.advance(by: ServerProbe.betweenQuestions)
         #expect(await probe.run().ping != nil)
         try server.acceptConnections()
-        #expect(await probe.run(byHand: true).error == nil)
+        #expect(await probe.run(manual: true).error == nil)
     }
 
     /// The address of the last connection may be the server's no longer, and a machine need not echo.
@@ -71,9 +71,9 @@ import Testing
 
     @Test func anEchoThatIsStoppedAsksNothing() async {
         let probe = ServerProbe(
-            client: client, board: board(.icmp), time: time.source,
+            client: client, shared: shared(.icmp), time: time.source,
             echo: { _, _ throws(CancellationError) in throw CancellationError() }, log: { _, _, _ in })
-        let result = await probe.run(byHand: true)
+        let result = await probe.run(manual: true)
         #expect(result.error?.code == .cancelled && result.ping == nil && questions == 0)
     }
 

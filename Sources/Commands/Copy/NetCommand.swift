@@ -8,7 +8,7 @@ import Store
 /// `prsnlctl net`: from the daemon when it runs; else what this process and the file know.
 enum NetCommand {
     static let command = Command(
-        "net", "Show the network, the way to the server, and whether it can be reached.",
+        "net", "Show the network, the route to the server, and whether it can be reached.",
         options: [CommandOption("--watch", nil, "Print each change as it happens, with its reason.")]
     ) { context, arguments throws(UserFacingError) in
         if arguments.has("--watch") { return try watch(context) }

@@ -2,7 +2,7 @@ import Console
 import PRSNLCore
 import Reports
 
-/// `prsnlctl ping`: the daemon asks the server, with its own settings and on its own way.
+/// `prsnlctl ping`: the daemon asks the server, with its own settings and on its own route.
 enum PingCommand {
     /// A name, a connection and an answer, each as slow as it usually may be.
     private static let patience: Duration = .seconds(120)

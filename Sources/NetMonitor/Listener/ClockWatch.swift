@@ -6,7 +6,7 @@ import PRSNLCore
 ///
 /// NTP slews all three clocks together, so their differences change by steps and suspends only.
 struct ClockWatch: Sendable {
-    /// Less is neither worth a look nor told from the time between two readings.
+    /// Less is neither worth a dump nor told from the time between two readings.
     static let threshold: Duration = .seconds(1)
 
     private var step: Duration

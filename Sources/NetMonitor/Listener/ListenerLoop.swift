@@ -2,101 +2,101 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// The listener's thread: waits for hints, for the clock to be set and for wishes, and looks when the schedule says so.
+/// The listener's thread: waits for hints, for the clock to be set and for wishes, and dumps when the schedule says so.
 final class ListenerLoop {
     private let kernel: NetworkKernel
     private let hints: NetlinkSocket?
-    private let board: NetworkBoard
+    private let shared: NetworkSharedState
     private let log: LogHandler
     private let alarm: ClockAlarm
     private var clocks: ClockWatch
-    private var schedule = LookSchedule()
-    private var lastLook: Duration
+    private var schedule = DumpSchedule()
+    private var lastDump: Duration
 
-    /// - Parameter isKnown: Whether the first look has succeeded.
+    /// - Parameter isKnown: Whether the first dump has succeeded.
     init(
-        kernel: NetworkKernel, hints: NetlinkSocket?, board: NetworkBoard, isKnown: Bool, log: @escaping LogHandler
+        kernel: NetworkKernel, hints: NetlinkSocket?, shared: NetworkSharedState, isKnown: Bool, log: @escaping LogHandler
     ) {
         self.kernel = kernel
         self.hints = hints
-        self.board = board
+        self.shared = shared
         self.log = log
         alarm = ClockAlarm(kernel.clockAlarm())
         clocks = ClockWatch(kernel.clocks())
-        lastLook = Self.now()
-        if hints != nil { schedule.looked(at: lastLook, cost: .zero, isComplete: isKnown) }
+        lastDump = Self.now()
+        if hints != nil { schedule.dumped(at: lastDump, cost: .zero, isComplete: isKnown) }
     }
 
     func run() {
-        board.heartbeat.wake()
+        shared.heartbeat.wake()
         while true {
             HangPoint.listener.block()
             let ready = wait()
-            let wishes = board.wishes
-            if wishes.isStopping { return board.heartbeat.end() }
+            let wishes = shared.wishes
+            if wishes.isStopping { return shared.heartbeat.end() }
             if ready.clock {
                 alarm.reset()
                 tellClock()
             }
             if ready.hints { schedule.hint() }
-            if let next = nextLook(wishes), next <= Self.now() { look() }
+            if let next = nextDump(wishes), next <= Self.now() { dump() }
         }
     }
 
     // MARK: Waiting
 
     private func wait() -> (clock: Bool, hints: Bool) {
-        // While a hint waits for its look, more of them are not listened to: a flood does not wake the thread.
+        // While a hint waits for its dump, more of them are not listened to: a flood does not wake the thread.
         let listening = schedule.isHinted ? -1 : hints?.descriptor ?? -1
-        var descriptors = [board.wake, alarm.descriptor, listening].map {
+        var descriptors = [shared.wake, alarm.descriptor, listening].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        let timeout = nextLook(board.wishes).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
-        board.heartbeat.rest(atMost: nil)
+        let timeout = nextDump(shared.wishes).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
+        shared.heartbeat.rest(atMost: nil)
         let count = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
-        board.heartbeat.wake()
+        shared.heartbeat.wake()
         guard count > 0 else { return (false, false) }
         if descriptors[0].revents != 0 {
             var count: UInt64 = 0
-            _ = read(board.wake, &count, 8)  // EAGAIN: another wish was counted already
+            _ = read(shared.wake, &count, 8)  // EAGAIN: another wish was counted already
         }
         return (descriptors[1].revents != 0, descriptors[2].revents != 0)
     }
 
-    private func nextLook(_ wishes: NetworkBoard.Wishes) -> Duration? {
+    private func nextDump(_ wishes: NetworkSharedState.Wishes) -> Duration? {
         guard hints == nil else { return schedule.next }
-        return lastLook + (wishes.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
+        return lastDump + (wishes.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
     }
 
     /// As poll(2) counts its timeout.
     private static func now() -> Duration { TimeSource.clock(CLOCK_MONOTONIC) }
 
-    // MARK: Looking
+    // MARK: Dumps
 
-    private func look() {
+    private func dump() {
         let start = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID)
         guard let hints else {
-            board.publish(nil)
-            lastLook = Self.now()
+            shared.publish(nil)
+            lastDump = Self.now()
             return
         }
         let hasLost = schedule.isHinted && hints.drain() == .fewerThanSent
         var isComplete = true
         do throws(NetlinkSocket.Failure) {
-            board.publish(try kernel.snapshot(), hasLostEvents: hasLost)
+            shared.publish(try kernel.snapshot(), hasLostEvents: hasLost)
         } catch {
             isComplete = false
             if !schedule.hasFailed { log(.warning, .net, "the network's state could not be read (\(error))") }
-            // Something has changed nevertheless, and the way to the server can still be asked for.
-            board.publish(nil, hasLostEvents: true)
+            // Something has changed nevertheless, and the route to the server can still be asked for.
+            shared.publish(nil, hasLostEvents: true)
         }
         let cost = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID) - start
-        schedule.looked(at: Self.now(), cost: cost, isComplete: isComplete)
+        schedule.dumped(at: Self.now(), cost: cost, isComplete: isComplete)
     }
 
     private func tellClock() {
         for change in clocks.changes(to: kernel.clocks()) {
-            board.publish(nil, clock: change)
+            shared.publish(nil, clock: change)
             // Links that went away and came back during the sleep have left hints; those on the way have not yet.
             if case .woke = change { schedule.hint() }
         }
@@ -106,44 +106,44 @@ final class ListenerLoop {
 /// When the network's state is read next. A hint of the kernel's is followed at once; a flood of them costs bounded work.
 ///
 /// Times are those of any clock that never runs backwards.
-struct LookSchedule: Sendable {
-    /// From one look to the next in a flood: ten looks a second.
+struct DumpSchedule: Sendable {
+    /// From one dump to the next in a flood: ten dumps a second.
     static let pause: Duration = .milliseconds(100)
-    /// So many looks may follow each other faster than that. A link that comes up is a handful of events within some
+    /// So many dumps may follow each other faster than that. A link that comes up is a handful of events within some
     /// milliseconds, the last of which is the one that matters.
     static let burst = 5
-    /// Between the looks of a burst: events that belong together are seen together.
+    /// Between the dumps of a burst: events that belong together are seen together.
     static let shortPause: Duration = .milliseconds(2)
-    /// A pause is so many times what the look took, so that large tables take less than a twentieth of one core.
+    /// A pause is so many times what the dump took, so that large tables take less than a twentieth of one core.
     static let costFactor = 20
     /// Some changes come without an event of their own (the routes of an address that was removed), or just after it:
-    /// so long after the last look that a hint led to, there is one more.
+    /// so long after the last dump that a hint led to, there is one more.
     static let settling: Duration = .seconds(1)
-    /// After looks that failed.
+    /// After dumps that failed.
     static let retry = Backoff(base: pause, cap: .seconds(60), jitter: 1...1)
 
-    /// No look before.
+    /// No dump before.
     private var earliest: Duration = .zero
-    /// A look without a hint: after things have settled, or because the last one failed.
+    /// A dump without a hint: after things have settled, or because the last one failed.
     private var planned: Duration?
     private var failures = 0
-    /// How many looks may still follow each other fast, and until when the pauses between them are counted.
+    /// How many dumps may still follow each other fast, and until when the pauses between them are counted.
     private var credit = Self.burst
     private var credited: Duration = .zero
     private(set) var isHinted = false
 
-    /// When to look; `nil` where there is nothing to look for.
+    /// When to dump; `nil` where there is nothing to dump for.
     var next: Duration? { isHinted ? earliest : planned }
 
-    /// Whether the last look did.
+    /// Whether the last dump succeeded.
     var hasFailed: Bool { failures > 0 }
 
     mutating func hint() { isHinted = true }
 
     /// - Parameters:
-    ///   - now: When the look ended.
+    ///   - now: When the dump ended.
     ///   - cost: Time that it took of the processor.
-    mutating func looked(at now: Duration, cost: Duration, isComplete: Bool) {
+    mutating func dumped(at now: Duration, cost: Duration, isComplete: Bool) {
         while credit < Self.burst, now - credited >= Self.pause {
             credit += 1
             credited += Self.pause
@@ -157,7 +157,7 @@ struct LookSchedule: Sendable {
         } else {
             failures += 1
             planned = max(now + Self.retry.step(failures + 1), earliest)
-            // Where looking fails, more of the same hints are no reason to look more often, but for the first few times.
+            // Where dumping fails, more of the same hints are no reason to dump more often, but for the first few times.
             if failures > 5 { earliest = planned ?? earliest }
         }
         isHinted = false
@@ -171,9 +171,9 @@ struct NetworkKernel: Sendable {
     /// The state now.
     var snapshot: @Sendable () throws(NetlinkSocket.Failure) -> NetworkSnapshot
     var clocks: @Sendable () -> ClockReading
-    /// A descriptor, from then on the listener's, that becomes readable when the clocks are worth a look; -1 for none.
+    /// A descriptor, from then on the listener's, that becomes readable when the clocks are worth a dump; -1 for none.
     var clockAlarm: @Sendable () -> Int32 = ClockAlarm.timer
-    /// How often to look where the kernel does not tell.
+    /// How often to dump where the kernel does not tell.
     var pollEvery: Duration = .seconds(60)
     /// The same while a change is waited for.
     var pollEveryWhileUrgent: Duration = .seconds(10)

@@ -12,10 +12,10 @@ package final class NetworkListener: Sendable {
     package let how: NetworkSource.How
     /// One consumer. The first event is the state at the start. After a hint there is an event even where no link, address
     /// or default route has changed, because the route to a server may have; where netlink is not permitted, there is one
-    /// at every look, for the same reason, with an empty snapshot.
+    /// at every dump, for the same reason, with an empty snapshot.
     package let events: AsyncStream<NetworkEvent>
 
-    private let board: NetworkBoard
+    private let shared: NetworkSharedState
     private let thread: WorkerThread
 
     /// - Parameter receiveBuffer: bytes, for tests of lost events; the kernel's own measure by default.
@@ -29,12 +29,12 @@ package final class NetworkListener: Sendable {
     init(kernel: NetworkKernel, log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) {
         let (events, continuation) = AsyncStream<NetworkEvent>.makeStream(bufferingPolicy: .bufferingNewest(64))
         self.events = events
-        let board = try NetworkBoard(continuation)
-        self.board = board
+        let shared = try NetworkSharedState(continuation)
+        self.shared = shared
         var hints: NetlinkSocket?
         var first: NetworkSnapshot?
         do throws(NetlinkSocket.Failure) {
-            // Hints first: what changes during the first look is then not missed. The look is made here and not by the
+            // Hints first: what changes during the first dump is then not missed. The dump is made here and not by the
             // thread, because a sandbox may let us listen and not ask.
             hints = try kernel.listen()
             first = try kernel.snapshot()
@@ -50,35 +50,35 @@ package final class NetworkListener: Sendable {
                     "netlink is not permitted (\(String(cString: strerror(code)))); looking now and then")
             }
         }
-        board.publish(first ?? NetworkSnapshot())
-        let loop = ListenerLoop(kernel: kernel, hints: hints, board: board, isKnown: first != nil, log: log)
+        shared.publish(first ?? NetworkSnapshot())
+        let loop = ListenerLoop(kernel: kernel, hints: hints, shared: shared, isKnown: first != nil, log: log)
         thread = WorkerThread(name: "prsnl-net") { loop.run() }
     }
 
     deinit { stop() }
 
-    /// The state at the last look; empty where the kernel cannot be asked.
-    package var snapshot: NetworkSnapshot { board.snapshot }
+    /// The state at the last dump; empty where the kernel cannot be asked.
+    package var snapshot: NetworkSnapshot { shared.snapshot }
 
     /// Whether a change is waited for: where the kernel is polled, it is then asked every 10 s instead of every 60 s.
     package func setUrgent(_ isUrgent: Bool) {
         guard case .polling = how else { return }
-        board.wish { $0.isUrgent = isUrgent }
+        shared.wish { $0.isUrgent = isUrgent }
     }
 
     /// Of its thread.
-    package var heartbeat: Heartbeat { board.heartbeat }
+    package var heartbeat: Heartbeat { shared.heartbeat }
 
     /// Ends the thread and the events. May be called twice.
     package func stop() {
-        board.wish { $0.isStopping = true }
+        shared.wish { $0.isStopping = true }
         thread.join()
-        board.finish()
+        shared.finish()
     }
 }
 
 /// What the listener and its thread share.
-final class NetworkBoard: Sendable {
+final class NetworkSharedState: Sendable {
     struct Wishes {
         var isStopping = false
         var isUrgent = false

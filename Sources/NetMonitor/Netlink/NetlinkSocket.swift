@@ -69,7 +69,7 @@ final class NetlinkSocket {
     func drain() -> Arrived {
         var byte: UInt8 = 0
         var arrived = Arrived.events
-        // Bounded, because in a flood there is always more. What is left is a hint for the next look.
+        // Bounded, because in a flood there is always more. What is left is a hint for the next dump.
         for _ in 0..<10_000 {
             // A message that does not fit is cut off, which is all that is wanted of it.
             if recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { continue }

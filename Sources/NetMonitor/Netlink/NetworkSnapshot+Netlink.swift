@@ -76,7 +76,7 @@ extension NetworkSnapshot {
             isIPv6: payload[start] == UInt8(AF_INET6), gateway: nil, link: nil,
             metric: attributes.uint32(6) ?? 0, kind: kind)  // RTA_PRIORITY
         route.takeHop(attributes, link: attributes.uint32(4))  // RTA_OIF
-        // RTA_MULTIPATH: several ways at once, each of them a default route to us.
+        // RTA_MULTIPATH: several routes at once, each of them a default route to us.
         guard var hops = attributes[9] else {
             defaultRoutes.insert(route)
             return
@@ -125,7 +125,7 @@ extension NetworkSnapshot.Route {
 extension NetworkSnapshot {
     /// The state now, in this thread's network.
     static func read() throws(NetlinkSocket.Failure) -> NetworkSnapshot {
-        // A socket per look: one whose dump has failed half-way would answer EBUSY, and none is held while idle.
+        // A socket per dump: one whose dump has failed half-way would answer EBUSY, and none is held while idle.
         let socket = try NetlinkSocket()
         // Since Linux 4.20 the kernel can leave out what is not asked for: the routes of other tables than the main one.
         var one: Int32 = 1

@@ -1,4 +1,4 @@
-/// A look at the network, or news of the clock.
+/// A dump of the network, or news of the clock.
 package struct NetworkEvent: Sendable, Equatable {
     package enum Clock: Sendable, Equatable {
         /// The wall clock was set; forward is positive.
@@ -10,7 +10,7 @@ package struct NetworkEvent: Sendable, Equatable {
     package var snapshot: NetworkSnapshot
     /// In words; empty where only something else than links, addresses and default routes has changed.
     package var reasons: [String]
-    /// The kernel has dropped events: what lies between two looks is not known.
+    /// The kernel has dropped events: what lies between two dumps is not known.
     package var hasLostEvents: Bool
     package var clock: Clock?
 

@@ -5,7 +5,7 @@ package struct NetworkSource: Sendable {
     /// How the kernel is listened to.
     package enum How: Sendable, Equatable {
         case netlink
-        /// Netlink is not permitted: the way to the server is looked at now and then.
+        /// Netlink is not permitted: the route to the server is looked at now and then.
         case polling(errno: Int32)
         /// Not at all.
         case none
@@ -15,8 +15,8 @@ package struct NetworkSource: Sendable {
     /// One consumer. The first event is the state at the start.
     package var events: AsyncStream<NetworkEvent>
     package var snapshot: @Sendable () -> NetworkSnapshot
-    package var route: @Sendable (ServerAddress) -> RouteVerdict
-    /// Whether looks are wanted more often, where the kernel is polled.
+    package var route: @Sendable (ServerAddress) -> RouteState
+    /// Whether dumps are wanted more often, where the kernel is polled.
     package var setUrgent: @Sendable (Bool) -> Void
     /// Of the source's thread, where it has one.
     package var heartbeat: Heartbeat?
@@ -25,7 +25,7 @@ package struct NetworkSource: Sendable {
 
     package init(
         how: How, events: AsyncStream<NetworkEvent>, snapshot: @escaping @Sendable () -> NetworkSnapshot,
-        route: @escaping @Sendable (ServerAddress) -> RouteVerdict,
+        route: @escaping @Sendable (ServerAddress) -> RouteState,
         setUrgent: @escaping @Sendable (Bool) -> Void = { _ in }, stop: @escaping @Sendable () -> Void = {}
     ) {
         self.how = how

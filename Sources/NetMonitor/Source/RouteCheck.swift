@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Asks the kernel whether it knows a way to a server, without sending a packet.
+/// Asks the kernel whether it knows a route to a server, without sending a packet.
 ///
 /// connect(2) of a datagram socket looks a route up, with the rules and tables that a connection would use, and chooses a
 /// source address; it sends nothing. Netlink, where it is permitted, tells the link and its state, because the kernel goes
@@ -16,7 +16,7 @@ package struct RouteCheck: Sendable {
         self.snapshot = snapshot
     }
 
-    package func route(to server: ServerAddress) -> RouteVerdict {
+    package func route(to server: ServerAddress) -> RouteState {
         if Self.isLocalName(server.host) { return .routable(path: "loopback") }
         if let address = IPAddress(server.host) { return route(to: address, port: server.port) }
         guard let address = server.lastAddress.flatMap(IPAddress.init) else {
@@ -36,7 +36,7 @@ package struct RouteCheck: Sendable {
 
     // MARK: An address
 
-    private func route(to address: IPAddress, port: UInt16) -> RouteVerdict {
+    private func route(to address: IPAddress, port: UInt16) -> RouteState {
         if address.isLoopback { return .routable(path: "loopback") }
         if let zone = address.zone, address.zoneIndex == nil {
             return .unroutable(reason: "\(address.text): there is no link \(zone)")
@@ -46,7 +46,7 @@ package struct RouteCheck: Sendable {
             return .unroutable(reason: "\(address.text) is valid on one link only and names none")
         }
         switch Self.source(towards: address, port: port) {
-        case .success(let source): return way(to: address, from: source)
+        case .success(let source): return route(to: address, from: source)
         case .failure(let failure):
             // Where it is not the route's doing, nothing is held up: the request will say what is wrong.
             guard let reason = failure.reason(address.text), failure.code != EACCES || isProhibited(address) else {
@@ -91,8 +91,8 @@ package struct RouteCheck: Sendable {
         return .success(source)
     }
 
-    private func way(to address: IPAddress, from source: IPAddress) -> RouteVerdict {
-        let plain = RouteVerdict.routable(path: "from \(source.text)")
+    private func route(to address: IPAddress, from source: IPAddress) -> RouteState {
+        let plain = RouteState.routable(path: "from \(source.text)")
         guard usesNetlink else { return plain }
         do throws(NetlinkSocket.Failure) {
             let socket = try NetlinkSocket()
@@ -113,7 +113,7 @@ package struct RouteCheck: Sendable {
             let gateway = hop.gateway.map { " via \($0)" } ?? ""
             return .routable(path: "from \(source.text) over \(link.name)\(gateway)")
         } catch {
-            // It has found a way above; an error here may as well be about the question.
+            // It has found a route above; an error here may as well be about the question.
             return plain
         }
     }
@@ -148,7 +148,7 @@ package struct RouteCheck: Sendable {
     }
 }
 
-/// The kernel's answer to RTM_GETROUTE: which way a packet would go. Constants are those of linux/rtnetlink.h.
+/// The kernel's answer to RTM_GETROUTE: which route a packet would go. Constants are those of linux/rtnetlink.h.
 private struct RouteHop {
     var link: Int32?
     var gateway: String?
@@ -195,9 +195,9 @@ private struct RouteHop {
     }
 }
 
-/// Whether the kernel knows a way to the server. No packet is sent to find out.
-package enum RouteVerdict: Sendable, Equatable {
-    /// `path` is a text that changes when the way does: source address, interface, gateway.
+/// Whether the kernel knows a route to the server. No packet is sent to find out.
+package enum RouteState: Sendable, Equatable {
+    /// `path` is a text that changes when the route does: source address, interface, gateway.
     case routable(path: String)
     /// In words: `v0: carrier lost`.
     case unroutable(reason: String)

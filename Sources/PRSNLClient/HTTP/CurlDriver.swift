@@ -21,7 +21,7 @@ final class CurlDriver {
     private let meter = CPUMeter()
     /// When the last transfer ended, on the monotonic clock.
     private var idleSince: Int64 = 0
-    /// The kept connections lead over a network that is gone. They are closed when there is a way again: closing sends
+    /// The kept connections lead over a network that is gone. They are closed when there is a route again: closing sends
     /// something, and what is sent over a link without a carrier makes the kernel ask for the neighbour's address in vain.
     /// Whatever comes next would wait for its next try, a second later (arp(7)).
     private var isStale = false

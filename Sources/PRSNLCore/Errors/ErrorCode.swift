@@ -36,7 +36,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case unexpectedShape = "unexpected_shape"
     case staleAnswer = "stale_answer"
 
-    // The way to the server.
+    // The route to the server.
     case offline
     case nameNotResolved = "name_not_resolved"
     case connectFailed = "connect_failed"

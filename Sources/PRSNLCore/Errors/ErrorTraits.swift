@@ -123,7 +123,7 @@ package struct ErrorTraits: Sendable {
         .staleAnswer: ErrorTraits(
             [.needsPerson], "Let the cache or proxy in front of the server pass requests for /api/ through."),
 
-        // The way to the server.
+        // The route to the server.
         .offline: ErrorTraits(
             heading: .connection, [.stopsEverything],
             """

@@ -7,7 +7,7 @@ package struct ServiceUnit: Sendable, Equatable {
         /// `prsnld` of the person's own systemd.
         case user
         /// With a configuration of which no unit is known; its path.
-        case byHand(String)
+        case manual(String)
     }
 
     package var kind: Kind
@@ -34,7 +34,7 @@ package struct ServiceUnit: Sendable, Equatable {
     /// What `prsnld` needs on its command line to be this one.
     private var configuration: [String] {
         if let instance { return ["--config", "/etc/prsnld/\(instance).conf"] }
-        if case .byHand(let path) = kind { return ["--config", path] }
+        if case .manual(let path) = kind { return ["--config", path] }
         // As it was given.
         return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
     }
@@ -70,7 +70,7 @@ package struct ServiceUnit: Sendable, Equatable {
             switch kind {
             case .system(let name): return (["journalctl", "-u", name] + words.dropFirst(3)).joined(separator: " ")
             case .user: return (["journalctl", "--user"] + words.dropFirst()).joined(separator: " ")
-            case .byHand: return nil
+            case .manual: return nil
             }
         case "prsnlctl":
             let isFitted = words.contains { ["--config", "--instance", "--socket", "--database"].contains($0) }
@@ -96,7 +96,7 @@ package struct ServiceUnit: Sendable, Equatable {
         switch kind {
         case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
         case .user: return "systemctl --user \(words[1]) prsnld"
-        case .byHand: return words[1] == "start" ? ShellText.words(["prsnld"] + configuration) : nil
+        case .manual: return words[1] == "start" ? ShellText.words(["prsnld"] + configuration) : nil
         }
     }
 }

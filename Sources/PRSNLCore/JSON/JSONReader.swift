@@ -40,7 +40,7 @@ package struct JSONReader {
         }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     /// The kind of the next value, without reading it.
     package mutating func kind() throws(Failure) -> Kind {

@@ -1,4 +1,4 @@
-/// Whether the server can be used, as one value: by what the kernel says of the way there, and by the server's answers.
+/// Whether the server can be used, as one value: by what the kernel says of the route there, and by the server's answers.
 package struct Connectivity: Sendable, Equatable, Codable {
     package enum State: String, Sendable, Codable {
         /// Nothing was asked yet.
@@ -6,7 +6,7 @@ package struct Connectivity: Sendable, Equatable, Codable {
         case online
         /// This machine has no way to the server.
         case offline
-        /// There is a way, and the server does not answer.
+        /// There is a route, and the server does not answer.
         case unreachable
         /// Something answers that is not PRSNL.
         case portal

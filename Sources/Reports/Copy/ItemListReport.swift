@@ -18,8 +18,8 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
 
         /// For the text.
         var shortID = ""
-        var titleParts: [Passage.Part] = []
-        var passageParts: [Passage.Part] = []
+        var titleParts: [Snippet.Part] = []
+        var snippetParts: [Snippet.Part] = []
 
         private enum CodingKeys: String, CodingKey {
             case id, createdAt, type, title, url, tags, pending, foundIn, passage
@@ -30,7 +30,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     package var items: [Item]
     /// Whether there are more than these.
     package var more: Bool
-    /// Items that are not in the index of words yet, or have changed since.
+    /// Items that are not in the full-text index yet, or have changed since.
     package var notIndexed: Int
     /// Parts of the question in which there is nothing to look for.
     package var ignored: [String] = []
@@ -44,10 +44,10 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
 
     /// - Parameter shortIDs: one for each item.
     package init(
-        _ list: ItemList, shortIDs: [String], places: [(title: Passage?, text: Passage?)] = [], words: String? = nil
+        _ list: ItemList, shortIDs: [String], places: [(title: Snippet?, text: Snippet?)] = [], words: String? = nil
     ) {
         items = list.items.enumerated().map { index, item in
-            let place: (title: Passage?, text: Passage?) = places.indices.contains(index) ? places[index] : (nil, nil)
+            let place: (title: Snippet?, text: Snippet?) = places.indices.contains(index) ? places[index] : (nil, nil)
             var listed = Item(
                 id: item.id, createdAt: item.createdAt, type: item.type, title: item.title, url: item.url,
                 tags: Tags.parse(item.tags) ?? [], pending: item.pending)
@@ -55,7 +55,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             listed.passage = place.text?.text ?? place.title?.text
             listed.shortID = shortIDs.indices.contains(index) ? shortIDs[index] : item.id
             listed.titleParts = place.title?.parts ?? []
-            listed.passageParts = place.text?.parts ?? []
+            listed.snippetParts = place.text?.parts ?? []
             return listed
         }
         more = list.hasMore
@@ -78,7 +78,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             remarks.append(words == nil ? "There are no such items." : "No item was found.")
         }
         if notIndexed > 0 {
-            let items = "Up to \(Figures.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
+            let items = "Up to \(Format.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
             // The status says nothing of what takes a moment.
             remarks.append(
                 notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")
@@ -103,15 +103,15 @@ extension ItemListReport: Report {
         let room = max(20, style.rowWidth == .max ? .max : style.rowWidth - TextLayout.width(front))
         let line = front + title(of: item, room: room, style)
         // A short note's text is its title.
-        guard !item.passageParts.isEmpty, item.passage != item.title else { return [line] }
+        guard !item.snippetParts.isEmpty, item.passage != item.title else { return [line] }
         let indent = String(repeating: " ", count: idWidth + 2)
         let width = style.rowWidth == .max ? .max : style.rowWidth - idWidth - 2
-        return [line, indent + marked(item.passageParts, room: width, style)]
+        return [line, indent + marked(item.snippetParts, room: width, style)]
     }
 
     private func title(of item: Item, room: Int, _ style: TextStyle) -> String {
         let name = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? item.url ?? "(no title)"
-        let parts = item.titleParts.isEmpty ? [Passage.Part(text: name, isFound: false)] : item.titleParts
+        let parts = item.titleParts.isEmpty ? [Snippet.Part(text: name, isFound: false)] : item.titleParts
         let used = parts.reduce(0) { $0 + TextLayout.width(style.safe($1.text)) }
         let remark =
             switch item.pending {
@@ -127,7 +127,7 @@ extension ItemListReport: Report {
     }
 
     /// In one line, cut at the end of it.
-    private func marked(_ parts: [Passage.Part], room: Int, _ style: TextStyle) -> String {
+    private func marked(_ parts: [Snippet.Part], room: Int, _ style: TextStyle) -> String {
         var left = room
         var line = ""
         for part in parts where left > 0 {
@@ -168,8 +168,8 @@ package struct TagsReport: Sendable, Equatable, Encodable {
 extension TagsReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !tags.isEmpty else { return "No item has a tag.\n" }
-        let width = tags.map { Figures.count($0.items).count }.max() ?? 0
-        return tags.map { "\(TextLayout.padLeft(Figures.count($0.items), to: width))  \(style.safe($0.tag))\n" }
+        let width = tags.map { Format.count($0.items).count }.max() ?? 0
+        return tags.map { "\(TextLayout.padLeft(Format.count($0.items), to: width))  \(style.safe($0.tag))\n" }
             .joined()
     }
 }

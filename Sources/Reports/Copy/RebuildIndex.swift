@@ -3,7 +3,7 @@ import Control
 package import PRSNLCore
 import Store
 
-/// Builds the index of words again: the daemon does it in the background, and prsnlctl at once where none runs.
+/// Builds the full-text index again: the daemon does it in the background, and prsnlctl at once where none runs.
 package struct RebuildIndexRequest: OutboxRequest, BareRequest {
     package typealias Answer = RebuildIndexReport
     package static let command = "rebuild_index"

@@ -24,7 +24,7 @@ package struct NetChange: ControlReply {
     package var reasons: [String]
     /// As it is after the change.
     package var state: Connectivity.State
-    /// The way to the server in words.
+    /// The route to the server in words.
     package var route: String
 
     package init(_ change: NetworkChange, route: String) {

@@ -27,7 +27,7 @@ extension NetReport: Report {
         case "polling":
             [
                 style.paint("the kernel does not tell what happens", .yellow),
-                style.safe(listeningReason ?? "") + "; the way to the server is looked at once a minute",
+                style.safe(listeningReason ?? "") + "; the route to the server is looked at once a minute",
             ]
         default: ["not to the kernel"]
         }
@@ -82,7 +82,7 @@ extension NetReport.Route {
 extension ConnectivityTransition {
     fileprivate func lines(_ style: TextStyle) -> [String] {
         let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
-        let front = Figures.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
+        let front = Format.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
         let width = TextLayout.width(String(front))
         return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
             (index == 0 ? String(front) : String(repeating: " ", count: width)) + line
@@ -93,7 +93,7 @@ extension ConnectivityTransition {
 extension NetChange {
     /// One line without its end, however wide: the reader may be `grep`.
     package func line(_ style: TextStyle) -> String {
-        let time = Figures.time(at)
+        let time = Format.time(at)
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
         var words = reasons.map(style.safe).joined(separator: "; ")
         if kind == "current" {
@@ -106,13 +106,13 @@ extension NetChange {
 /// What the states of the connection mean, for people.
 enum ConnectivityWords {
     static func painted(_ state: Connectivity.State, _ style: TextStyle) -> String {
-        style.paint(state == .unknown ? Figures.notKnown : state.rawValue, state == .online ? .green : .yellow)
+        style.paint(state == .unknown ? Format.notKnown : state.rawValue, state == .online ? .green : .yellow)
     }
 
     /// What the daemon does about it; `nil` where it does what it always does.
     static func consequence(_ state: Connectivity.State) -> String? {
         switch state {
-        case .offline: "Nothing is sent or pulled until this machine has a way to the server again; then at once."
+        case .offline: "Nothing is sent or pulled until this machine has a route to the server again; then at once."
         case .unreachable:
             "The server is asked again and again, at least once a minute, and at once when the network changes."
         case .portal:
@@ -137,6 +137,6 @@ extension Connectivity {
     /// `offline since 2026-11-21 01:06:14 UTC (3 h ago)`
     func headline(_ style: TextStyle, now: Timestamp) -> String {
         ConnectivityWords.painted(state, style)
-            + (since.map { " since \(Figures.timeWithAge($0, now: now))" } ?? "")
+            + (since.map { " since \(Format.timeWithAge($0, now: now))" } ?? "")
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 package import NetMonitor
 package import PRSNLCore
 
-/// Asks for the network and the way to the server.
+/// Asks for the network and the route to the server.
 package struct NetRequest: BareRequest {
     package typealias Answer = NetReport
     package static let command = "net"
@@ -12,7 +12,7 @@ package struct NetRequest: BareRequest {
     package init() {}
 }
 
-/// The network as the kernel describes it, the way to the server, and the state that follows: the JSON of
+/// The network as the kernel describes it, the route to the server, and the state that follows: the JSON of
 /// `prsnlctl net --json`.
 package struct NetReport: ControlReply {
     package static let type = "net"
@@ -50,7 +50,7 @@ package struct NetReport: ControlReply {
     /// By their numbers.
     package var links: [Link]
     package var defaultRoutes: [Route]
-    /// The way to the server in words; `null` where no daemon runs.
+    /// The route to the server in words; `null` where no daemon runs.
     @Nullable package var route: String? = nil
     @Nullable package var connectivity: Connectivity? = nil
     /// The newest first.

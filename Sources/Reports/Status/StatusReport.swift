@@ -115,7 +115,7 @@ package struct StatusReport: ControlReply {
         package var listening: String
         /// Why it is not netlink.
         @Nullable package var listeningReason: String? = nil
-        /// The way to the server in words.
+        /// The route to the server in words.
         package var route: String
     }
 
@@ -163,7 +163,7 @@ extension StatusReport {
         if let engine {
             // The file's time is only written when something else is; the engine's counts from the last look.
             copy.newAsOf = engine.newAsOf ?? copy.newAsOf
-            copy.search?.enabled = engine.indexesWords
+            copy.search?.enabled = engine.keepsSearchIndex
             copy.texts?.enabled = engine.copiesTexts
             if let problem = engine.textsProblem { copy.texts?.problem = problem }
             if outbox.waiting > 0 { outbox.problem = engine.hindrance?.error }

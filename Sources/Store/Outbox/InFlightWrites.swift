@@ -77,7 +77,7 @@ struct InFlightWrites: Sendable {
     }
 }
 
-/// What the server has taken of an item while pages were under way, which may have been read before or after it.
+/// What the server has accepted of an item while pages were under way, which may have been read before or after it.
 struct DeliveredWrite: Sendable {
     var item: String
     /// The fields that an edit has set.

@@ -125,7 +125,7 @@ package struct OutboxAttempt: Sendable, Equatable, Codable {
         /// The write itself.
         case send
         /// A question whether it was applied, or whether it may be.
-        case look
+        case lookup = "look"
     }
 
     package var purpose: Purpose

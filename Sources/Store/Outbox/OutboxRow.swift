@@ -43,8 +43,8 @@ extension OutboxTask {
         guard let entry = OutboxEntry(row: row) else { return nil }
         self.init(
             entry: entry, failures: row.int(22), maybeApplied: row.int(23) == 1,
-            byHand: row.text(24).flatMap(ByHand.init), evidence: row.text(25).flatMap(SendEvidence.init(json:)),
-            undecidedSince: UndecidedSince(row.timestamp(26), row.timestamp(28)), failedLooks: row.int(27))
+            manual: row.text(24).flatMap(ManualDecision.init), evidence: row.text(25).flatMap(SendEvidence.init(json:)),
+            undecidedSince: UndecidedSince(row.timestamp(26), row.timestamp(28)), failedLookups: row.int(27))
     }
 }
 

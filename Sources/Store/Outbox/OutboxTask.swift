@@ -3,7 +3,7 @@ package import PRSNLCore
 /// An entry whose time has come, with what the replayer needs to know beyond what people see.
 package struct OutboxTask: Sendable, Equatable {
     /// What a person said about a parked entry.
-    package enum ByHand: String, Sendable {
+    package enum ManualDecision: String, Sendable {
         /// One more attempt: the first failure parks it again.
         case retry
         /// The same, and it replaces what the server has there.
@@ -15,13 +15,13 @@ package struct OutboxTask: Sendable, Equatable {
     package var failures: Int
     /// Whether an attempt may have been applied.
     package var maybeApplied: Bool
-    package var byHand: ByHand?
+    package var manual: ManualDecision?
     /// Of the send whose outcome is looked for.
     package var evidence: SendEvidence?
     /// When a look, by the server's clock, first could not find what was sent. One look is not enough: servers insert late.
     package var undecidedSince: UndecidedSince?
     /// In a row, for their backoff.
-    package var failedLooks: Int
+    package var failedLookups: Int
 }
 
 /// What the server had just before a creation was sent: by this a new item can be told from an old one without

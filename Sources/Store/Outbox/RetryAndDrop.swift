@@ -182,13 +182,13 @@ extension OutboxWriter {
             let isLookedFor = row.int(6) == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
             try unpark(
                 id, item: item, to: isLookedFor ? .unknown : .queued,
-                byHand: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
+                manual: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
         }
         return nil
     }
 
     private mutating func unpark(
-        _ id: Int64, item: String, to state: OutboxEntry.State, byHand: OutboxTask.ByHand
+        _ id: Int64, item: String, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
@@ -196,7 +196,7 @@ extension OutboxWriter {
                 next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'parked'
             """
-        ).bind(Int(id)).bind(state.rawValue).bind(byHand.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
+        ).bind(Int(id)).bind(state.rawValue).bind(manual.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
         guard changed == 1 else { throw stale("#\(id) is not parked") }
         count(from: .parked, to: state)
         try advance(item)

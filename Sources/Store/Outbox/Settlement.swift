@@ -7,7 +7,7 @@ package struct Settlement: Sendable {
         /// Certainly not applied: to be sent at that time. `isFailure`: the backoff grows.
         case queued(at: Timestamp, isFailure: Bool)
         /// To be looked up at that time.
-        case unknown(lookAt: Timestamp, undecidedSince: UndecidedSince?, failedLooks: Int)
+        case unknown(lookupAt: Timestamp, undecidedSince: UndecidedSince?, failedLookups: Int)
         /// `theirs`: in a conflict, what the server has.
         case parked(theirs: ItemEdit?)
     }

@@ -29,10 +29,10 @@ extension OutboxWriter {
                 try holdFollowUps(until: at, after: settlement, failures: task.failures + 1)
             }
             if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .queued) }
-        case .unknown(let lookAt, let undecidedSince, let failedLooks):
+        case .unknown(let lookupAt, let undecidedSince, let failedLookups):
             try update(
-                settlement, to: .unknown, dueAt: lookAt, failures: task.failures, maybeApplied: true,
-                evidence: task.evidence, undecidedSince: undecidedSince, failedLooks: failedLooks)
+                settlement, to: .unknown, dueAt: lookupAt, failures: task.failures, maybeApplied: true,
+                evidence: task.evidence, undecidedSince: undecidedSince, failedLookups: failedLookups)
         case .parked(let theirs):
             let isUndecidable = settlement.error?.code == .outcomeUndecidable
             // Kept with the evidence, so that a person can have it looked for again.
@@ -88,7 +88,7 @@ extension OutboxWriter {
     private mutating func update(
         _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
         maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil,
-        undecidedSince: UndecidedSince? = nil, failedLooks: Int = 0
+        undecidedSince: UndecidedSince? = nil, failedLookups: Int = 0
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
@@ -100,14 +100,14 @@ extension OutboxWriter {
         ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
             .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
             .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server.written)
-            .bind(failedLooks).bind(undecidedSince?.here).run()
+            .bind(failedLookups).bind(undecidedSince?.here).run()
         guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
         count(from: settlement.from, to: state)
     }
 
     /// The attempt that was begun with `sending`, or a new one for a look.
     private func record(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
-        if attempt.purpose == .look {
+        if attempt.purpose == .lookup {
             try connection.cached(
                 """
                 INSERT INTO outbox_attempt (entry_id, number, purpose, started_at)
@@ -159,7 +159,7 @@ extension OutboxWriter {
             // A title that the server has cut or cleaned is not sent again and again.
             try followUp(item, seen: entry.follows == nil ? nil : followUpFields(entry, item))
         case .delete:
-            try bury(item)
+            try deleteMissing(item)
             write.isDeletion = true
             try releaseCaptures()
         }
@@ -291,7 +291,7 @@ extension OutboxWriter {
         ).bind(now).run()
     }
 
-    private mutating func bury(_ item: String) throws(SQLiteFailure) {
+    private mutating func deleteMissing(_ item: String) throws(SQLiteFailure) {
         let buried = try connection.cached(
             """
             UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL

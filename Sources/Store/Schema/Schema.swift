@@ -11,7 +11,7 @@ struct Schema {
 
     /// The first with texts.
     static let versionWithTexts = 2
-    /// The first with an index of words as it is searched now.
+    /// The first with a full-text index as it is searched now.
     static let versionWithSearch = 6
 
     /// Step N takes a file from `user_version` N - 1 to N. The first makes an empty file a copy. A released step is never

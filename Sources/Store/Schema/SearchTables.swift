@@ -1,4 +1,4 @@
-/// Step 3: the index of words, and what it is of. It is built in the background, and never in the transaction of a page:
+/// Step 3: the full-text index, and what it is of. It is built in the background, and never in the transaction of a page:
 /// indexing there would take a pull of 100,000 items ten seconds more.
 ///
 /// - `search_index`: full text (https://sqlite.org/fts5.html). It has no copy of the texts (`content=''`). Old versions of a

@@ -1,7 +1,7 @@
 /// The tables with their indexes, each beside the reason for it.
 enum Tables {
     static let all = [
-        copy, item, coverage, crowdedInstant, rejectedItem, heldDeletion, unansweredSuspect, outbox, outboxAttempt,
+        copy, item, coverage, crowdedInstant, rejectedItem, heldDeletion, unansweredCandidate, outbox, outboxAttempt,
         localItem, localEdit, heldItem, pull, recurringError, connectivityTransition,
     ]
 
@@ -11,7 +11,7 @@ enum Tables {
     /// million rows takes a quarter of a second.
     ///
     /// `account_subject` is the account that the login token names. It tells another account's login before anything is
-    /// asked with it. `suspects_sampled_at`: some of too many suspects were asked for by id, and found. The others wait as
+    /// asked with it. `suspects_sampled_at`: some of too many deletion candidates were asked for by id, and found. The others wait as
     /// if they had been. `reachable_seconds`, over the file's life, is the clock of the outbox's age limit.
     private static let copy = """
         CREATE TABLE copy (
@@ -107,8 +107,8 @@ enum Tables {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Suspects that cannot be asked for by id. Each has its own wait, so that none delays the others.
-    private static let unansweredSuspect = """
+    /// Deletion candidates that cannot be asked for by id. Each has its own wait, so that none delays the others.
+    private static let unansweredCandidate = """
         CREATE TABLE unanswered_suspect (
             item_id TEXT PRIMARY KEY,
             failures INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 import Glibc
 import PRSNLCore
 
-/// Puts items into the index of words, within one transaction: first those that have changed, then new ones.
+/// Puts items into the full-text index, within one transaction: first those that have changed, then new ones.
 final class DocumentWriter {
     private let connection: Connection
     private let document: Statement

@@ -48,7 +48,7 @@ extension StoreReader {
         do throws(UserFacingError) { return try find(query, limit: limit) } catch {
             guard error.code == .databaseDamaged else { throw error }
             throw UserFacingError(
-                error.code, "The index of words in \(path) is damaged.",
+                error.code, "The full-text index in \(path) is damaged.",
                 consequence: "Items can be listed and shown, and not searched.",
                 recoverySuggestion: "Build it again. If that fails, more than the index is damaged: `prsnlctl doctor`.",
                 nextCommand: "prsnlctl doctor --rebuild-index", cause: error.cause)
@@ -163,7 +163,7 @@ extension StoreReader {
         }
     }
 
-    /// How far the index of words is; `nil` where the file has none yet.
+    /// How far the full-text index is; `nil` where the file has none yet.
     package func searchState() throws(UserFacingError) -> SearchState? {
         try readTogether { () throws(SQLiteFailure) -> SearchState? in
             guard try missingIndex() == nil else { return nil }
@@ -182,7 +182,7 @@ extension StoreReader {
         let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
         if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql) { return nil }
         return UserFacingError(
-            .noSearchIndex, "The copy \(path) has no index of words yet.",
+            .noSearchIndex, "The copy \(path) has no full-text index yet.",
             consequence: "Items can be listed, and not searched.",
             recoverySuggestion: isOlder
                 ? "An older prsnld made the file. This one makes the index when it runs."

@@ -9,7 +9,7 @@ package enum IndexStep: Sendable, Equatable {
     case more
 }
 
-/// How far the index of words is: a part of the status.
+/// How far the full-text index is: a part of the status.
 package struct SearchState: Sendable, Equatable, Codable {
     private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled }
 
@@ -26,7 +26,7 @@ package struct SearchState: Sendable, Equatable, Codable {
     package init() {}
 }
 
-// The index of words is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
+// The full-text index is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
 extension Store {
     /// Time that documents of one step may take. Writing what they are made to takes some five milliseconds more.
     private static let longestStep: Duration = .milliseconds(20)

@@ -1,4 +1,4 @@
-/// Texts as the index of words gets them, and what is looked for in it.
+/// Texts as the full-text index gets them, and what is looked for in it.
 ///
 /// SQLite's tokenizer splits a text at spaces and punctuation (https://sqlite.org/fts5.html#unicode61_tokenizer). Three
 /// things need help:

@@ -40,7 +40,7 @@ package struct CopySummary: Sendable, Equatable {
         package var possiblyMoreAt: [Timestamp] = []
         /// `nil` for a file of a version that had no texts.
         @Nullable package var texts: Texts? = nil
-        /// `nil` for a file that has no index of words.
+        /// `nil` for a file that has no full-text index.
         @Nullable package var search: SearchState? = nil
     }
 
@@ -140,9 +140,9 @@ extension CopySummary {
         }
         let coverage = try Store.readCoverage(connection)
         copy.gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
-        let crowded = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
-        while try crowded.step() {
-            if let at = crowded.timestamp(0) { copy.possiblyMoreAt.append(at) }
+        let collision = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
+        while try collision.step() {
+            if let at = collision.timestamp(0) { copy.possiblyMoreAt.append(at) }
         }
         copy.rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         copy.suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))

@@ -41,8 +41,8 @@ package struct EngineState: Sendable, Equatable {
     package var pull: PullProgress?
     /// Whether the settings ask for texts.
     package var copiesTexts = true
-    /// Whether the index of words is kept up to date.
-    package var indexesWords = true
+    /// Whether the full-text index is kept up to date.
+    package var keepsSearchIndex = true
     /// Why texts are missing that could be fetched; `nil` when all is well.
     package var textsProblem: UserFacingError?
     /// New items are complete as of this time (T1); newer than what the file says while nothing changed.

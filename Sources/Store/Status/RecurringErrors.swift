@@ -91,7 +91,7 @@ extension Store {
 
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
-        // A damaged file does not heal by a pull, a suspect that cannot be asked for is left where it is, and so are a
+        // A damaged file does not heal by a pull, a deletion candidate that cannot be asked for is left where it is, and so are a
         // write and a text that still fail. The replayer itself says when it can send again.
         let isOver = """
             over = 0 AND endpoint != '\(Self.outboxEndpoint)' AND code != '\(ErrorCode.databaseDamaged.rawValue)'

@@ -37,7 +37,7 @@ package struct Coverage: Sendable, Equatable {
         merge()
     }
 
-    /// Forgets when stretches were read whose time lies in the future: the clock was set back, and the true time
+    /// Forgets when intervals were read whose time lies in the future: the clock was set back, and the true time
     /// is not known. They still count as read. Edits and deletions in them are known as of no time until they are read again.
     ///
     /// - Returns: Whether there were any.
@@ -145,7 +145,7 @@ package struct Coverage: Sendable, Equatable {
         return oldest
     }
 
-    /// The stretches below `newest` that are not covered, newest first. With `sweeping`, those that the sweep under way
+    /// The intervals below `newest` that are not covered, newest first. With `sweeping`, those that the sweep under way
     /// has not read.
     package func gaps(sweeping: Bool = false) -> [ClosedRange<Timestamp>] {
         var result: [ClosedRange<Timestamp>] = []

@@ -20,7 +20,7 @@ package struct ExportOrigin: Sendable {
     /// `nil` until the daemon has reached its server.
     package var serverURL: String?
     package var accountID: String?
-    /// Every stretch of the timeline has been read. An item that is not in the copy is not on the server.
+    /// Every interval of the timeline has been read. An item that is not in the copy is not on the server.
     package var isComplete = false
     /// The ids that items had before the server gave them one, and those that it gave them.
     package var givenIDs: [(local: String, given: String)] = []

@@ -7,7 +7,7 @@ final class ItemStatements {
     let sameItem: Statement
     let reviveItem: Statement
     let absentItem: Statement
-    let suspectItems: Statement
+    let markMissing: Statement
     let deletedItem: Statement
 
     init(_ connection: Connection) throws(SQLiteFailure) {
@@ -49,7 +49,7 @@ final class ItemStatements {
                 AND id NOT IN (SELECT value FROM json_each(?3))
             LIMIT 1
             """)
-        suspectItems = try connection.prepare(
+        markMissing = try connection.prepare(
             """
             UPDATE item SET missing_since = ?4
             WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL

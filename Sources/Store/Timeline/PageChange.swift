@@ -4,12 +4,12 @@ package import PRSNLCore
 package struct PageChange: Sendable, Equatable {
     package var items: [TimelineItem]
     package var rejected: [RejectedItem]
-    /// The stretch of createdAt that the page shows whole: what the copy has there and the page lacks, the server lacks.
+    /// The interval of createdAt that the page shows whole: what the copy has there and the page lacks, the server lacks.
     package var proven: ClosedRange<Timestamp>?
-    /// The stretch to count as covered.
+    /// The interval to count as covered.
     package var coverage: Coverage.Interval?
     /// An instant with at least as many items as fit on a page.
-    package var crowded: CrowdedInstant?
+    package var collision: TimestampCollision?
     /// How many writes had been delivered when the page was asked for (`Store.deliveries`): what it says of items that were
     /// written to since is out of date.
     package var asOf = Int.max
@@ -18,13 +18,13 @@ package struct PageChange: Sendable, Equatable {
 
     package init(
         items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,
-        coverage: Coverage.Interval? = nil, crowded: CrowdedInstant? = nil
+        coverage: Coverage.Interval? = nil, collision: TimestampCollision? = nil
     ) {
         self.items = items
         self.rejected = rejected
         self.proven = proven
         self.coverage = coverage
-        self.crowded = crowded
+        self.collision = collision
     }
 }
 
@@ -72,7 +72,7 @@ package struct ChangeCounts: Sendable, Equatable {
 }
 
 /// An instant of which the server may have more items than it shows.
-package struct CrowdedInstant: Sendable, Equatable {
+package struct TimestampCollision: Sendable, Equatable {
     package var at: Timestamp
     /// How many of them could be reached.
     package var seen: Int
@@ -85,7 +85,7 @@ package struct CrowdedInstant: Sendable, Equatable {
 
 extension Store {
     /// Instants of which the server may have more items than it shows, newest first.
-    package func crowdedInstants() throws(UserFacingError) -> [Timestamp] {
+    package func timestampCollisions() throws(UserFacingError) -> [Timestamp] {
         try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
             var instants: [Timestamp] = []
@@ -97,32 +97,32 @@ extension Store {
     }
 
     static func isKnown(
-        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
+        _ collision: TimestampCollision?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
     ) throws(SQLiteFailure) -> Bool {
         if let proven {
             let resolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
             if try resolved.bind(proven.lowerBound).bind(proven.upperBound).step() { return false }
         }
-        guard let crowded else { return true }
+        guard let collision else { return true }
         return try connection.prepare("SELECT 1 FROM crowded_instant WHERE at = ? AND seen = ?")
-            .bind(crowded.at).bind(crowded.seen).step()
+            .bind(collision.at).bind(collision.seen).step()
     }
 
     static func note(
-        _ crowded: CrowdedInstant?, provenIn proven: ClosedRange<Timestamp>?, now: Timestamp,
+        _ collision: TimestampCollision?, provenIn proven: ClosedRange<Timestamp>?, now: Timestamp,
         _ connection: Connection
     ) throws(SQLiteFailure) {
         if let proven {
             try connection.prepare("DELETE FROM crowded_instant WHERE at BETWEEN ? AND ?")
                 .bind(proven.lowerBound).bind(proven.upperBound).run()
         }
-        if let crowded {
+        if let collision {
             try connection.prepare(
                 """
                 INSERT INTO crowded_instant (at, seen, read_at) VALUES (?1, ?2, ?3)
                 ON CONFLICT (at) DO UPDATE SET seen = ?2, read_at = ?3
                 """
-            ).bind(crowded.at).bind(crowded.seen).bind(now).run()
+            ).bind(collision.at).bind(collision.seen).bind(now).run()
         }
     }
 }

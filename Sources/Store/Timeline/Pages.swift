@@ -23,7 +23,7 @@ extension Store {
         }
     }
 
-    /// Some of the items that the copy has in the stretch that a page shows, where the page shows none of them.
+    /// Some of the items that the copy has in the interval that a page shows, where the page shows none of them.
     ///
     /// - Parameter few: Empty also where the copy has no more than so many there.
     package func unshared(by page: PageChange, moreThan few: Int) throws(UserFacingError) -> [String] {
@@ -78,7 +78,7 @@ extension Store {
                     if try statement.step() { return .news }
                 }
                 if let interval = page.coverage, !covered.covers(interval) { return .news }
-                if try !Self.isKnown(page.crowded, provenIn: page.proven, connection) { return .news }
+                if try !Self.isKnown(page.collision, provenIn: page.proven, connection) { return .news }
             }
             return isProven ? .repeats : .unproven
         }
@@ -159,7 +159,7 @@ extension Store {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
         // Before the page's own items are there: in a backfill there is then nothing to compare with.
-        if let statement = statements.suspectItems.binding(absenceOf: page) {
+        if let statement = statements.markMissing.binding(absenceOf: page) {
             counts.suspects += try statement.bind(now).run()
         }
         let written = inFlight.writtenSince(page.asOf)
@@ -189,13 +189,13 @@ extension Store {
             }
         }
         counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
-        try Self.note(page.crowded, provenIn: page.proven, now: now, connection)
+        try Self.note(page.collision, provenIn: page.proven, now: now, connection)
         return counts
     }
 }
 
 extension Statement {
-    /// Binds what tells which items a page lacks: the stretch that it proves, and the ids that it has. `nil` where nothing
+    /// Binds what tells which items a page lacks: the interval that it proves, and the ids that it has. `nil` where nothing
     /// can be said: the page proves nothing, or has an element without a readable id, which could be any of them.
     fileprivate func binding(absenceOf page: PageChange) -> Statement? {
         guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }

@@ -66,7 +66,7 @@ extension Store {
         return record
     }
 
-    /// Whether a look at the newest pages was begun and did not reach what was known: what lies between is only found by
+    /// Whether a poll of the newest pages was begun and did not reach what was known: what lies between is only found by
     /// a pass.
     package func headIsOpen() throws(UserFacingError) -> Bool {
         try read { connection throws(SQLiteFailure) in

@@ -29,7 +29,7 @@ extension Store {
         coverageIsNewer = true
     }
 
-    /// Notes that a suspect was found by its id. Found a second time, later than a cache answers, it is no suspect any more.
+    /// Notes that a deletion candidate was found by its id. Found a second time, later than a cache answers, it is no deletion candidate any more.
     package func noteFound(_ id: String, at now: Timestamp, cacheTime: Duration) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let cleared = try connection.prepare(
@@ -41,10 +41,10 @@ extension Store {
         }
     }
 
-    /// Turns suspects into tombstones. Only those that are still suspects: one may have come back in the meantime.
+    /// Turns deletion candidates into tombstones. Only those that are still deletion candidates: one may have come back in the meantime.
     ///
     /// - Parameter asOf: `deliveries` when they were asked for.
-    package func bury(
+    package func deleteMissing(
         _ ids: [String], at now: Timestamp, record: PullRecord, asOf: Int = .max
     ) throws(UserFacingError) -> PullRecord {
         var record = record

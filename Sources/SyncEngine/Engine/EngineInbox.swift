@@ -16,11 +16,11 @@ final class EngineInbox: Sendable {
         case credentials
         /// A person asks for a pull.
         case sync(RequestedPull)
-        /// There is something to send. `byHand`: a person wants all that waits to be tried.
-        case writes(byHand: Bool)
+        /// There is something to send. `manual`: a person wants all that waits to be tried.
+        case writes(manual: Bool)
         /// The server has answered a pull again after it had failed at one.
         case recovered
-        /// Something was delivered that a look at the newest items would show.
+        /// Something was delivered that a poll of the newest items would show.
         case delivered
         /// All that could be sent after a return was sent.
         case outboxSent

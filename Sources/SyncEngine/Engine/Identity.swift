@@ -11,7 +11,7 @@ struct Identity: Sendable {
     let store: Store
     let client: PRSNLClient
     let serverURL: String
-    let board: EngineBoard
+    let shared: EngineSharedState
     let log: LogHandler
 
     /// The bound dialect; at the very first sync, asks the server and binds the copy.
@@ -23,7 +23,7 @@ struct Identity: Sendable {
         if let dialect = binding.dialect {
             if binding.serverURL != serverURL { try await bind(Binding(serverURL: serverURL, dialect: dialect)) }
             // The server may take the login again. That is asked first, and nothing else.
-            if board.refusedLogin?.shown == client.credentials {
+            if shared.refusedLogin?.shown == client.credentials {
                 try await prove(client.session(), counting: RequestCounter())
             }
             _ = try await session()
@@ -75,7 +75,7 @@ struct Identity: Sendable {
             }
             try refuseNone(session.first)
         }
-        if let refused = board.refusedLogin, refused.shown == session.first { throw refused.failure }
+        if let refused = shared.refusedLogin, refused.shown == session.first { throw refused.failure }
         return session
     }
 
@@ -100,7 +100,7 @@ struct Identity: Sendable {
 
     /// Dialect C shows the items of all accounts where no credentials are shown.
     private func refuseNone(_ credentials: Credentials) throws(SyncFailure) {
-        guard credentials == .none, !board.settings.anonymous else { return }
+        guard credentials == .none, !shared.settings.anonymous else { return }
         throw SyncFailure(
             UserFacingError(
                 .needsLogin, "There is no login, and without one this server shows the items of all accounts.",
@@ -141,11 +141,11 @@ struct Identity: Sendable {
                     consequence: "Nothing of that account was written."),
                 verdict: isRenewed ? .retry(after: nil) : .tryRarely,
                 origin: .server(endpoint: Self.accountEndpoint))
-            if !isRenewed { board.refusedLogin = (shown, failure) }
+            if !isRenewed { shared.refusedLogin = (shown, failure) }
             throw failure
         }
         client.trust(shown)
-        if board.refusedLogin?.shown == shown { board.refusedLogin = nil }
+        if shared.refusedLogin?.shown == shown { shared.refusedLogin = nil }
         // A copy that an earlier version has bound.
         guard binding.accountSubject == nil, let subject = shown.subject else { return }
         var new = binding

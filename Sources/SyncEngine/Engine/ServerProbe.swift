@@ -37,7 +37,7 @@ final class ServerProbe: Sendable {
     private let client: PRSNLClient
     private let time: TimeSource
     private let echo: Echo
-    private let board: EngineBoard
+    private let shared: EngineSharedState
     private let log: LogHandler
     private let hasSaidWhy = Flag()
     /// When HTTP was last asked (uptime).
@@ -51,19 +51,19 @@ final class ServerProbe: Sendable {
 
     /// - Parameter echo: the kernel's; tests put something else in.
     init(
-        client: PRSNLClient, board: EngineBoard, time: TimeSource,
+        client: PRSNLClient, shared: EngineSharedState, time: TimeSource,
         echo: @escaping Echo = EchoProbe.ping, log: @escaping LogHandler
     ) {
         self.echo = echo
         self.client = client
         self.time = time
-        self.board = board
+        self.shared = shared
         self.log = log
     }
 
-    /// - Parameter byHand: A person wants to know: everything is asked.
-    func run(byHand: Bool = false) async -> ProbeResult {
-        let wanted = board.settings.probe
+    /// - Parameter manual: A person wants to know: everything is asked.
+    func run(manual: Bool = false) async -> ProbeResult {
+        let wanted = shared.settings.probe
         let peer = client.peer
         let address = ServerAddress(host: peer.host, port: peer.port, lastAddress: client.lastAddress)
         var result = ProbeResult(sent: wanted)
@@ -79,7 +79,7 @@ final class ServerProbe: Sendable {
                 result.note = "the address of \(peer.host) is not known yet"
             }
         }
-        guard result.error == nil || result.error?.code != .cancelled && (byHand || isQuestionDue) else {
+        guard result.error == nil || result.error?.code != .cancelled && (manual || isQuestionDue) else {
             return result
         }
         lastQuestion.withLock { $0 = time.uptime() }

@@ -14,7 +14,7 @@ package final class SyncEngine: Sendable {
     private let time: TimeSource
     private let random: SeededGenerator
     private let log: LogHandler
-    private let board: EngineBoard
+    private let shared: EngineSharedState
     private let inbox = EngineInbox()
     private let puller: Puller
     private let replayer: Replayer
@@ -40,28 +40,28 @@ package final class SyncEngine: Sendable {
         self.time = time
         self.log = log
         random = SeededGenerator(seed: seed)
-        board = EngineBoard(settings)
-        let identity = Identity(store: store, client: client, serverURL: serverURL, board: board, log: log)
-        puller = Puller(store: store, identity: identity, board: board, time: time, log: log)
-        serverProbe = ServerProbe(client: client, board: board, time: time, log: log)
+        shared = EngineSharedState(settings)
+        let identity = Identity(store: store, client: client, serverURL: serverURL, shared: shared, log: log)
+        puller = Puller(store: store, identity: identity, shared: shared, time: time, log: log)
+        serverProbe = ServerProbe(client: client, shared: shared, time: time, log: log)
         let peer = client.peer
         network = NetMonitor(
             source: source, address: ServerAddress(host: peer.host, port: peer.port), time: time, random: random,
             log: log)
         replayer = Replayer(
-            store: store, client: client, identity: identity, network: network, board: board, inbox: inbox, time: time,
+            store: store, client: client, identity: identity, network: network, shared: shared, inbox: inbox, time: time,
             random: random, log: log)
         indexer = SearchIndexer(
-            store: store, board: board, heartbeat: Heartbeat("the search index"), time: time, log: log)
+            store: store, shared: shared, heartbeat: Heartbeat("the search index"), time: time, log: log)
         network.serve(self)
     }
 
     /// A snapshot, cheap enough to take several times a second.
     package var state: EngineState {
-        var state = board.state
+        var state = shared.state
         state.connectivity = network.current
-        state.copiesTexts = board.settings.texts
-        state.indexesWords = board.settings.searchIndex
+        state.copiesTexts = shared.settings.texts
+        state.keepsSearchIndex = shared.settings.searchIndex
         state.problem = replayer.problem ?? state.problem
         // The outbox may have found out first.
         if state.connectivity.state == .unauthorized { state.problem = state.problem ?? state.connectivity.reason }
@@ -97,7 +97,7 @@ package final class SyncEngine: Sendable {
     ///   - texts: The texts too, where the settings ask for them.
     package func runOnce(full: Bool = false, texts: Bool = true) async -> SyncResult {
         network.begin()
-        // The kernel may be wrong about the way, and there is no later time to ask again.
+        // The kernel may be wrong about the route, and there is no later time to ask again.
         if network.current.state == .offline { _ = await ping() }
         var pulls = makePullLoop()
         let result = await pulls.runOnce(full: full, texts: texts, sending: replayer)
@@ -108,7 +108,7 @@ package final class SyncEngine: Sendable {
 
     private func makePullLoop() -> PullLoop {
         PullLoop(
-            store: store, puller: puller, network: network, board: board, inbox: inbox, heartbeat: heartbeat,
+            store: store, puller: puller, network: network, shared: shared, inbox: inbox, heartbeat: heartbeat,
             time: time, random: random, log: log)
     }
 
@@ -116,7 +116,7 @@ package final class SyncEngine: Sendable {
 
     /// Asks the server now, because a person wants to know. Like any other answer, it tells whether the server can be used.
     package func ping() async -> ProbeResult {
-        let result = await serverProbe.run(byHand: true)
+        let result = await serverProbe.run(manual: true)
         if let failure = result.failure {
             network.noteFailure(failure, isProbe: true, at: time.now())
         } else {
@@ -133,10 +133,10 @@ package final class SyncEngine: Sendable {
 
     /// There is something to send.
     ///
-    /// - Parameter byHand: A person wants all that waits to be tried now.
-    package func writesAccepted(byHand: Bool = false) {
-        if byHand, network.current.state.isClosed { network.probeNow() }
-        inbox.post(.writes(byHand: byHand))
+    /// - Parameter manual: A person wants all that waits to be tried now.
+    package func writesAccepted(manual: Bool = false) {
+        if manual, network.current.state.isClosed { network.probeNow() }
+        inbox.post(.writes(manual: manual))
         // What was given up, or replaced by what was accepted, is not waited for any longer.
         replayer.changes.announce()
     }
@@ -166,16 +166,16 @@ package final class SyncEngine: Sendable {
 
     /// Takes effect from the next decision on.
     package func apply(_ settings: SyncSettings) {
-        board.settings = settings
+        shared.settings = settings
         inbox.post(.settings)
         store.committed.signal()
-        writesAccepted(byHand: true)
+        writesAccepted(manual: true)
     }
 
     /// The client has other credentials. What was refused is tried again at once.
     package func credentialsChanged() {
         inbox.post(.credentials)
-        writesAccepted(byHand: true)
+        writesAccepted(manual: true)
     }
 
     /// Pulls now, while `run` runs, and says how it ended.

@@ -2,7 +2,7 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Decides about items that a complete sweep did not see: asks for each by its id, and buries those that are gone.
+/// Decides about items that a complete sweep did not see: asks for each by its id, and deletes those that are gone.
 struct AbsenceCheck {
     let store: Store
     let identity: Identity
@@ -16,7 +16,7 @@ struct AbsenceCheck {
     /// Entries of the outbox that are over are kept this long.
     static let entryLife: Duration = .seconds(30 * 86_400)
     private static let batch = 50
-    /// So many of too many suspects are asked for before a person is asked about all.
+    /// So many of too many deletion candidates are asked for before a person is asked about all.
     private static let sample = 5
     /// So many in a row that the server does not answer for: then it is the server's trouble, not the items'.
     private static let fruitless = 3
@@ -29,10 +29,10 @@ struct AbsenceCheck {
 
     /// - Parameters:
     ///   - accepted: A person believes the deletions that were held back: those, and no others.
-    ///   - byHand: A person wants to know now, and so suspects that wait for a cache are asked for at once.
+    ///   - manual: A person wants to know now, and so deletion candidates that wait for a cache are asked for at once.
     /// - Returns: The record, and how many deletions are held back for a person's word.
     func run(
-        record: PullRecord, accepted: Bool, byHand: Bool
+        record: PullRecord, accepted: Bool, manual: Bool
     ) async throws(SyncFailure) -> (record: PullRecord, held: Int) {
         var record = record
         do {
@@ -40,12 +40,12 @@ struct AbsenceCheck {
             let believable = Self.believable(live: try await store.liveCount())
             try await store.forgetHeld(unlessMoreThan: believable)
             let start = time.now()
-            let cutoff = byHand ? start.previous : start.advanced(by: .zero - Self.cacheTime)
-            if try await store.suspectCount(foundBefore: cutoff, now: start) > believable {
+            let cutoff = manual ? start.previous : start.advanced(by: .zero - Self.cacheTime)
+            if try await store.deletionCandidateCount(foundBefore: cutoff, now: start) > believable {
                 try await setAside(foundBefore: cutoff)
             }
             // Those that were found leave the list by that, those that are gone by being buried.
-            while case let suspects = try await store.suspects(
+            while case let suspects = try await store.deletionCandidates(
                 foundBefore: cutoff, now: time.now(), limit: Self.batch), !suspects.isEmpty
             {
                 record = try await decide(suspects, record: record)
@@ -63,14 +63,14 @@ struct AbsenceCheck {
     /// By the clock that is behind: one that leaps for a moment removes nothing.
     private var agreedNow: Timestamp { min(time.now(), identity.client.serverTime?.written ?? .earliest) }
 
-    /// Too many suspects at once. A person is asked about them where some are gone indeed. What a person was told of is what a
+    /// Too many deletion candidates at once. A person is asked about them where some are gone indeed. What a person was told of is what a
     /// person accepts, so while others are held these wait until those are decided.
     private func setAside(foundBefore cutoff: Timestamp) async throws {
         if try await store.deletionsHeld() == 0 {
-            let sample = try await store.suspects(
+            let sample = try await store.deletionCandidates(
                 foundBefore: cutoff, now: time.now(), limit: Self.sample, sampling: true)
             guard try await ask(sample).isEmpty else {
-                return try await store.holdSuspects(foundBefore: cutoff, now: time.now())
+                return try await store.holdDeletionCandidates(foundBefore: cutoff, now: time.now())
             }
             // The list lacks what the server has: they are not deleted, or it does not know it yet.
         }
@@ -79,7 +79,7 @@ struct AbsenceCheck {
 
     private func decideHeld(_ record: PullRecord) async throws -> PullRecord {
         var record = record
-        while case let held = try await store.heldSuspects(limit: Self.batch), !held.isEmpty {
+        while case let held = try await store.heldDeletionCandidates(limit: Self.batch), !held.isEmpty {
             record = try await decide(held, record: record)
             try await store.releaseHeld(held)
         }
@@ -98,7 +98,7 @@ struct AbsenceCheck {
         let asOf = await store.deliveries
         let gone = try await ask(ids)
         guard !gone.isEmpty else { return record }
-        return try await store.bury(gone, at: time.now(), record: record, asOf: asOf)
+        return try await store.deleteMissing(gone, at: time.now(), record: record, asOf: asOf)
     }
 
     /// Asks for each by its id, and notes those that are found.

@@ -2,7 +2,7 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Reads one stretch of a dialect C timeline, newest first: decides what each page proves and what to ask for next.
+/// Reads one interval of a dialect C timeline, newest first: decides what each page proves and what to ask for next.
 ///
 /// The server's cursor is strict (`created_at < cursor`) and knows no tie-break, so that the items that share a page's
 /// last timestamp may be cut in two. Each page therefore proves only what lies above its last timestamp, and the next
@@ -28,7 +28,7 @@ struct CursorPlan: Sendable, Equatable {
     enum Step: Sendable, Equatable {
         case request(Request)
         /// All of a full page has this one timestamp: there may be more of them than the server shows.
-        case crowded(Timestamp)
+        case collision(Timestamp)
         case finished
     }
 
@@ -89,7 +89,7 @@ struct CursorPlan: Sendable, Equatable {
     mutating func take(_ page: TimelinePage) throws(SyncFailure) -> (change: PageChange, next: Step) {
         try check(page)
         let top = request.top
-        // What is dated in the future covers nothing yet: else each look would cover a little more, and be news.
+        // What is dated in the future covers nothing yet: else each poll would cover a little more, and be news.
         let newestShown = page.items.first { $0.createdAt <= newestPossible }?.createdAt ?? .earliest
         let newest = request.before == nil ? max(newestShown, knownNewest) : top
         guard let cursor = page.nextCursor else {
@@ -100,7 +100,7 @@ struct CursorPlan: Sendable, Equatable {
         }
         let last = boundary(of: page, cursor)
         guard let lowest = Request.above(last), lowest != request.before else {
-            return (PageChange(items: page.items, rejected: page.rejected), crowded(last))
+            return (PageChange(items: page.items, rejected: page.rejected), collision(last))
         }
         let change = PageChange(
             items: page.items, rejected: page.rejected, proven: lowest...top, coverage: covered(lowest, newest))
@@ -131,13 +131,13 @@ struct CursorPlan: Sendable, Equatable {
         full = 0
     }
 
-    // MARK: Crowded instants
+    // MARK: Timestamp collisions
 
     /// A full page of one timestamp. With smaller pages than the server allows, larger ones are asked for before giving up.
-    private mutating func crowded(_ instant: Timestamp) -> Step {
+    private mutating func collision(_ instant: Timestamp) -> Step {
         full = max(full, request.limit)
         let larger = tooLarge.map { (full + $0) / 2 } ?? Self.largestPage
-        guard larger > full else { return .crowded(instant) }
+        guard larger > full else { return .collision(instant) }
         request.limit = larger
         return .request(request)
     }
@@ -160,7 +160,7 @@ struct CursorPlan: Sendable, Equatable {
     mutating func reduce() -> Step? {
         tooLarge = request.limit
         let smaller = (full + request.limit) / 2
-        if full > 0, smaller <= full { return .crowded(request.top) }
+        if full > 0, smaller <= full { return .collision(request.top) }
         guard smaller > 0 else { return nil }
         request.limit = smaller
         return .request(request)

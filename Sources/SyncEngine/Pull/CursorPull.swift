@@ -2,7 +2,7 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Carries out a `CursorPlan`: requests pages, hands them to the committer, and looks into crowded instants.
+/// Carries out a `CursorPlan`: requests pages, hands them to the committer, and looks into timestamp collisions.
 struct CursorPull {
     let store: Store
     let identity: Identity
@@ -15,7 +15,7 @@ struct CursorPull {
 
     enum End: Sendable, Equatable { case reachedBottom, gaveWay }
 
-    /// Reads the stretch from `top` (nil: the newest) down to `bottom`. What has been read is committed even when it
+    /// Reads the interval from `top` (nil: the newest) down to `bottom`. What has been read is committed even when it
     /// fails, except where the failure is that it may be another account's.
     ///
     /// - Parameters:
@@ -50,7 +50,7 @@ struct CursorPull {
                             return .gaveWay
                         }
                     }
-                case .crowded(let instant):
+                case .collision(let instant):
                     let change = try await inSession(&session, &plan) { plan, session throws(SyncFailure) in
                         try await explore(instant, plan, session)
                     }
@@ -122,14 +122,14 @@ struct CursorPull {
         return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
     }
 
-    // MARK: Crowded instants
+    // MARK: Timestamp collisions
 
     /// How many limits in a row may bring nothing new before the rest is given up.
     private static let fruitlessTries = 4
     /// The most requests that one instant is worth.
     private static let mostTries = 24
 
-    /// Which members of a crowded instant a server shows depends on the limit: other limits reach others, if few. What is
+    /// Which members of a timestamp collision a server shows depends on the limit: other limits reach others, if few. What is
     /// reached is kept, and the instant is reported, because nothing says whether it is all.
     private func explore(
         _ instant: Timestamp, _ plan: CursorPlan, _ session: ClientSession
@@ -158,7 +158,7 @@ struct CursorPull {
         }
         var change = PageChange(
             items: found.values.sorted { $0.id < $1.id }, rejected: rejected,
-            coverage: plan.covered(instant, instant), crowded: CrowdedInstant(at: instant, seen: found.count))
+            coverage: plan.covered(instant, instant), collision: TimestampCollision(at: instant, seen: found.count))
         change.asOf = asOf
         return change
     }
@@ -194,7 +194,7 @@ extension CursorPull {
         var isRaised = false
         while true {
             guard let fetched = try await fetchWhatFits(&plan, session) else {
-                return Read(change: PageChange(items: []), next: .crowded(plan.request.top), took: .zero)
+                return Read(change: PageChange(items: []), next: .collision(plan.request.top), took: .zero)
             }
             var after = plan
             let (read, doubt) = try await judge(fetched, &after)
@@ -216,7 +216,7 @@ extension CursorPull {
                 return read
             case .shares(let ids):
                 if try await hasAny(of: ids, session) {
-                    throw CursorPlan.contradictory("it shows nothing of what the server still has in that stretch")
+                    throw CursorPlan.contradictory("it shows nothing of what the server still has in that interval")
                 }
                 plan = after
                 return read
@@ -255,7 +255,7 @@ extension CursorPull {
         return (read, before.isUnanchored ? .unanchored(fetched.page) : nil)
     }
 
-    /// So many items that are known in a stretch may all be gone from the list, without more ado: they become suspects, and
+    /// So many items that are known in an interval may all be gone from the list, without more ado: they become deletion candidates, and
     /// are asked for one by one.
     private static let believableAbsence = 5
     /// How many items are asked for by their id, to see who is right.

@@ -151,20 +151,20 @@ struct PassPull {
         onPage(page.items.count, page.total)
     }
 
-    // MARK: Looking at the head
+    // MARK: Polling the head
 
-    /// What a look at the newest pages found.
+    /// What a poll of the newest pages found.
     struct Head: Sendable {
         /// The server says that its list is as it was.
         var isUnchanged = false
-        /// All that was shown since the last look is here. Else a pass has to find out.
+        /// All that was shown since the last poll is here. Else a pass has to find out.
         var isProven = true
         var total = 0
-        /// Of a first page that shows all that may be new at the next look: the same page again then proves as much.
+        /// Of a first page that shows all that may be new at the next poll: the same page again then proves as much.
         var etag: String?
     }
 
-    /// Reads from the top until a page brings nothing new and reaches below what may have been added since the last look.
+    /// Reads from the top until a page brings nothing new and reaches below what may have been added since the last poll.
     ///
     /// A page without news is not enough: items dated in the future may fill it, and an item that was hidden comes back below
     /// newer ones. Nor is the total, which stays the same where as many items were deleted.
@@ -173,12 +173,12 @@ struct PassPull {
     ///
     /// - Parameters:
     ///   - etag: Of the last such answer; the server then says in one short answer that nothing has changed.
-    ///   - lastLook: When the last look that counts began.
-    func head(etag: String?, pageSize: Int, lastLook: Timestamp) async throws(SyncFailure) -> Head {
+    ///   - lastPoll: When the last poll that counts began.
+    func head(etag: String?, pageSize: Int, lastPoll: Timestamp) async throws(SyncFailure) -> Head {
         for _ in 0..<Self.mostPasses {
             let limit = min(pageSize, largestPage)
             do throws(SyncFailure) {
-                if let head = try await look(etag: etag, limit: limit, lastLook: lastLook) { return head }
+                if let head = try await pollHead(etag: etag, limit: limit, lastPoll: lastPoll) { return head }
             } catch {
                 guard error.error.code == .answerTooLarge, size.reduce(below: limit) else { throw error }
             }
@@ -187,7 +187,7 @@ struct PassPull {
     }
 
     /// - Returns: `nil` where the pages shifted while they were read.
-    private func look(etag: String?, limit: Int, lastLook: Timestamp) async throws(SyncFailure) -> Head? {
+    private func pollHead(etag: String?, limit: Int, lastPoll: Timestamp) async throws(SyncFailure) -> Head? {
         let session = try await identity.session()
         let start = time.now()
         do {
@@ -204,7 +204,7 @@ struct PassPull {
                 let change = page.change
                 let end = page.number.start + page.page.count
                 let isNews = try await store.novelty(of: [change]) == .news
-                let isLast = end >= total || !isNews && reaches(page, below: lastLook)
+                let isLast = end >= total || !isNews && reaches(page, below: lastPoll)
                 if !isLast, isNews, !isOpen {
                     try await store.setHeadOpen(true)
                     isOpen = true
@@ -228,13 +228,13 @@ struct PassPull {
         }
     }
 
-    /// Whether the page ends with an item that the server dated before a look, by more than items come late.
-    private func reaches(_ page: Fetched, below look: Timestamp) -> Bool {
+    /// Whether the page ends with an item that the server dated before a poll, by more than items come late.
+    private func reaches(_ page: Fetched, below poll: Timestamp) -> Bool {
         guard let last = page.page.items.last else { return false }
         let place = dialect == .express ? last.updatedAt ?? last.createdAt : last.createdAt
         // Where the server's clock is behind ours, its newest items look older.
         let behind = min(identity.client.serverClockOffset ?? .zero, .zero)
-        return place < min(look, time.now()).advanced(by: behind - Puller.overlap)
+        return place < min(poll, time.now()).advanced(by: behind - Puller.overlap)
     }
 
     private static let noTotal = SyncFailure(

@@ -7,13 +7,13 @@ final class ProgressMeter: Sendable {
     private let state: Mutex<PullProgress>
     private let started: Duration
     private let time: TimeSource
-    private let board: EngineBoard
+    private let shared: EngineSharedState
 
-    init(kind: PullRecord.Kind, time: TimeSource, board: EngineBoard) {
+    init(kind: PullRecord.Kind, time: TimeSource, shared: EngineSharedState) {
         state = Mutex(PullProgress(kind: kind, startedAt: time.now()))
         started = time.uptime()
         self.time = time
-        self.board = board
+        self.shared = shared
     }
 
     @Sendable
@@ -32,6 +32,6 @@ final class ProgressMeter: Sendable {
             progress.rate = elapsed > 0 ? Double(progress.items) / elapsed : 0
             return progress
         }
-        board.publish { $0.pull = progress }
+        shared.publish { $0.pull = progress }
     }
 }

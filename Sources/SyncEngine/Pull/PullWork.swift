@@ -40,7 +40,7 @@ struct PullWork {
         let start = time.now()
         if work == .pull {
             if dialect == .cursor {
-                // While there are gaps, T1 stands still, and the looks above them count.
+                // While there are gaps, T1 stands still, and the polls above them count.
                 let above = await store.coverage.isComplete ? nil : memory.schedule.lastPull
                 let lastHead = [above, memory.newAsOf].compactMap { $0 }.max()
                 changes += try await puller.head(
@@ -50,9 +50,9 @@ struct PullWork {
             }
             memory.schedule.headSucceeded(startedAt: start, foundNews: !changes.isEmpty)
         }
-        let lookedAhead = memory.serverAhead
+        let aheadBefore = memory.serverAhead
         let ahead = store.serverNow?.ahead(of: time.now())
-        if let ahead, let lookedAhead, max(ahead - lookedAhead, lookedAhead - ahead) > Schedule.clockTolerance {
+        if let ahead, let aheadBefore, max(ahead - aheadBefore, aheadBefore - ahead) > Schedule.clockTolerance {
             try await SyncFailure.from(try await store.restartFound(at: time.now()))
         }
         if work == .pull { memory.serverAhead = ahead }
@@ -61,7 +61,7 @@ struct PullWork {
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
         if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
             changes += try await puller.fillGaps(
-                pageSize: pageSize, newAsOf: memory.newAsOf, serverAhead: lookedAhead)
+                pageSize: pageSize, newAsOf: memory.newAsOf, serverAhead: aheadBefore)
         }
         if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {
@@ -80,7 +80,7 @@ struct PullWork {
         }
         if hasSwept || work == .check || request.acceptDeletions {
             let checked = try await puller.check(
-                accepted: request.acceptDeletions, byHand: request.full || request.acceptDeletions)
+                accepted: request.acceptDeletions, manual: request.full || request.acceptDeletions)
             changes += checked.changes
             memory.held = checked.held
             memory.schedule.lastCheck = time.now()
@@ -123,12 +123,12 @@ struct PullWork {
     ) async throws(SyncFailure) -> Bool {
         // A look that was begun and not finished may have left edits below what it read.
         let isOpen = try await SyncFailure.from(try await store.headIsOpen())
-        guard await store.coverage.isComplete, !isOpen, let lastLook = memory.newAsOf else {
+        guard await store.coverage.isComplete, !isOpen, let lastPoll = memory.newAsOf else {
             changes += try await pass(dialect, &memory, pacing: pacing)
             return true
         }
         let (found, head) = try await puller.headOfPages(
-            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize, lastLook: lastLook)
+            dialect, etag: memory.etag, pageSize: memory.schedule.settings.pageSize, lastPoll: lastPoll)
         changes += found
         if head.isUnchanged { return false }
         let surplus = try await surplus(head.total)

@@ -6,7 +6,7 @@ import Store
 struct Puller: Sendable {
     let store: Store
     let identity: Identity
-    let board: EngineBoard
+    let shared: EngineSharedState
     let time: TimeSource
     let log: LogHandler
     /// How many items a page of P and E may have; below the smallest, pages cannot be made to overlap any more.
@@ -14,7 +14,7 @@ struct Puller: Sendable {
     /// And one of C.
     private let cursorSize = PageSize(largest: CursorPlan.largestPage, smallest: 1, patience: 16)
 
-    /// The head is read down to this long before the last look: items that were hidden then, or arrived late.
+    /// The head is read down to this long before the last poll: items that were hidden then, or arrived late.
     static let overlap: Duration = .seconds(15 * 60)
     /// Items that the server works on for longer than this are left to the sweep.
     static let pendingLimit: Duration = .seconds(86_400)
@@ -67,7 +67,7 @@ struct Puller: Sendable {
                 _ = try await cursorPull(committer, requests).run(
                     top: nil, bottom: bottom, readAt: start, pageSize: pageSize, knownNewest: newest)
                 guard !isFirst else { return }
-                // The answers may tell that the server's clock was set back: what is new may be dated before the last look.
+                // The answers may tell that the server's clock was set back: what is new may be dated before the last poll.
                 let lower = try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
                 guard bottom.duration(since: lower) > Schedule.clockTolerance else { return }
                 _ = try await cursorPull(committer, requests).run(
@@ -119,7 +119,7 @@ struct Puller: Sendable {
         return gap
     }
 
-    /// By the time of the last look and not by the newest item's, so that a burst of items an hour ago is not read again
+    /// By the time of the last poll and not by the newest item's, so that a burst of items an hour ago is not read again
     /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
     /// again; where a clock was set back, or is not known, the newest item's time has to do. Whatever the clocks say, a
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
@@ -180,7 +180,7 @@ struct Puller: Sendable {
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
         CursorPull(
             store: store, identity: identity, time: time, committer: committer, requests: requests,
-            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, board: board).page)
+            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, shared: shared).page)
     }
 
     // MARK: Dialects P and E
@@ -199,14 +199,14 @@ struct Puller: Sendable {
 
     /// The newest items. The head says how many there are on the server, for comparing.
     func headOfPages(
-        _ dialect: Dialect, etag: String?, pageSize: Int, lastLook: Timestamp
+        _ dialect: Dialect, etag: String?, pageSize: Int, lastPoll: Timestamp
     ) async throws(SyncFailure) -> (changes: Changes, head: PassPull.Head) {
         var changes = Changes()
         var head = PassPull.Head()
         changes.add(
             try await record(.head) { committer, requests throws(SyncFailure) in
                 head = try await passPull(dialect, committer, requests).head(
-                    etag: etag, pageSize: pageSize, lastLook: lastLook)
+                    etag: etag, pageSize: pageSize, lastPoll: lastPoll)
             })
         return (changes, head)
     }
@@ -214,7 +214,7 @@ struct Puller: Sendable {
     private func passPull(
         _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
     ) -> PassPull {
-        let meter = ProgressMeter(kind: committer.record.kind, time: time, board: board)
+        let meter = ProgressMeter(kind: committer.record.kind, time: time, shared: shared)
         return PassPull(
             identity: identity, store: store, time: time, dialect: dialect, committer: committer,
             requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
@@ -222,14 +222,14 @@ struct Puller: Sendable {
 
     // MARK: Absence
 
-    func check(accepted: Bool, byHand: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
+    func check(accepted: Bool, manual: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
         var changes = Changes()
         var held = 0
         changes.add(
             try await record(.check) { committer, requests throws(SyncFailure) in
                 (committer.record, held) = try await AbsenceCheck(
                     store: store, identity: identity, time: time, requests: requests
-                ).run(record: committer.record, accepted: accepted, byHand: byHand)
+                ).run(record: committer.record, accepted: accepted, manual: manual)
             })
         return (changes, held)
     }
@@ -242,7 +242,7 @@ struct Puller: Sendable {
         var end = TextPull.End.done
         var doubtful: [Timestamp] = []
         let expected = try await SyncFailure.from(try await store.missingTexts())
-        let meter = ProgressMeter(kind: .texts, time: time, board: board)
+        let meter = ProgressMeter(kind: .texts, time: time, shared: shared)
         changes.add(
             try await record(.texts) { committer, requests throws(SyncFailure) in
                 var pull = textPull(committer.record, requests) { meter.item(of: expected) }
@@ -254,9 +254,9 @@ struct Puller: Sendable {
             })
         // Others are left to the next sweep.
         guard dialect == .cursor else { return (changes, end) }
-        for row in Set(doubtful).sorted(by: >).prefix(Self.mostLooks) {
+        for row in Set(doubtful).sorted(by: >).prefix(Self.mostRereads) {
             let start = time.uptime()
-            changes += try await look(at: row)
+            changes += try await reread(at: row)
             do { try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
             if pacing.givesWay { break }
         }
@@ -264,7 +264,7 @@ struct Puller: Sendable {
     }
 
     /// Rows that are looked at after one pull of texts: each costs a page.
-    private static let mostLooks = 10
+    private static let mostRereads = 10
 
     /// The text of one item, of any size.
     func text(of id: String) async throws(SyncFailure) -> Changes {
@@ -282,7 +282,7 @@ struct Puller: Sendable {
         _ record: PullRecord, _ requests: RequestCounter, onText: @escaping @Sendable () -> Void
     ) -> TextPull {
         TextPull(
-            store: store, identity: identity, board: board, time: time, requests: requests, record: record,
+            store: store, identity: identity, shared: shared, time: time, requests: requests, record: record,
             onText: onText)
     }
 
@@ -312,7 +312,7 @@ struct Puller: Sendable {
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
             record: PullRecord(kind: kind, startedAt: time.now()))
-        defer { board.publish { $0.pull = nil } }
+        defer { shared.publish { $0.pull = nil } }
         do {
             try await body(committer, requests)
             return try await finish(

@@ -13,15 +13,15 @@ struct OutboxMachine: Sendable {
     /// What happened to one entry.
     enum Event {
         /// The server took the write, and its answer shows it.
-        case taken(Settlement.Delivery)
+        case accepted(Settlement.Delivery)
         /// The request failed.
         case failed(APIError)
-        /// A look before a send, or after one, has found this. The account that it was shown to is proven.
-        case looked(WriteFinding)
-        /// Such a look failed.
-        case lookFailed(SyncFailure)
+        /// A lookup before a send, or after one, has found this. The account that it was shown to is proven.
+        case lookedUp(WriteFinding)
+        /// Such a lookup failed.
+        case lookupFailed(SyncFailure)
         /// Which item of the server has the URL that was refused with this error.
-        case located(OutboxLook.Whereabouts, APIError)
+        case located(OutboxLookup.Whereabouts, APIError)
         /// That could not be asked.
         case locationFailed(SyncFailure)
         /// The account that this final answer was given to is proven.
@@ -73,19 +73,19 @@ struct OutboxMachine: Sendable {
 
     mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> [Action] {
         switch event {
-        case .taken(let delivery): return conclude(.applied(delivery), task, moment)
+        case .accepted(let delivery): return conclude(.applied(delivery), task, moment)
         case .failed(let error):
             return conclude(WriteFinding(error, kind: task.entry.kind), because: error, task, moment)
-        case .looked(let finding):
+        case .lookedUp(let finding):
             gate.noteFree()
             return conclude(finding, task, moment)
-        case .lookFailed(let failure): return lookFailed(failure, task, moment)
+        case .lookupFailed(let failure): return lookupFailed(failure, task, moment)
         case .located(let whereabouts, let error): return [located(whereabouts, error, task, moment)]
         case .locationFailed(let failure):
             let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
             return pauseIfOfTheWay(failure, moment) + [
                 settle(
-                    .unknown(lookAt: moment.now.advanced(by: wait), undecidedSince: nil, failedLooks: 1),
+                    .unknown(lookupAt: moment.now.advanced(by: wait), undecidedSince: nil, failedLookups: 1),
                     WriteFinding.alreadyThere.name, .existsSomewhere)
             ]
         case .proven(let error): return [proven(error, task)]
@@ -100,7 +100,7 @@ struct OutboxMachine: Sendable {
 
     /// The table of docs/outbox.md.
     ///
-    /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a look.
+    /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a lookup.
     private mutating func conclude(
         _ finding: WriteFinding, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
     ) -> [Action] {
@@ -109,8 +109,8 @@ struct OutboxMachine: Sendable {
         switch finding {
         case .applied(let delivery, let remark):
             if let error { return answered(.prove(error)) }
-            // What a look before the first send has found was not taken from us.
-            if task.entry.state != .queued { gate.noteTaken(task.entry.kind) }
+            // What a lookup before the first send has found was not taken from us.
+            if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
             return answered(settle(.delivered(delivery), finding.name, remark: remark))
         case .notApplied(let asked):
             guard let failure else { return answered(resend(task, moment)) }
@@ -119,7 +119,7 @@ struct OutboxMachine: Sendable {
         case .maybeApplied:
             let slower = failure.map { slowDown(task.entry.kind, after: $0, moment) } ?? []
             return slower + [
-                settle(.unknown(lookAt: moment.now, undecidedSince: nil, failedLooks: 0), finding.name, facing)
+                settle(.unknown(lookupAt: moment.now, undecidedSince: nil, failedLookups: 0), finding.name, facing)
             ]
         case .stopped(let isReplacedLogin):
             return (isReplacedLogin ? replacedLogin(moment) : []) + [unsent(finding, nil, moment)]
@@ -134,10 +134,10 @@ struct OutboxMachine: Sendable {
         case .alreadyThere: return answered(error.map { .locate($0, mayBeForeign: false) } ?? park(.thereUnderNoID))
         case .notFoundYet(let wait, let since):
             guard task.entry.reachableAge < WriteBackoff.ageLimit else { return answered(park(.undecidable)) }
-            let lookAt = moment.now.advanced(by: wait)
+            let lookupAt = moment.now.advanced(by: wait)
             return answered(
                 settle(
-                    .unknown(lookAt: lookAt, undecidedSince: since, failedLooks: 0), finding.name, task.lastError,
+                    .unknown(lookupAt: lookupAt, undecidedSince: since, failedLookups: 0), finding.name, task.lastError,
                     remark: "not found on the server yet; it may still be working on it"))
         case .undecidable: return answered(moment.resendsUnknown ? resend(task, moment) : park(.undecidable))
         case .thereUnderNoID: return answered(park(.thereUnderNoID))
@@ -158,7 +158,7 @@ struct OutboxMachine: Sendable {
 
     /// The server has this URL, or something in front of it refuses the URL.
     private mutating func located(
-        _ whereabouts: OutboxLook.Whereabouts, _ error: APIError, _ task: OutboxTask, _ moment: Moment
+        _ whereabouts: OutboxLookup.Whereabouts, _ error: APIError, _ task: OutboxTask, _ moment: Moment
     ) -> Action {
         let isRefusal = if case .rejected = WriteFinding(error, kind: task.entry.kind) { true } else { false }
         switch whereabouts {
@@ -166,10 +166,10 @@ struct OutboxMachine: Sendable {
             let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: moment.draw)
             return retry(after: wait, .behind(deletion), moment)
         case .was(let delivery):
-            if !isRefusal { gate.noteTaken(task.entry.kind) }
+            if !isRefusal { gate.noteAccepted(task.entry.kind) }
             return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
         case .ours(let delivery):
-            gate.noteTaken(task.entry.kind)
+            gate.noteAccepted(task.entry.kind)
             return settle(.delivered(delivery), "delivered", remark: OutboxEntry.wasThere)
         case _ where isRefusal: return park(error.userFacing)
         case .nowhere where !task.entry.saysMoreThanItsURL:
@@ -177,7 +177,7 @@ struct OutboxMachine: Sendable {
         // It is not sent again: only the question is still open.
         case .nowhere, .ambiguous:
             return settle(
-                .unknown(lookAt: moment.now, undecidedSince: nil, failedLooks: 0), WriteFinding.alreadyThere.name,
+                .unknown(lookupAt: moment.now, undecidedSince: nil, failedLookups: 0), WriteFinding.alreadyThere.name,
                 .existsSomewhere)
         }
     }
@@ -189,8 +189,8 @@ struct OutboxMachine: Sendable {
         return park(.itemGone)
     }
 
-    /// A look that failed counts against the entry, so that each look waits longer and others have their turn.
-    private mutating func lookFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> [Action] {
+    /// A lookup that failed counts against the entry, so that each lookup waits longer and others have their turn.
+    private mutating func lookupFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> [Action] {
         guard failure.verdict != .cancelled else { return [] }
         if failure.origin == .session { return [.note(.unproven)] + replacedLogin(moment) }
         // Something may refuse this one question. The next entry shows whether it is the login.
@@ -203,7 +203,7 @@ struct OutboxMachine: Sendable {
         gate.slowDown(task.entry.kind, moment)
         let isUnknown = task.entry.state == .unknown
         if let age = task.tooOld { return pausing + [park(isUnknown ? .undecidable : age, verdict: "look")] }
-        let failures = 1 + (isUnknown ? task.failedLooks : task.failures)
+        let failures = 1 + (isUnknown ? task.failedLookups : task.failures)
         let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
         let at = moment.now.advanced(by: wait)
         if isUnknown {
@@ -211,10 +211,10 @@ struct OutboxMachine: Sendable {
             let error = task.isOfExistingURL ? task.lastError ?? failure.error : failure.error
             return pausing + [
                 settle(
-                    .unknown(lookAt: at, undecidedSince: task.undecidedSince, failedLooks: failures), "look", error)
+                    .unknown(lookupAt: at, undecidedSince: task.undecidedSince, failedLookups: failures), "look", error)
             ]
         }
-        if task.byHand != nil { return pausing + [park(failure.error, verdict: "look")] }
+        if task.manual != nil { return pausing + [park(failure.error, verdict: "look")] }
         return pausing + [settle(.queued(at: at, isFailure: true), "look", failure.error)]
     }
 
@@ -223,7 +223,7 @@ struct OutboxMachine: Sendable {
     /// The server does not have it. It is sent again at once where only its answer was lost, later where the server failed.
     private func resend(_ task: OutboxTask, _ moment: Moment) -> Action {
         guard let error = task.lastError else { return retry(after: .zero, nil, moment) }
-        if error.code != .serverError, task.failures == 0, task.byHand == nil {
+        if error.code != .serverError, task.failures == 0, task.manual == nil {
             return retry(after: .zero, error, moment)
         }
         return retryOrPark(task, error, after: nil, moment)
@@ -321,7 +321,7 @@ extension OutboxTask {
 }
 
 extension SyncFailure {
-    /// The way to the server, or what lets us in, has failed: another question would fail in the same way.
+    /// The route to the server, or what lets us in, has failed: another question would fail in the same way.
     var isOfTheWay: Bool { retryAfter == nil && concernsEverything }
 
     /// The question itself may be what failed: it waits longer each time.

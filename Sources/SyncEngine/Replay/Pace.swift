@@ -4,7 +4,7 @@ import PRSNLCore
 ///
 /// The server counts in windows that begin with their first request, which cannot be seen from here, and other clients of the
 /// same address use a part of them. So a refusal after a few sends says little: the server's wait is kept, and then the pace is as
-/// before. The limit is what the server took of ours in the best of the last windows that ended with a refusal. No stretch of a
+/// before. The limit is what the server took of ours in the best of the last windows that ended with a refusal. No interval of a
 /// window's length has more sends than that, so no window of the server has, wherever it begins.
 struct Pace: Sendable, Equatable {
     /// How many of ours the server took in the windows that ended with a refusal, the newest last.

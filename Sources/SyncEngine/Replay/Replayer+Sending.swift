@@ -9,56 +9,56 @@ extension Replayer {
     func handle(
         _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout ReplayMemory
     ) async {
-        let look = OutboxLook(
+        let lookup = OutboxLookup(
             store: store, client: client, session: session, identity: identity, time: time, dialect: dialect)
-        let attempt = OutboxAttempt(.look, startedAt: time.now())
+        let attempt = OutboxAttempt(.lookup, startedAt: time.now())
         do {
             if task.entry.state == .unknown {
-                let finding = try await look.conclude(task, interval: board.settings.lookupInterval)
-                await settle(.looked(finding), task, attempt, look, &memory)
+                let finding = try await lookup.conclude(task, interval: shared.settings.lookupInterval)
+                await settle(.lookedUp(finding), task, attempt, lookup, &memory)
             } else {
-                try await prepare(task, attempt, look, &memory)
+                try await prepare(task, attempt, lookup, &memory)
             }
         } catch {
             let failure = SyncFailure(error)
             if failure.origin == .database { await noteRefusal(by: failure.error) }
             var attempt = attempt
             attempt.errorCode = failure.error.code.rawValue
-            await settle(.lookFailed(failure), task, attempt, look, &memory)
+            await settle(.lookupFailed(failure), task, attempt, lookup, &memory)
         }
     }
 
     /// Asks what must be known before the first byte, and sends it where that does not settle it.
     private func prepare(
-        _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook, _ memory: inout ReplayMemory
+        _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
     ) async throws {
         switch task.entry.payload {
-        case .delete: try await send(task, nil, look, &memory)
+        case .delete: try await send(task, nil, lookup, &memory)
         case .create(let item):
             // The cursor dialect can be asked for a URL afterwards.
-            let needsNone = item.url != nil && look.dialect == .cursor
-            try await send(task, needsNone ? nil : try await look.evidence(), look, &memory)
+            let needsNone = item.url != nil && lookup.dialect == .cursor
+            try await send(task, needsNone ? nil : try await lookup.evidence(), lookup, &memory)
         case .edit(let edit):
             if try await store.awaitsOn(task.entry, now: time.now()) { return }
-            let (finding, edit, theirs) = try await look.compare(edit, task)
+            let (finding, edit, theirs) = try await lookup.compare(edit, task)
             if case .notApplied = finding {
                 var task = task
                 task.entry.payload = .edit(edit)
                 // An answer that shows the same again has not taken the edit.
                 task.entry.base = theirs
-                return try await send(task, nil, look, &memory)
+                return try await send(task, nil, lookup, &memory)
             }
-            await settle(.looked(finding), task, attempt, look, &memory)
+            await settle(.lookedUp(finding), task, attempt, lookup, &memory)
         }
     }
 
     // MARK: Deciding
 
     private func settle(
-        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
+        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
         _ memory: inout ReplayMemory
     ) async {
-        guard let settlement = await decide(event, task, attempt, look, &memory) else { return }
+        guard let settlement = await decide(event, task, attempt, lookup, &memory) else { return }
         _ = await record([settlement], &memory)
     }
 
@@ -66,7 +66,7 @@ extension Replayer {
     ///
     /// - Returns: What has to be written into the file; `nil` where the entry stays as it is.
     private func decide(
-        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ look: OutboxLook,
+        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
         _ memory: inout ReplayMemory
     ) async -> Settlement? {
         var settlement: Settlement?
@@ -78,8 +78,8 @@ extension Replayer {
                 case .note(let note): take(note, &memory)
                 case .settle(let resolution): settlement = Settlement(resolution, of: task, attempt, at: time.now())
                 case .locate(let error, let mayBeForeign):
-                    next = await locate(task.entry, error, exists: !mayBeForeign, look)
-                case .prove(let error): next = await prove(error, look)
+                    next = await locate(task.entry, error, exists: !mayBeForeign, lookup)
+                case .prove(let error): next = await prove(error, lookup)
                 }
             }
         }
@@ -90,18 +90,18 @@ extension Replayer {
     }
 
     private func locate(
-        _ entry: OutboxEntry, _ error: APIError, exists: Bool, _ look: OutboxLook
+        _ entry: OutboxEntry, _ error: APIError, exists: Bool, _ lookup: OutboxLookup
     ) async -> OutboxMachine.Event {
         do throws(SyncFailure) {
-            return .located(try await look.whereIs(entry, exists: exists), error)
+            return .located(try await lookup.whereIs(entry, exists: exists), error)
         } catch {
             return .locationFailed(error)
         }
     }
 
-    private func prove(_ error: APIError, _ look: OutboxLook) async -> OutboxMachine.Event {
+    private func prove(_ error: APIError, _ lookup: OutboxLookup) async -> OutboxMachine.Event {
         do throws(SyncFailure) {
-            try await look.prove()
+            try await lookup.prove()
             return .proven(error)
         } catch {
             return .proofFailed(error)
@@ -111,7 +111,7 @@ extension Replayer {
     // MARK: Sending
 
     private func send(
-        _ task: OutboxTask, _ evidence: SendEvidence?, _ look: OutboxLook, _ memory: inout ReplayMemory
+        _ task: OutboxTask, _ evidence: SendEvidence?, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
     ) async throws {
         do {
             guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
@@ -122,21 +122,21 @@ extension Replayer {
         begun.entry.state = .sending
         begun.entry.attempts += 1
         begun.evidence = evidence
-        await sendInTurn(from: begun, look, &memory)
+        await sendInTurn(from: begun, lookup, &memory)
     }
 
     /// Sends an entry that is `sending` in the file, and those after it that need nothing asked before.
     ///
     /// One request is under way at a time. While a few are sent one after another, what the ones before them brought is
     /// written, and the ones after them begun, in one transaction: nothing waits for its fsync.
-    private func sendInTurn(from first: OutboxTask, _ look: OutboxLook, _ memory: inout ReplayMemory) async {
+    private func sendInTurn(from first: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async {
         var batch = [first]
         var answered: [Settlement] = []
         while !batch.isEmpty {
             let tasks = batch
             memory.machine.gate.noteSending(tasks.map(\.entry.kind), at: time.uptime())
-            async let answers = answers(to: tasks, look)
-            batch = await takeUp(after: answered, look.dialect, &memory)
+            async let answers = answers(to: tasks, lookup)
+            batch = await takeUp(after: answered, lookup.dialect, &memory)
             answered = []
             let arrived = await checked(await answers)
             let unsent = tasks.dropFirst(arrived.count)
@@ -145,11 +145,11 @@ extension Replayer {
                     memory.machine.gate.noteUnsent(unsent.map(\.entry.kind))
                     // What was delivered is written before anything more is asked.
                     if !answered.isEmpty { _ = await record(answered, &memory) }
-                    let failed = await decide(answer.event, answer.task, answer.attempt, look, &memory)
+                    let failed = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
                     _ = await record((failed.map { [$0] } ?? []) + (unsent + batch).map(returned), &memory)
                     return
                 }
-                let taken = await decide(answer.event, answer.task, answer.attempt, look, &memory)
+                let taken = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
                 if let taken { answered.append(taken) }
             }
             if Task.isCancelled || !unsent.isEmpty {
@@ -157,7 +157,7 @@ extension Replayer {
                 return
             }
             if batch.isEmpty {
-                batch = await record(answered, thenSending: takenUp(look.dialect, memory), &memory)
+                batch = await record(answered, thenSending: readyKinds(lookup.dialect, memory), &memory)
                 answered = []
             }
         }
@@ -170,7 +170,7 @@ extension Replayer {
     private func takeUp(
         after answered: [Settlement], _ dialect: Dialect, _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
-        let unprepared = takenUp(dialect, memory)
+        let unprepared = readyKinds(dialect, memory)
         if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
         do {
             return try await store.beginNext(
@@ -195,7 +195,7 @@ extension Replayer {
 
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
     /// before, so that an entry costs one fsync and not two.
-    private func takenUp(_ dialect: Dialect, _ memory: ReplayMemory) -> Set<OutboxEntry.Kind> {
+    private func readyKinds(_ dialect: Dialect, _ memory: ReplayMemory) -> Set<OutboxEntry.Kind> {
         guard !Task.isCancelled, let proof = memory.proof, proof.session.isCurrent,
             time.uptime() - proof.at < Self.proofLife
         else { return [] }
@@ -211,15 +211,15 @@ extension Replayer {
     }
 
     /// Sends one after another, up to the first that fails.
-    private func answers(to tasks: [OutboxTask], _ look: OutboxLook) async -> [Answer] {
+    private func answers(to tasks: [OutboxTask], _ lookup: OutboxLookup) async -> [Answer] {
         var answers: [Answer] = []
         for task in tasks where answers.isEmpty || !Task.isCancelled {
             var attempt = OutboxAttempt(.send, startedAt: time.now())
             do throws(APIError) {
-                let (delivery, requestID) = try await request(task, look)
+                let (delivery, requestID) = try await request(task, lookup)
                 attempt.endedAt = time.now()
                 attempt.requestID = requestID
-                answers.append(Answer(task: task, attempt: attempt, event: .taken(delivery)))
+                answers.append(Answer(task: task, attempt: attempt, event: .accepted(delivery)))
             } catch {
                 attempt.endedAt = time.now()
                 attempt.errorCode = error.code.rawValue
@@ -237,7 +237,7 @@ extension Replayer {
     private func checked(_ answers: [Answer]) async -> [Answer] {
         var checked = answers
         for (index, answer) in answers.enumerated() where answer.task.entry.kind.isCreation {
-            guard case .taken(let delivery) = answer.event, let id = delivery.serverID else { continue }
+            guard case .accepted(let delivery) = answer.event, let id = delivery.serverID else { continue }
             do {
                 guard try await !store.knownIDs(among: [id], before: answer.task.entry.id).isEmpty else { continue }
             } catch {
@@ -252,9 +252,9 @@ extension Replayer {
     private static let namesAnother = "it names an item that was there before"
 
     private func request(
-        _ task: OutboxTask, _ look: OutboxLook
+        _ task: OutboxTask, _ lookup: OutboxLookup
     ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
-        let (dialect, session) = (look.dialect, look.session)
+        let (dialect, session) = (lookup.dialect, lookup.session)
         let entry = task.entry
         var delivery = Settlement.Delivery()
         switch entry.payload {

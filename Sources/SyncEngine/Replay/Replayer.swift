@@ -17,7 +17,7 @@ final class Replayer: Sendable {
     let random: SeededGenerator
     let network: NetMonitor
     let log: LogHandler
-    let board: EngineBoard
+    let shared: EngineSharedState
     private let inbox: EngineInbox
     let changes = OutboxChanges()
 
@@ -32,7 +32,7 @@ final class Replayer: Sendable {
     let gate = Mutex(SendGate())
 
     init(
-        store: Store, client: PRSNLClient, identity: Identity, network: NetMonitor, board: EngineBoard,
+        store: Store, client: PRSNLClient, identity: Identity, network: NetMonitor, shared: EngineSharedState,
         inbox: EngineInbox, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
     ) {
         self.store = store
@@ -42,7 +42,7 @@ final class Replayer: Sendable {
         self.random = random
         self.network = network
         self.log = log
-        self.board = board
+        self.shared = shared
         self.inbox = inbox
         reachable = Mutex(ReachableTime(from: time.uptime()))
     }
@@ -50,7 +50,7 @@ final class Replayer: Sendable {
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
     /// taken for another's.
     static let proofLife: Duration = .seconds(300)
-    /// While much is delivered, pulls look for it this often.
+    /// While much is delivered, pulls lookup for it this often.
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
     private static let longPause: Duration = .seconds(10)
@@ -70,7 +70,7 @@ final class Replayer: Sendable {
             for event in inbox.outbox.take() { await hear(event, &memory) }
             await followClock(&memory)
             let wait = await step(&memory)
-            board.isSending = wait == nil
+            shared.isSending = wait == nil
             guard let wait else { continue }
             if memory.isAwaited {
                 memory.isAwaited = false
@@ -111,13 +111,13 @@ final class Replayer: Sendable {
 
     private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
         switch event {
-        case .writes(byHand: true): obey(&memory)
+        case .writes(manual: true): obey(&memory)
         case .connectivity(isReturn: true):
             memory.machine.gate.noteReturn()
             memory.spread = Self.spreadSends
             memory.isAwaited = true
         case .recovered: await retryFailed(&memory)
-        case .connectivity(isReturn: false), .clockStepped, .writes(byHand: false): break
+        case .connectivity(isReturn: false), .clockStepped, .writes(manual: false): break
         case .settings, .credentials, .sync, .delivered, .outboxSent: break
         }
     }
@@ -253,7 +253,7 @@ final class Replayer: Sendable {
 
     /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
     private func ready(_ memory: inout ReplayMemory) async throws(SyncFailure) -> (Dialect, ClientSession) {
-        let dialect = try await identity.establish(pageSize: board.settings.pageSize)
+        let dialect = try await identity.establish(pageSize: shared.settings.pageSize)
         if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
             return (dialect, proof.session)
         }
@@ -269,7 +269,7 @@ final class Replayer: Sendable {
     /// What the next decision depends on besides the state.
     var moment: OutboxMachine.Moment {
         OutboxMachine.Moment(
-            now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: board.settings.resendUnknown)
+            now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: shared.settings.resendUnknown)
     }
 
     func take(_ note: OutboxMachine.Note, _ memory: inout ReplayMemory) {

@@ -77,11 +77,11 @@ struct SendGate: Sendable {
         return .answered
     }
 
-    /// The server has taken a write of this kind.
-    mutating func noteTaken(_ kind: OutboxEntry.Kind) {
+    /// The server has accepted a write of this kind.
+    mutating func noteAccepted(_ kind: OutboxEntry.Kind) {
         failures[kind] = nil
         slowedUntil[kind] = nil
-        refusals.noteTaken()
+        refusals.noteAccepted()
         slowDowns = 0
         replacedLogins = 0
     }
@@ -209,8 +209,8 @@ struct Refusals: Sendable, Equatable {
         return inARow.count
     }
 
-    /// The server has taken a write: those that it refused have their turn again.
-    mutating func noteTaken() {
+    /// The server has accepted a write: those that it refused have their turn again.
+    mutating func noteAccepted() {
         guard !inARow.isEmpty else { return }
         alone.formUnion(inARow)
         for entry in inARow { until[entry] = nil }

@@ -22,7 +22,7 @@ enum WriteBackoff {
     static func wait(
         of task: OutboxTask, after error: UserFacingError, asked: Duration?, _ moment: OutboxMachine.Moment
     ) -> Duration? {
-        guard task.byHand == nil, task.tooOld == nil else { return nil }
+        guard task.manual == nil, task.tooOld == nil else { return nil }
         let failures = task.failures + 1
         guard error.code == .serverError, !task.entry.kind.isCreation else {
             return afterFailure(failures: failures, after: asked, draw: moment.draw)

@@ -2,7 +2,7 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// What is known of a write after an answer to it, or after a look at what the server has. docs/outbox.md has the table.
+/// What is known of a write after an answer to it, or after a lookup at what the server has. docs/outbox.md has the table.
 enum WriteFinding: Sendable, Equatable {
     /// The server has it.
     case applied(Settlement.Delivery, remark: String? = nil)
@@ -20,9 +20,9 @@ enum WriteFinding: Sendable, Equatable {
     case slowDown(Duration)
     /// The server may have applied it, and has to be asked.
     case maybeApplied
-    /// A look has not found it. One look is not enough, because servers insert late.
-    case notFoundYet(lookAfter: Duration, undecidedSince: UndecidedSince)
-    /// No look can tell whether it was applied.
+    /// A lookup has not found it. One lookup is not enough, because servers insert late.
+    case notFoundYet(lookupAfter: Duration, undecidedSince: UndecidedSince)
+    /// No lookup can tell whether it was applied.
     case undecidable
     /// The server has this URL, under an id that has to be asked for.
     case alreadyThere

@@ -8,7 +8,7 @@ struct PullLoop {
     private let store: Store
     private let work: PullWork
     private let network: NetMonitor
-    private let board: EngineBoard
+    private let shared: EngineSharedState
     private let inbox: EngineInbox
     private let heartbeat: Heartbeat
     private let time: TimeSource
@@ -27,20 +27,20 @@ struct PullLoop {
     private static let longestHold: Duration = .seconds(30)
 
     init(
-        store: Store, puller: Puller, network: NetMonitor, board: EngineBoard, inbox: EngineInbox,
+        store: Store, puller: Puller, network: NetMonitor, shared: EngineSharedState, inbox: EngineInbox,
         heartbeat: Heartbeat, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
     ) {
         self.store = store
         work = PullWork(puller: puller, store: store, time: time)
         self.network = network
-        self.board = board
+        self.shared = shared
         self.inbox = inbox
         self.heartbeat = heartbeat
         self.time = time
         self.random = random
         self.log = log
         memory = PullMemory(
-            schedule: Schedule(settings: board.settings), answerLimit: puller.identity.client.maximumAnswerSize)
+            schedule: Schedule(settings: shared.settings), answerLimit: puller.identity.client.maximumAnswerSize)
     }
 
     /// Until the task is cancelled.
@@ -62,7 +62,7 @@ struct PullLoop {
             if !requests.isEmpty {
                 await serveRequests()
             } else if textWaiters.isEmpty, let wait = waitForNetwork() {
-                board.publish { state in
+                shared.publish { state in
                     state.activity = .waiting
                     state.nextPullAt = nil
                 }
@@ -71,7 +71,7 @@ struct PullLoop {
                 let result = await attempt(next.work, SyncRequest(), pacing: pacing(for: next.work))
                 await answerTextWaiters(after: result)
             } else {
-                board.publish { [memory] state in
+                shared.publish { [memory] state in
                     state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
                     state.nextPullAt = next.at
                 }
@@ -116,14 +116,14 @@ struct PullLoop {
     private mutating func hear(_ event: EngineInbox.Event) {
         switch event {
         case .settings:
-            memory.schedule.settings = board.settings
+            memory.schedule.settings = shared.settings
             memory.schedule.forgetFailures()
         case .credentials:
             memory.schedule.forgetFailures()
             memory.schedule.wantsHead = true
             // They are not refused yet.
             network.forgetRefusal(at: time.now())
-            board.publish { $0.problem = nil }
+            shared.publish { $0.problem = nil }
         case .connectivity(isReturn: true):
             memory.schedule.forgetFailures()
             memory.schedule.wantsHead = true
@@ -213,7 +213,7 @@ struct PullLoop {
     private mutating func attempt(
         _ what: Schedule.Work, _ request: SyncRequest, pacing: Pacing? = nil
     ) async -> SyncResult {
-        board.publish { state in
+        shared.publish { state in
             state.activity = .pulling
             state.nextPullAt = nil
         }
@@ -238,7 +238,7 @@ struct PullLoop {
             await fail(failure, after: changes)
         }
         await store.endPull()
-        board.publish { [memory] state in
+        shared.publish { [memory] state in
             if memory.stage != .texts { state.problem = problem }
             state.textsProblem = memory.textsProblem
             state.newAsOf = memory.newAsOf
@@ -252,7 +252,7 @@ struct PullLoop {
     private func noteAnswer() {
         let was = network.current.state
         network.noteAnswer(at: time.now())
-        if was != .online { inbox.post(.writes(byHand: was != .unknown)) }
+        if was != .online { inbox.post(.writes(manual: was != .unknown)) }
     }
 
     private mutating func settle(_ changes: Puller.Changes) async throws {
@@ -261,7 +261,7 @@ struct PullLoop {
         if !changes.isEmpty {
             try await memory.saveNewAsOf(store)
             // Edits may have waited for what the pull has shown.
-            inbox.post(.writes(byHand: false))
+            inbox.post(.writes(manual: false))
         }
         // Reads last: the first read after a commit notes its place in the -shm file, which would else be the one thing
         // that the next quiet poll writes.
@@ -332,6 +332,6 @@ struct PullLoop {
             one.answer.resume(returning: SyncResult(isComplete: false, problem: SyncFailure.cancelled.error))
         }
         textWaiters = []
-        board.publish { $0.activity = .stopped }
+        shared.publish { $0.activity = .stopped }
     }
 }

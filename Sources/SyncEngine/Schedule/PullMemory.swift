@@ -6,7 +6,7 @@ import Store
 struct PullMemory {
     var schedule: Schedule
     var newAsOf: Timestamp?
-    /// How far the server's clock was ahead of ours at the last look at the newest items.
+    /// How far the server's clock was ahead of ours at the last poll of the newest items.
     var serverAhead: Duration?
     var savedNewAsOf: Timestamp?
     var etag: String?
@@ -66,7 +66,7 @@ extension PullMemory {
                 textLimit = schedule.settings.textMaxSize
             }
             schedule.textsDue = schedule.settings.texts ? try await store.nextText(now: now) : nil
-            schedule.suspectsDue = try await store.suspectsDue(after: AbsenceCheck.cacheTime)
+            schedule.deletionCandidatesDue = try await store.deletionCandidatesDue(after: AbsenceCheck.cacheTime)
             let limit = (store.serverNow ?? .earliest).advanced(by: .zero - Puller.pendingLimit)
             schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
             held = try await store.deletionsHeld()
@@ -113,12 +113,12 @@ extension PullMemory {
                 consequence: "The copy still has them.")
         }
         do {
-            let crowded = try await store.crowdedInstants()
-            guard let first = crowded.first else { return try await Self.rejectedItems(store) }
+            let collision = try await store.timestampCollisions()
+            guard let first = collision.first else { return try await Self.rejectedItems(store) }
             return UserFacingError(
                 .crowdedInstant,
                 "The server has possibly more items at \(first)"
-                    + (crowded.count > 1 ? " and \(Count.text(crowded.count - 1, "other time"))" : "")
+                    + (collision.count > 1 ? " and \(Count.text(collision.count - 1, "other time"))" : "")
                     + " than it shows.", consequence: "Everything that can be reached is in the copy.")
         } catch {
             return error

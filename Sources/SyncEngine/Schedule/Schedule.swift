@@ -10,7 +10,7 @@ struct Schedule: Sendable, Equatable {
         case fill
         /// The whole line again, or what is left of it.
         case sweep
-        /// Suspects that were found once and have to be asked for again.
+        /// Deletion candidates that were found once and have to be asked for again.
         case check
         /// The texts of items.
         case texts
@@ -24,7 +24,7 @@ struct Schedule: Sendable, Equatable {
     /// When a pull last brought something new.
     var lastNews: Timestamp?
     /// How many pulls in a row saw items that the server is still working on.
-    var pendingLooks = 0
+    var pendingPolls = 0
     var hasPending = false
     /// T2: the last sweep that counts began then; `nil` while the copy has gaps.
     var editsAsOf: Timestamp?
@@ -34,12 +34,12 @@ struct Schedule: Sendable, Equatable {
     var live = 0
     /// Whether the copy has no gaps.
     var isComplete = false
-    /// When the next suspect is due to be asked for; `earliest` for one that never was.
-    var suspectsDue: Timestamp?
+    /// When the next deletion candidate is due to be asked for; `earliest` for one that never was.
+    var deletionCandidatesDue: Timestamp?
     var lastCheck: Timestamp?
     /// When the next text is due to be asked for; `earliest` for one that never was.
     var textsDue: Timestamp?
-    /// A person waits for the texts: only looks at the newest items go first.
+    /// A person waits for the texts: only polls go first.
     var hurriesTexts = false
     /// The server, or the way to it, gives nothing to anybody before this.
     var closedUntil = Timestamp.earliest
@@ -57,8 +57,8 @@ struct Schedule: Sendable, Equatable {
     /// A quiet account is looked at this much less often.
     private static let quietFactor = 3
     private static let quietAfter: Duration = .seconds(3_600)
-    /// Items that the server works on settle within seconds; the first look comes after this, then ever later.
-    private static let firstPendingLook: Duration = .seconds(15)
+    /// Items that the server works on settle within seconds; the first poll comes after this, then ever later.
+    private static let firstPendingPoll: Duration = .seconds(15)
     private static let smallCopy = 2_000
 
     /// How often in a row something failed, and when it may be tried again.
@@ -77,7 +77,7 @@ struct Schedule: Sendable, Equatable {
         let textsAt = textsDue.map { $0 == .earliest ? now : $0 }
         if hurriesTexts, let textsAt { consider(.texts, textsAt, texts) }
         if hasGaps { consider(.fill, now, deep) }
-        if let due = suspectsDue {
+        if let due = deletionCandidatesDue {
             let due = due == .earliest ? now : due
             consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due), deep)
         }
@@ -129,8 +129,8 @@ struct Schedule: Sendable, Equatable {
     func isWaiting(now: Timestamp) -> Bool { head.failures > 0 || deep.notBefore > now }
 
     func pollInterval(now: Timestamp) -> Duration {
-        if hasPending, pendingLooks < 16 {
-            let soon = Self.firstPendingLook * (1 << pendingLooks)
+        if hasPending, pendingPolls < 16 {
+            let soon = Self.firstPendingPoll * (1 << pendingPolls)
             if soon < settings.pollInterval { return soon }
         }
         guard let lastNews, now.duration(since: lastNews) < Self.quietAfter else {
@@ -146,7 +146,7 @@ struct Schedule: Sendable, Equatable {
     mutating func headSucceeded(startedAt start: Timestamp, foundNews: Bool) {
         // The first pull counts as news: an account that was just set up is one that its owner looks at.
         if foundNews || lastPull == nil { lastNews = start }
-        pendingLooks = hasPending && !foundNews ? pendingLooks + 1 : 0
+        pendingPolls = hasPending && !foundNews ? pendingPolls + 1 : 0
         lastPull = start
         wantsHead = false
         head = Setback()

@@ -1,13 +1,13 @@
 import PRSNLCore
 import Store
 
-/// The loop that keeps the index of words up to date, after the writes and not with them.
+/// The loop that keeps the full-text index up to date, after the writes and not with them.
 ///
 /// It works in short steps, between which the store does whatever else waits. It sleeps until something was committed, so
 /// that an idle daemon is not woken.
 struct SearchIndexer: Sendable {
     let store: Store
-    let board: EngineBoard
+    let shared: EngineSharedState
     let heartbeat: Heartbeat
     let time: TimeSource
     let log: LogHandler
@@ -22,7 +22,7 @@ struct SearchIndexer: Sendable {
     /// After a failure: a full disk, for one.
     private static let afterFailure: Duration = .seconds(600)
 
-    private var isPulling: Bool { board.state.activity == .pulling }
+    private var isPulling: Bool { shared.state.activity == .pulling }
 
     /// Until the task is cancelled.
     func run() async {
@@ -33,7 +33,7 @@ struct SearchIndexer: Sendable {
                 await store.committed.waitForSignal()
             }
             isFirst = false
-            guard board.settings.searchIndex else { continue }
+            guard shared.settings.searchIndex else { continue }
             do {
                 try await collect()
                 heartbeat.wake()
@@ -43,7 +43,7 @@ struct SearchIndexer: Sendable {
             } catch let error as UserFacingError {
                 await note(error)
             } catch {
-                log(.error, .store, "the index of words: \(error)")
+                log(.error, .store, "the full-text index: \(error)")
             }
         }
         heartbeat.end()
@@ -54,7 +54,7 @@ struct SearchIndexer: Sendable {
         do {
             try await work(whilePulling: .zero)
         } catch let error as UserFacingError {
-            log(.warning, .store, "the index of words is not up to date: \(error.message)")
+            log(.warning, .store, "the full-text index is not up to date: \(error.message)")
         } catch {
             // Cancelled: the next start goes on.
         }
@@ -67,7 +67,7 @@ struct SearchIndexer: Sendable {
     }
 
     private func work(whilePulling pause: Duration) async throws {
-        guard board.settings.searchIndex else { return }
+        guard shared.settings.searchIndex else { return }
         var worked = false
         do throws(UserFacingError) {
             while try await store.indexSome(now: time.now(), uptime: time.uptime) == .more {
@@ -80,7 +80,7 @@ struct SearchIndexer: Sendable {
             }
         } catch {
             guard error.code == .databaseDamaged, try await store.isIndexDamaged() else { throw error }
-            log(.warning, .store, "the index of words is damaged, and is built again: \(error.message)")
+            log(.warning, .store, "the full-text index is damaged, and is built again: \(error.message)")
             try await store.rebuildIndex()
             store.committed.signal()
         }
@@ -90,7 +90,7 @@ struct SearchIndexer: Sendable {
 
     /// The copy is as good without the index. What needs a person is told by everything else that writes.
     private func note(_ error: UserFacingError) async {
-        log(.warning, .store, "the index of words is not kept up to date: \(error.message); next try in 10 min")
+        log(.warning, .store, "the full-text index is not kept up to date: \(error.message); next try in 10 min")
         do {
             try await store.recordError(
                 code: error.code, endpoint: "search index", message: error.message, at: time.now())

@@ -8,7 +8,7 @@ import Store
 /// nothing is asked under a login that is refused, and where another login comes, it is proven first.
 struct TextPull {
     let store: Store
-    let board: EngineBoard
+    let shared: EngineSharedState
     let time: TimeSource
     let question: TextQuestion
     /// Called with each text.
@@ -42,11 +42,11 @@ struct TextPull {
     private static let afterOutbox: Duration = .seconds(1)
 
     init(
-        store: Store, identity: Identity, board: EngineBoard, time: TimeSource, requests: RequestCounter,
+        store: Store, identity: Identity, shared: EngineSharedState, time: TimeSource, requests: RequestCounter,
         record: PullRecord, onText: @escaping @Sendable () -> Void
     ) {
         self.store = store
-        self.board = board
+        self.shared = shared
         self.time = time
         self.record = record
         self.onText = onText
@@ -85,7 +85,7 @@ struct TextPull {
                 let owed: Duration
                 do { owed = try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
                 if pacing.givesWay { return .gaveWay(owing: owed) }
-                if board.isSending { return .gaveWay(owing: max(owed, Self.afterOutbox)) }
+                if shared.isSending { return .gaveWay(owing: max(owed, Self.afterOutbox)) }
                 if !isAsDue { break }
             }
             try await flush()
@@ -94,7 +94,7 @@ struct TextPull {
 
     /// - Returns: False where more than this text was asked for, so that what is due has to be read again.
     private mutating func ask(_ text: DueText, _ dialect: Dialect) async throws(SyncFailure) -> Bool {
-        let answer = try await question.ask(text, limit: board.settings.textMaxSize)
+        let answer = try await question.ask(text, limit: shared.settings.textMaxSize)
         try countUnknown(answer, dialect)
         add(answer.answer)
         onText()
@@ -109,7 +109,7 @@ struct TextPull {
             try await store.dueTexts(now: time.now(), limit: 1, oldest: true)
         ).first
         guard let witness, witness.failures == 0 else { throw failure }
-        let other = try await question.ask(witness, limit: board.settings.textMaxSize)
+        let other = try await question.ask(witness, limit: shared.settings.textMaxSize)
         add(other.answer)
         try await flush()
         if let failure = other.failure { throw failure }
@@ -124,7 +124,7 @@ struct TextPull {
                 UserFacingError(.itemUnknown, "The copy has no item with the id \(id)."), verdict: .tryRarely,
                 origin: .database)
         }
-        let answer = try await question.ask(due, limit: TextQuestion.largestByHand, byHand: true)
+        let answer = try await question.ask(due, limit: TextQuestion.largestManual, manual: true)
         add(answer.answer)
         try await flush()
         if let failure = answer.failure { throw failure }

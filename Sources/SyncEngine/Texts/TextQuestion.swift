@@ -16,7 +16,7 @@ struct TextQuestion {
         var isRouteUnknown = false
     }
 
-    static let largestByHand = 1 << 30
+    static let largestManual = 1 << 30
     /// Between two questions about a text that fails.
     static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
     /// Servers cache an answer for 30 minutes. One that may not be the row's is asked for again after this.
@@ -26,18 +26,18 @@ struct TextQuestion {
 
     /// - Parameters:
     ///   - limit: of the text, in bytes.
-    ///   - byHand: a person asks.
+    ///   - manual: a person asks.
     /// - Throws: what is not of this one item.
-    func ask(_ due: DueText, limit: Int, byHand: Bool = false) async throws(SyncFailure) -> Answer {
+    func ask(_ due: DueText, limit: Int, manual: Bool = false) async throws(SyncFailure) -> Answer {
         let session = try await identity.session()
         requests.add()
         let text: ItemText?
         do throws(APIError) {
-            let answerLimit = byHand ? limit : limit * Self.answerFactor + 65_536
-            text = try await session.text(of: due.id, limit: answerLimit, mayExceed: byHand)
+            let answerLimit = manual ? limit : limit * Self.answerFactor + 65_536
+            text = try await session.text(of: due.id, limit: answerLimit, mayExceed: manual)
         } catch {
             if case .networkError(.answerTooLarge(let reached)) = error.kind {
-                return Answer(answer: answerTooLarge(due, reached, byHand ? nil : limit))
+                return Answer(answer: answerTooLarge(due, reached, manual ? nil : limit))
             }
             var failure = SyncFailure(error)
             guard case .notFound = error.kind else {

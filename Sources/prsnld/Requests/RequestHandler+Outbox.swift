@@ -9,23 +9,23 @@ extension RequestHandler {
     func addOutbox(to table: inout RequestTable) {
         on(WritesRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             await engine.countReachable()
-            return try await perform(request, byHand: false)
+            return try await perform(request, manual: false)
         }
         on(TallyRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             await engine.countReachable()
-            return try await perform(request, byHand: false)
+            return try await perform(request, manual: false)
         }
         on(RetryRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
-            try await perform(request, byHand: true)
+            try await perform(request, manual: true)
         }
         on(DropRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
-            try await perform(request, byHand: false)
+            try await perform(request, manual: false)
         }
         on(ClearErrorsRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
             try await request.perform(outbox)
         }
         on(RebuildIndexRequest.self, in: &table) { [self] request, _ throws(UserFacingError) in
-            guard engine.state.indexesWords else {
+            guard engine.state.keepsSearchIndex else {
                 throw UserFacingError(
                     .usage, "The daemon keeps no index: its configuration has search_index = no.",
                     consequence: "Nothing was changed.",
@@ -56,12 +56,12 @@ extension RequestHandler {
             sending: { [engine] in Sending(engine.state) })
     }
 
-    /// - Parameter byHand: A person wants what waits to be tried now.
+    /// - Parameter manual: A person wants what waits to be tried now.
     private func perform<Request: OutboxRequest>(
-        _ request: Request, byHand: Bool
+        _ request: Request, manual: Bool
     ) async throws(UserFacingError) -> Request.Answer {
         let answer = try await request.perform(outbox)
-        if request.isChange { engine.writesAccepted(byHand: byHand) }
+        if request.isChange { engine.writesAccepted(manual: manual) }
         return answer
     }
 

@@ -21,7 +21,7 @@ struct Setup {
         if let instance = DefaultPaths.instance(ofConfigurationFile: path) {
             return ServiceUnit(.system("prsnld@\(instance)"), options: ["--instance", instance])
         }
-        let kind = DefaultPaths.unit(ofConfigurationFile: path).map(ServiceUnit.Kind.system) ?? .byHand(path)
+        let kind = DefaultPaths.unit(ofConfigurationFile: path).map(ServiceUnit.Kind.system) ?? .manual(path)
         // To the machine's service its unit says so, and prsnlctl finds that without being told.
         let isService = kind == .system("prsnld") && environment.variables["STATE_DIRECTORY"] != nil
         return ServiceUnit(kind, options: isService ? [] : ["--config", path])

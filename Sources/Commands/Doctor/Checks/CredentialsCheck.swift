@@ -83,10 +83,10 @@ struct CredentialsCheck: Check, Equatable {
             let left = expires.duration(since: now)
             if left <= .zero {
                 return .failed(
-                    .credentials, check, "\(form) in \(path) has expired (\(Figures.time(expires)))", "Log in again.",
+                    .credentials, check, "\(form) in \(path) has expired (\(Format.time(expires)))", "Log in again.",
                     next: "sudo prsnlctl login")
             }
-            let text = "\(form) in \(path), for another \(Figures.duration(left))"
+            let text = "\(form) in \(path), for another \(Format.duration(left))"
             return left > Self.notice
                 ? .ok(.credentials, check, text)
                 : .warning(.credentials, check, text, advice, next: "sudo prsnlctl login")
@@ -104,14 +104,14 @@ extension CredentialsCheck.File {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension CredentialsCheck {
     /// Looks at the key file and at the stored login, and forgets what is in them.
     init(_ scene: DoctorScene) {
         self.init(now: scene.now)
         // The owner of the folder that the copy is in.
-        daemonUser = FileLook.status(Folder.containing(scene.database)).status.map { UserDatabase.user($0.st_uid) }
+        daemonUser = FileStatus.status(Folder.containing(scene.database)).status.map { UserDatabase.user($0.st_uid) }
         key = Self.key(scene)
         login = Self.login(scene)
     }
@@ -120,7 +120,7 @@ extension CredentialsCheck {
         var file = File()
         if let path = scene.loaded.configuration.apiKeyFile {
             file.path = path
-            file.owner = FileLook.status(path).status.map { UserDatabase.user($0.st_uid) }
+            file.owner = FileStatus.status(path).status.map { UserDatabase.user($0.st_uid) }
             file.state = state(path, nil)
             return file
         }
@@ -135,7 +135,7 @@ extension CredentialsCheck {
         guard case .system(let name) = scene.unit.kind else { return file }
         // What systemd hands to it, or would at the next start (LoadCredential= in systemd.exec(5)).
         let handed = "/run/credentials/\(name).service/\(DefaultPaths.credentialName)"
-        let look = FileLook.status(handed)
+        let look = FileStatus.status(handed)
         let key = look.status == nil ? scene.unit.nameForCredentials.flatMap(CredentialStore.key(ofUnit:)) : nil
         if let key, key.isEncrypted {
             file.path = key.path
@@ -152,8 +152,8 @@ extension CredentialsCheck {
     }
 
     private static func state(_ path: String, _ credentials: String?) -> State {
-        if FileLook.isHidden(path) { return .hidden }
-        if let owner = FileLook.foreignLink(path) { return .broken(linked(path, owner)) }
+        if FileStatus.isHidden(path) { return .hidden }
+        if let owner = FileStatus.foreignLink(path) { return .broken(linked(path, owner)) }
         do throws(UserFacingError) {
             let text = try KeyFile.read(path: path, credentialsDirectory: credentials)
             switch try Credentials.parse(text) {
@@ -178,13 +178,13 @@ extension CredentialsCheck {
         var file = File()
         let stored = LoginFile(database: scene.database)
         file.path = stored.path
-        let look = FileLook.status(stored.path)
+        let look = FileStatus.status(stored.path)
         guard let status = look.status else {
             if look.errno == EACCES { file.state = .hidden }
             return file
         }
         file.owner = UserDatabase.user(status.st_uid)
-        if FileLook.isHidden(stored.path) {
+        if FileStatus.isHidden(stored.path) {
             file.state = .hidden
             return file
         }

@@ -35,13 +35,13 @@ struct DatabaseCheck: Check, Equatable {
             .ok(.file, "schema", "version \(schemaVersion)"),
             .ok(
                 .file, "size",
-                "\(Figures.size(size)), of it \(Figures.size(freeSize)) free for new items"),
+                "\(Format.size(size)), of it \(Format.size(freeSize)) free for new items"),
             log,
         ]
     }
 
     private var log: DoctorReport.Finding {
-        let text = "\(Figures.size(logSize)) of write-ahead log"
+        let text = "\(Format.size(logSize)) of write-ahead log"
         guard logSize > Self.logLimit else { return .ok(.file, "log", text) }
         let who = readers.isEmpty ? "a program that keeps reading" : readers.joined(separator: ", ")
         return .warning(
@@ -50,7 +50,7 @@ struct DatabaseCheck: Check, Equatable {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension DatabaseCheck {
     init(_ scene: DoctorScene) {
@@ -107,7 +107,7 @@ struct IntegrityCheck: Check, Equatable {
         case .unfinished(let limit):
             return [
                 .notChecked(
-                    .file, "integrity", "\(Figures.size(size)) take longer than \(Figures.duration(limit)); by hand:",
+                    .file, "integrity", "\(Format.size(size)) take longer than \(Format.duration(limit)); by hand:",
                     next: "sqlite3 -readonly \(path) 'PRAGMA quick_check'")
             ]
         case .unreadable(let error):
@@ -120,7 +120,7 @@ struct IntegrityCheck: Check, Equatable {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension IntegrityCheck {
     /// Longer than a file of some gigabytes takes that is in the page cache.
@@ -128,7 +128,7 @@ extension IntegrityCheck {
 
     /// `nil` where there is no file.
     init?(_ scene: DoctorScene) {
-        guard let status = FileLook.status(scene.database).status else { return nil }
+        guard let status = FileStatus.status(scene.database).status else { return nil }
         let size = Int64(status.st_size)
         let path = scene.database
         let outcome = BoundedCheck<Outcome>.run(within: Self.limit) {
@@ -143,7 +143,7 @@ extension IntegrityCheck {
     }
 }
 
-/// Whether the index of words is right about each item, and finds it by its title.
+/// Whether the full-text index is right about each item, and finds it by its title.
 struct IndexCheck: Check, Equatable {
     enum Outcome: Sendable, Equatable {
         case looked(checked: Int, lost: Int, due: Int)
@@ -165,25 +165,25 @@ struct IndexCheck: Check, Equatable {
             guard error.code == .databaseDamaged else { return [] }
             return [
                 .failed(
-                    .copy, "search", "the index of words is damaged", "The items are not. Build it again:",
+                    .copy, "search", "the full-text index is damaged", "The items are not. Build it again:",
                     next: rebuild)
             ]
         case .looked(_, let lost, _) where lost > 0:
             return [
                 .failed(
-                    .copy, "search", "the index of words is wrong about \(Figures.count(lost, "item"))",
+                    .copy, "search", "the full-text index is wrong about \(Format.count(lost, "item"))",
                     "The items themselves are there. Build it again:", next: rebuild)
             ]
         // New items are indexed within seconds.
         case .looked(_, _, let due) where due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
             let rest = isEnabled == false ? "; search_index = no" : ""
-            return [.ok(.copy, "search", "\(Figures.count(due, "item")) to be indexed" + rest)]
+            return [.ok(.copy, "search", "\(Format.count(due, "item")) to be indexed" + rest)]
         case .looked: return [.ok(.copy, "search", "items are found by their words")]
         }
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension IndexCheck {
     /// `nil` where there is no copy, which others say.

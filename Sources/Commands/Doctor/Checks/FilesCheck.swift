@@ -161,14 +161,14 @@ struct FilesCheck: Check, Equatable {
     private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension FilesCheck {
     static func look(_ database: String) -> FilesCheck {
         var files = FilesCheck(path: database)
-        files.folder = FileLook.entry(Folder.containing(database))
-        files.database = FileLook.entry(database)
-        for suffix in suffixes { files.beside[suffix] = FileLook.entry(database + suffix) }
+        files.folder = FileStatus.entry(Folder.containing(database))
+        files.database = FileStatus.entry(database)
+        for suffix in suffixes { files.beside[suffix] = FileStatus.entry(database + suffix) }
         return files
     }
 }

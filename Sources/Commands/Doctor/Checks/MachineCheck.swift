@@ -50,7 +50,7 @@ struct MachineCheck: Check, Equatable {
 
     private var space: [DoctorReport.Finding] {
         guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
-        let text = "\(Figures.size(disk.free)) free of \(Figures.size(disk.total))"
+        let text = "\(Format.size(disk.free)) free of \(Format.size(disk.total))"
         let advice: Advice = "Free some space: without it nothing is pulled, and no write is accepted."
         var findings: [DoctorReport.Finding] = []
         if disk.free < Self.limitBytes {
@@ -61,7 +61,7 @@ struct MachineCheck: Check, Equatable {
             findings.append(.ok(.machine, "disk", text))
         }
         guard disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) else { return findings }
-        let inodes = "\(Figures.count(Int(disk.freeInodes))) of \(Figures.count(Int(disk.inodes))) inodes free"
+        let inodes = "\(Format.count(Int(disk.freeInodes))) of \(Format.count(Int(disk.inodes))) inodes free"
         findings.append(
             disk.freeInodes < 4
                 ? .failed(.machine, "inodes", inodes, "Remove files: no new one can be made.")
@@ -115,20 +115,20 @@ struct MachineCheck: Check, Equatable {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension MachineCheck {
     init(_ scene: DoctorScene) {
         let folder = Folder.containing(scene.database)
-        lookAtDisk(folder)
-        lookAtNetlink(scene)
-        let owner = FileLook.status(folder).status
+        checkDisk(folder)
+        checkNetlink(scene)
+        let owner = FileStatus.status(folder).status
         wantsICMP = scene.loaded.configuration.sync.probe == .icmp
         if wantsICMP, let group = owner?.st_gid { isICMPPermitted = Self.isICMPPermitted(group) }
         caller = owner.map(Self.caller)
     }
 
-    private mutating func lookAtDisk(_ folder: String) {
+    private mutating func checkDisk(_ folder: String) {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else {
             if errno != ENOENT { diskReason = "\(folder): \(String(cString: strerror(errno)))" }
@@ -142,7 +142,7 @@ extension MachineCheck {
     }
 
     /// What the daemon found in its sandbox, else what holds for this process.
-    private mutating func lookAtNetlink(_ scene: DoctorScene) {
+    private mutating func checkNetlink(_ scene: DoctorScene) {
         if let network = scene.status?.daemon?.network {
             isNetlinkPermitted = network.listening == "none" ? nil : network.listening == "netlink"
             netlinkReason = network.listeningReason

@@ -5,7 +5,7 @@ import PRSNLClient
 import PRSNLCore
 import Reports
 
-/// The way to the server, step by step, and its clock.
+/// The route to the server, step by step, and its clock.
 struct ServerCheck: Check, Equatable {
     /// `nil` where the server could not be asked.
     var ping: PingReport?
@@ -22,10 +22,10 @@ struct ServerCheck: Check, Equatable {
 
     var findings: [DoctorReport.Finding] {
         guard let ping else { return [.notChecked(.server, "way", reason)] }
-        return way(ping) + [clock(ping)]
+        return route(ping) + [clock(ping)]
     }
 
-    private func way(_ ping: PingReport) -> [DoctorReport.Finding] {
+    private func route(_ ping: PingReport) -> [DoctorReport.Finding] {
         var findings: [DoctorReport.Finding] = []
         let whose = hasProxy ? " (the proxy's)" : ""
         let steps: [(phase: String, check: String, took: Double?)] = [
@@ -37,7 +37,7 @@ struct ServerCheck: Check, Equatable {
                 return findings + [.failed(.server, step.check, error)]
             }
             guard let took = step.took else { continue }
-            var text = "in \(Figures.milliseconds(took))"
+            var text = "in \(Format.milliseconds(took))"
             if step.check == "connect" { text = (ping.address ?? "") + whose + " " + text }
             findings.append(.ok(.server, step.check, text))
         }
@@ -47,7 +47,7 @@ struct ServerCheck: Check, Equatable {
         if let error = ping.error {
             findings.append(.failed(.server, "health", error))
         } else {
-            let took = ping.phases.firstByte.map { " in \(Figures.milliseconds($0))" } ?? ""
+            let took = ping.phases.firstByte.map { " in \(Format.milliseconds($0))" } ?? ""
             findings.append(.ok(.server, "health", "PRSNL answers\(took)" + (isByDaemon ? "" : ", asked by prsnlctl")))
         }
         return findings
@@ -60,7 +60,7 @@ struct ServerCheck: Check, Equatable {
         }
         let size = clockOffset.magnitude
         guard size > Self.clockNotice else { return .ok(.server, "clock", "as the server's") }
-        let span = Figures.duration(.seconds(Int64(min(size, 1e12))))
+        let span = Format.duration(.seconds(Int64(min(size, 1e12))))
         let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
         let advice: Advice =
             "Have one of the two set by NTP: logins seem expired, and what lies in the future is not believed."
@@ -70,13 +70,13 @@ struct ServerCheck: Check, Equatable {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension ServerCheck {
     /// As long as a slow server may take; a daemon has its own limits, which may be longer.
     static let limit: Duration = .seconds(25)
 
-    /// Asks through the daemon, on whose way it matters, else from here.
+    /// Asks through the daemon, on whose route it matters, else from here.
     init(_ scene: DoctorScene) {
         let configuration = scene.loaded.configuration
         hasProxy = !(configuration.network.proxy ?? "").isEmpty

@@ -30,7 +30,7 @@ struct ServiceCheck: Check, Equatable {
     private var process: DoctorReport.Finding {
         switch daemon {
         case .answers(let pid, let running, let since):
-            let text = "\(running), pid \(pid), running for \(Figures.duration(now.duration(since: since)))"
+            let text = "\(running), pid \(pid), running for \(Format.duration(now.duration(since: since)))"
             guard running != version else { return .ok(.service, "daemon", text) }
             return .warning(
                 .service, "daemon", "\(text); this prsnlctl is \(version)",
@@ -96,11 +96,11 @@ struct ServiceCheck: Check, Equatable {
     }
 }
 
-// MARK: Looking
+// MARK: Reading
 
 extension ServiceCheck {
     init(_ scene: DoctorScene) {
         self.init(daemon: scene.daemon, socketPath: scene.socket, unit: SystemdUnit.look(scene), now: scene.now)
-        socket = FileLook.entry(scene.socket)
+        socket = FileStatus.entry(scene.socket)
     }
 }

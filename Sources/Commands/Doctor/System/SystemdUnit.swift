@@ -43,14 +43,14 @@ struct SystemdUnit: Sendable, Equatable {
 
     var log: NextCommand { NextCommand(["journalctl"] + (isUser ? ["--user"] : []) + ["-u", name, "-e"]) }
 
-    // MARK: Looking
+    // MARK: Reading
 
     static func look(_ scene: DoctorScene) -> ServiceCheck.Unit {
         guard let process = scene.processID else { return known(scene.unit) }
         switch kind(of: process) {
         case .system(let name)?: return show(name, isUser: false)
         case .user?: return show("prsnld", isUser: true)
-        case .byHand?, nil: return .notKnown("the daemon was not started by systemd")
+        case .manual?, nil: return .notKnown("the daemon was not started by systemd")
         }
     }
 
@@ -81,7 +81,7 @@ struct SystemdUnit: Sendable, Equatable {
         switch unit.kind {
         case .system(let name): show(name, isUser: false)
         case .user: show("prsnld", isUser: true)
-        case .byHand(let file): .notKnown("which unit starts prsnld with \(file) is not known")
+        case .manual(let file): .notKnown("which unit starts prsnld with \(file) is not known")
         }
     }
 

@@ -5,7 +5,7 @@ import Store
 import Synchronization
 
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.
-final class EngineBoard: Sendable {
+final class EngineSharedState: Sendable {
     private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
     private let refused = Mutex<(shown: Credentials, failure: SyncFailure)?>(nil)
 

@@ -1,7 +1,7 @@
 package import PRSNLCore
 
 /// A piece of a text in which words were found.
-package struct Passage: Sendable, Equatable {
+package struct Snippet: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         package var text: String
         package var isFound: Bool
@@ -51,7 +51,7 @@ extension StoreReader {
     /// A word that stands there very often makes SQLite compare each place with each other one.
     private static let lookedAt = 64 << 10
     /// Words of a passage.
-    private static let passageLength = 16
+    private static let snippetLength = 16
 
     /// Where the words stand in each item: in its title, and in one of its other texts.
     ///
@@ -59,7 +59,7 @@ extension StoreReader {
     /// that has found the item.
     package func places(
         of query: SearchQuery, in items: [ListedItem]
-    ) throws(UserFacingError) -> [(title: Passage?, text: Passage?)] {
+    ) throws(UserFacingError) -> [(title: Snippet?, text: Snippet?)] {
         guard !query.isWithoutOnly else { return items.map { _ in (nil, nil) } }
         return try readTogether { () throws(SQLiteFailure) in
             try connection.execute(
@@ -87,14 +87,14 @@ extension StoreReader {
 
     private func marked(
         _ query: SearchQuery, count: Int
-    ) throws(SQLiteFailure) -> [(title: Passage?, text: Passage?)] {
-        var places: [(title: Passage?, text: Passage?)] = Array(repeating: (nil, nil), count: count)
+    ) throws(SQLiteFailure) -> [(title: Snippet?, text: Snippet?)] {
+        var places: [(title: Snippet?, text: Snippet?)] = Array(repeating: (nil, nil), count: count)
         let marks = "'\(SearchText.beginMark)', '\(SearchText.endMark)'"
         // A text says more about the place than a tag or an address.
         let fields: [(name: String, column: Int)] = [
             ("text", 2), ("transcription", 3), ("summary", 1), ("tags", 4), ("url", 5),
         ]
-        let snippets = fields.map { "snippet(passage, \($0.column), \(marks), '…', \(Self.passageLength))" }
+        let snippets = fields.map { "snippet(passage, \($0.column), \(marks), '…', \(Self.snippetLength))" }
         let rows = try connection.prepare(
             """
             SELECT rowid, highlight(passage, 0, \(marks)), \(snippets.joined(separator: ", "))
@@ -103,9 +103,9 @@ extension StoreReader {
         ).bind(query.match())
         while try rows.step() {
             guard places.indices.contains(rows.int(0)) else { continue }
-            let title = rows.text(1).flatMap { Passage(field: "title", marked: $0) }
+            let title = rows.text(1).flatMap { Snippet(field: "title", marked: $0) }
             let text = fields.enumerated().lazy.compactMap { index, field in
-                rows.text(Int32(index) + 2).flatMap { Passage(field: field.name, marked: $0) }
+                rows.text(Int32(index) + 2).flatMap { Snippet(field: field.name, marked: $0) }
             }.first
             places[rows.int(0)] = (title, text)
         }

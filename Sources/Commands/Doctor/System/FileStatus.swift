@@ -1,7 +1,7 @@
 import Glibc
 
 /// What stat(2) says of a path.
-enum FileLook {
+enum FileStatus {
     static func status(_ path: String) -> (status: stat?, errno: Int32) {
         var status = stat()
         if stat(path, &status) == 0 { return (status, 0) }

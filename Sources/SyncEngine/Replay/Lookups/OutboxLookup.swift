@@ -4,7 +4,7 @@ import Store
 
 /// Asks the server what became of a write, and what an edit would overwrite. Each answer is followed by a proof that it
 /// was given to the pinned account.
-struct OutboxLook: Sendable {
+struct OutboxLookup: Sendable {
     let store: Store
     let client: PRSNLClient
     /// What was proven to be the account's before the entry's turn. All is read in it, and the write is sent in it.
@@ -13,14 +13,14 @@ struct OutboxLook: Sendable {
     let time: TimeSource
     let dialect: Dialect
 
-    /// Between the first look and the second: most answers are lost after the item was inserted, or a moment before.
-    private static let secondLook: Duration = .seconds(30)
+    /// Between the first lookup and the second: most answers are lost after the item was inserted, or a moment before.
+    private static let secondLookup: Duration = .seconds(30)
     /// Clocks are set by minutes wrong. Where no ids are known, an item may be older by this than the send that made it.
     private static let clockTolerance: Duration = .seconds(3_600)
     /// Where the server names the item of a URL, an older one may be older by this only: another client's is then not ours.
     private static let urlTolerance: Duration = .seconds(120)
 
-    /// - Parameter interval: Between two looks that do not find a creation, before it is believed that it is not there. A
+    /// - Parameter interval: Between two lookups that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
     func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteFinding {
         switch task.entry.payload {
@@ -52,19 +52,19 @@ struct OutboxLook: Sendable {
         return item == nil ? .applied(Settlement.Delivery()) : .notApplied()
     }
 
-    /// What a look means that has not found a creation: one is not enough, because servers insert late and hide new items
+    /// What a lookup means that has not found a creation: one is not enough, because servers insert late and hide new items
     /// while they work on them.
     ///
-    /// - Parameter sure: what it means once the interval has passed since the first such look.
+    /// - Parameter sure: what it means once the interval has passed since the first such lookup.
     private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteFinding) -> WriteFinding {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
         let now = UndecidedSince(server: client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
-            return .notFoundYet(lookAfter: min(Self.secondLook, interval), undecidedSince: now)
+            return .notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now)
         }
         let left = interval - passed
         // The server tells its time in whole seconds.
-        return left > .zero ? .notFoundYet(lookAfter: max(left, .seconds(1)), undecidedSince: since) : sure
+        return left > .zero ? .notFoundYet(lookupAfter: max(left, .seconds(1)), undecidedSince: since) : sure
     }
 
     // MARK: Edits
@@ -80,7 +80,7 @@ struct OutboxLook: Sendable {
         try await prove()
         guard let item else { return (.itemGone, edit, ItemEdit()) }
         try await refuseStale(item)
-        var base = task.byHand == .overwrite ? nil : task.entry.base
+        var base = task.manual == .overwrite ? nil : task.entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
         var edit = edit
         if task.entry.follows != nil, edit.tags != nil {

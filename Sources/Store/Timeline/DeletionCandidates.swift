@@ -3,7 +3,7 @@ package import PRSNLCore
 // Suspects are items that the last complete sweep did not see: which of them are asked for by id and when, which of them a
 // person is asked about, and which cannot be asked for.
 extension Store {
-    /// From `item` and `copy`: suspects that are due, but for those that wait for a person's word. Parameter 1: a suspect that
+    /// From `item` and `copy`: deletion candidates that are due, but for those that wait for a person's word. Parameter 1: a deletion candidate that
     /// was found is asked for again only if that was before this time, because servers cache single items for half an hour.
     /// Parameter 2: the time now.
     private static let due = """
@@ -12,14 +12,14 @@ extension Store {
             AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)
         """
     private static let isNotHeld = "item.id NOT IN (SELECT item_id FROM held_deletion)"
-    /// When a suspect was found last, by itself or as one of many, NULL where it never was.
+    /// When a deletion candidate was found last, by itself or as one of many, NULL where it never was.
     private static let waitsSince =
         "coalesce(found_at, CASE WHEN missing_since <= suspects_sampled_at THEN suspects_sampled_at END)"
 
     /// Items that the last complete sweep did not see, and that are due to be asked for by id.
     ///
     /// - Parameter sampling: some of them, from anywhere, rather than the newest first.
-    package func suspects(
+    package func deletionCandidates(
         foundBefore: Timestamp, now: Timestamp = .latest, limit: Int = 1_000, sampling: Bool = false
     ) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
@@ -38,19 +38,19 @@ extension Store {
         return ids
     }
 
-    /// How many suspects `suspects` would name without a limit.
-    package func suspectCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int {
+    /// How many deletion candidates `suspects` would name without a limit.
+    package func deletionCandidateCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now)
             return try row.step() ? row.int(0) : 0
         }
     }
 
-    /// When the next suspect is due: `earliest` for one that never was. `nil` where there is none, or all wait for a person's
+    /// When the next deletion candidate is due: `earliest` for one that never was. `nil` where there is none, or all wait for a person's
     /// word.
     ///
     /// - Parameter wait: from finding one to asking for it again.
-    package func suspectsDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
+    package func deletionCandidatesDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 """
@@ -65,7 +65,7 @@ extension Store {
         }
     }
 
-    /// One of the clocks was set: how long ago suspects were found is not known. What a cache may have answered then, it may
+    /// One of the clocks was set: how long ago deletion candidates were found is not known. What a cache may have answered then, it may
     /// answer still.
     package func restartFound(at now: Timestamp) throws(UserFacingError) {
         let found = "missing_since IS NOT NULL AND found_at IS NOT NULL"
@@ -78,7 +78,7 @@ extension Store {
         }
     }
 
-    /// Some of too many suspects were found: the others are asked for when those are.
+    /// Some of too many deletion candidates were found: the others are asked for when those are.
     package func noteSampled(at now: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE copy SET suspects_sampled_at = ?").bind(now).run()
@@ -87,8 +87,8 @@ extension Store {
 
     // MARK: Held back
 
-    /// Keeps the suspects that are due for a person's word.
-    package func holdSuspects(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) {
+    /// Keeps the deletion candidates that are due for a person's word.
+    package func holdDeletionCandidates(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             try connection.prepare("INSERT INTO held_deletion SELECT item.id \(Self.due)").bind(foundBefore).bind(now)
                 .run()
@@ -96,7 +96,7 @@ extension Store {
         }
     }
 
-    /// Forgets those that are no suspects any more, and all where no more than `few` are left: then they are suspects like
+    /// Forgets those that are no deletion candidates any more, and all where no more than `few` are left: then they are deletion candidates like
     /// others.
     package func forgetHeld(unlessMoreThan few: Int) throws(UserFacingError) {
         let isStill = "EXISTS (SELECT 1 FROM item WHERE item.id = item_id AND missing_since IS NOT NULL)"
@@ -115,7 +115,7 @@ extension Store {
         try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
     }
 
-    /// These are decided, or were asked for at least. Other suspects waited for that, and are due.
+    /// These are decided, or were asked for at least. Other deletion candidates waited for that, and are due.
     package func releaseHeld(_ ids: [String]) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
@@ -126,7 +126,7 @@ extension Store {
     }
 
     /// Deletions that wait for a person's word and are still suspected.
-    package func heldSuspects(limit: Int) throws(UserFacingError) -> [String] {
+    package func heldDeletionCandidates(limit: Int) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
             try Self.ids(
                 connection.prepare(
@@ -166,7 +166,7 @@ extension Store {
         }
     }
 
-    /// Forgets those that were answered, or are no suspects any more.
+    /// Forgets those that were answered, or are no deletion candidates any more.
     package func forgetAnswered(_ ids: [String] = []) throws(UserFacingError) {
         let any = try read { connection throws(SQLiteFailure) in
             try connection.integer("SELECT EXISTS (SELECT 1 FROM unanswered_suspect)")

@@ -84,9 +84,9 @@ struct NewestItems: Sendable {
             // One microsecond above the last: items that share its time are not skipped. A page of nothing but that time
             // is stepped over.
             let next = TimelineRequest.Position.before(last.createdAt.next)
-            let isCrowded = position == next
-            boundary = dialect == .cursor && !isCrowded ? last.createdAt : nil
-            position = dialect != .cursor ? .page(number) : isCrowded ? .before(last.createdAt) : next
+            let isCollision = position == next
+            boundary = dialect == .cursor && !isCollision ? last.createdAt : nil
+            position = dialect != .cursor ? .page(number) : isCollision ? .before(last.createdAt) : next
         }
     }
 
