@@ -225,7 +225,8 @@ package final class NetMonitor: Sendable {
                 log(.debug, .net, "\(event.reasons.joined(separator: "; "))")
                 tell(.network, event.reasons)
             }
-            observe(hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)
+            observe(
+                hasChanged: !isFirst && (!event.reasons.isEmpty || event.hasLostEvents), isFirst ? [] : event.reasons)
             isFirst = false
         }
     }

@@ -150,13 +150,13 @@ import Testing
 
     @Test(arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")])
     func countsHaveThousandsSeparators(number: Int, text: String) {
-        #expect(Format.count(number) == text)
+        #expect(Formatting.count(number) == text)
     }
 
     @Test(arguments: [
         (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5,120.0 GiB"),
     ])
     func sizesHaveAUnit(bytes: Int64, text: String) {
-        #expect(Format.size(bytes) == text)
+        #expect(Formatting.size(bytes) == text)
     }
 }

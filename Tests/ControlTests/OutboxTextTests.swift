@@ -259,7 +259,7 @@ import Testing
             OutboxList(entries: [entry], total: 1), filter: .open, source: .daemon,
             wait: ServerWait(creationsUntil: until, othersUntil: nil), now: Samples.now)
         let text = report.text(wide)
-        #expect(text.contains("the server asks to wait until \(Format.time(until))"))
+        #expect(text.contains("the server asks to wait until \(Formatting.time(until))"))
         #expect(!text.contains("due now"))
     }
 }

@@ -22,7 +22,8 @@ import Testing
     private func look(
         _ rules: inout ConnectivityRules, _ routeState: RouteState, hasChanged: Bool = true, after: Duration = .zero
     ) -> ConnectivityRules.Outcome {
-        rules.observe(routeState, hasChanged: hasChanged, host: "prsnl.example", at: now.advanced(by: after), uptime: after)
+        rules.observe(
+            routeState, hasChanged: hasChanged, host: "prsnl.example", at: now.advanced(by: after), uptime: after)
     }
 
     private func fail(

@@ -71,27 +71,29 @@ import Testing
 
     static let looks: [Row] = [
         Row(
-            unknown(.note), .looked(.applied(created, remark: "found on the server")),
+            unknown(.note), .lookedUp(.applied(created, remark: "found on the server")),
             "answered; delivered (delivered) found on the server"),
-        Row(unknown(.note), .looked(.notApplied()), "answered; queued +0 s (retry)"),
-        Row(unknown(.note, after: "timed_out"), .looked(.notApplied()), "answered; queued +0 s (retry) timed_out"),
+        Row(unknown(.note), .lookedUp(.notApplied()), "answered; queued +0 s (retry)"),
+        Row(unknown(.note, after: "timed_out"), .lookedUp(.notApplied()), "answered; queued +0 s (retry) timed_out"),
         Row(
-            unknown(.note, after: "server_error"), .looked(.notApplied()), "answered; queued +4 s (retry) server_error"),
+            unknown(.note, after: "server_error"), .lookedUp(.notApplied()),
+            "answered; queued +4 s (retry) server_error"),
         Row(
-            unknown(.edit, after: "server_error"), .looked(.notApplied()), "answered; queued +66 s (retry) server_error"
+            unknown(.edit, after: "server_error"), .lookedUp(.notApplied()),
+            "answered; queued +66 s (retry) server_error"
         ),
         Row(
-            unknown(.note), .looked(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
+            unknown(.note), .lookedUp(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
             "answered; unknown +30 s (look) not found on the server yet; it may still be working on it"),
         Row(
-            old(unknown(.note)), .looked(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
+            old(unknown(.note)), .lookedUp(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
             "answered; parked (park) outcome_undecidable"),
-        Row(unknown(.note), .looked(.undecidable), "answered; parked (park) outcome_undecidable"),
-        Row(unknown(.capture), .looked(.thereUnderNoID), "answered; parked (park) conflict"),
-        Row(queued(.edit), .looked(.applied(created)), "answered; delivered (delivered)"),
-        Row(queued(.edit), .looked(.itemGone), "answered; parked (park) item_gone"),
+        Row(unknown(.note), .lookedUp(.undecidable), "answered; parked (park) outcome_undecidable"),
+        Row(unknown(.capture), .lookedUp(.thereUnderNoID), "answered; parked (park) conflict"),
+        Row(queued(.edit), .lookedUp(.applied(created)), "answered; delivered (delivered)"),
+        Row(queued(.edit), .lookedUp(.itemGone), "answered; parked (park) item_gone"),
         Row(
-            queued(.edit), .looked(.conflict(theirs: ItemEdit(title: "Theirs"))),
+            queued(.edit), .lookedUp(.conflict(theirs: ItemEdit(title: "Theirs"))),
             "answered; parked (park) edit_conflict"),
         Row(unknown(.note), .lookupFailed(busy), "unknown +4 s (look) server_error"),
         Row(unknown(.note), .lookupFailed(.cancelled), ""),
@@ -123,7 +125,7 @@ import Testing
             task.entry.state = .unknown
             task.entry.errorCode = "server_error"
             var machine = OutboxMachine()
-            waits += [Self.words(machine.handle(.looked(.notApplied()), of: task, Self.moment))]
+            waits += [Self.words(machine.handle(.lookedUp(.notApplied()), of: task, Self.moment))]
         }
         #expect(waits.last == "answered; parked (park) server_error")
         #expect(
@@ -212,7 +214,7 @@ import Testing
         var moment = Self.moment
         moment.resendsUnknown = true
         #expect(
-            Self.words(machine.handle(.looked(.undecidable), of: Self.unknown(.note), moment))
+            Self.words(machine.handle(.lookedUp(.undecidable), of: Self.unknown(.note), moment))
                 == "answered; queued +0 s (retry)")
     }
 

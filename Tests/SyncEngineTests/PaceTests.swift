@@ -21,7 +21,7 @@ import Testing
 
     /// How many a server takes of `pace` until `end`, that lets 30 a minute in, and another client use what `others` says.
     private func taken(_ pace: inout Pace, from start: Duration = .zero, until end: Duration, others: (Int) -> Int)
-        -> (taken: Int, refused: Int)
+        -> (accepted: Int, refused: Int)
     {
         var (taken, refused, now) = (0, 0, start)
         var window: (start: Duration, used: Int)?

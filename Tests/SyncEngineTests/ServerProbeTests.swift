@@ -29,7 +29,8 @@ import Testing
     private func probe(_ kind: ProbeKind, echo: EchoProbe.Outcome = .noAnswer(because: "no answer in time"))
         -> ServerProbe
     {
-        ServerProbe(client: client, shared: shared(kind), time: time.source, echo: { _, _ in echo }, log: { _, _, _ in })
+        ServerProbe(
+            client: client, shared: shared(kind), time: time.source, echo: { _, _ in echo }, log: { _, _, _ in })
     }
 
     private var questions: Int { server.requests(.health).count }

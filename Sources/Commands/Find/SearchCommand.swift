@@ -70,7 +70,8 @@ enum ListOptions {
         for remark in report.remarks { context.say(remark) }
         let others = report.items.count - ids.count
         if others > 0 {
-            context.say("\(Format.count(others, "item")) left out: a shell would take their ids for something else.")
+            context.say(
+                "\(Formatting.count(others, "item")) left out: a shell would take their ids for something else.")
         }
     }
 

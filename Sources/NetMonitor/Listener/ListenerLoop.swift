@@ -15,7 +15,8 @@ final class ListenerLoop {
 
     /// - Parameter isKnown: Whether the first dump has succeeded.
     init(
-        kernel: NetworkKernel, hints: NetlinkSocket?, shared: NetworkSharedState, isKnown: Bool, log: @escaping LogHandler
+        kernel: NetworkKernel, hints: NetlinkSocket?, shared: NetworkSharedState, isKnown: Bool,
+        log: @escaping LogHandler
     ) {
         self.kernel = kernel
         self.hints = hints

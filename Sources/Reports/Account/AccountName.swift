@@ -18,7 +18,7 @@ package struct AccountName: Sendable, Equatable, Codable {
         self.init(id: id, name: name)
     }
 
-    func text(_ style: TextStyle) -> String { style.safe(name ?? id ?? Format.notKnown) }
+    func text(_ style: TextStyle) -> String { style.safe(name ?? id ?? Formatting.notKnown) }
 
     /// By the id, which stays when people change their address; `nil` where one of them is not known.
     static func isSame(_ left: AccountName?, _ right: AccountName?) -> Bool? {
@@ -74,8 +74,8 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
             let left = expiresAt.duration(since: now)
             lines.append(
                 left > .zero
-                    ? "the token expires in \(Format.duration(left))\(renewed)"
-                    : "the token expired at \(Format.time(expiresAt))"
+                    ? "the token expires in \(Formatting.duration(left))\(renewed)"
+                    : "the token expired at \(Formatting.time(expiresAt))"
                         + (kind == .login ? "; the daemon renews it" : ""))
         }
         if refused == true { lines.append(style.paint("The server refuses them.", .red)) }

@@ -83,9 +83,9 @@ extension AccountReport: Report {
             field("Account", [accountText(style)], style),
             field("Server", [serverText(style)], style),
         ]
-        if let since { fields.append(field("Since", [Format.time(since)], style)) }
+        if let since { fields.append(field("Since", [Formatting.time(since)], style)) }
         fields += [
-            field("Items", [Format.count(items)], style),
+            field("Items", [Formatting.count(items)], style),
             field("Writes", [undelivered ?? "none undelivered"], style),
             field("Credentials", credentials.paragraphs(style, now: generatedAt), style),
         ]
@@ -110,13 +110,14 @@ extension AccountReport: Report {
     }
 
     private func serverText(_ style: TextStyle) -> String {
-        guard let server else { return Format.notKnown }
+        guard let server else { return Formatting.notKnown }
         return style.safe(server) + (dialect.map { ", dialect \(style.safe($0))" } ?? "")
     }
 
     private var undelivered: String? {
         let parts = [
-            waiting > 0 ? "\(Format.count(waiting)) wait" : nil, parked > 0 ? "\(Format.count(parked)) parked" : nil,
+            waiting > 0 ? "\(Formatting.count(waiting)) wait" : nil,
+            parked > 0 ? "\(Formatting.count(parked)) parked" : nil,
         ]
         .compactMap(\.self)
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
@@ -125,7 +126,7 @@ extension AccountReport: Report {
     private func setAsideText(_ path: String, _ style: TextStyle) -> String {
         let whose = account.map { "of \($0.text(style))" } ?? server.map { "of \(style.safe($0))" } ?? "as it was"
         var lines = ["the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"]
-        let kept = [Format.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
+        let kept = [Formatting.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
             .compactMap(\.self).joined(separator: " and ")
         lines.append("It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent."))
         lines.append(

@@ -54,8 +54,8 @@ extension LogoutReport: Report {
         }
         if let items {
             lines.append(
-                "The copy stays: \(Format.count(items, "item"))"
-                    + (undelivered.map { $0 > 0 ? ", and \(Format.count($0, "undelivered write"))" : "" } ?? "")
+                "The copy stays: \(Formatting.count(items, "item"))"
+                    + (undelivered.map { $0 > 0 ? ", and \(Formatting.count($0, "undelivered write"))" : "" } ?? "")
                     + ". It is brought up to date after the next login.")
         }
         return paragraphs(lines, style)

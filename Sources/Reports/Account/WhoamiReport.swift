@@ -61,7 +61,7 @@ extension WhoamiReport: Report {
     package func text(_ style: TextStyle) -> String {
         var fields: [[String]] = [
             field("Account", [accountText(style)], style),
-            field("Server", [server.map(style.safe) ?? Format.notKnown], style),
+            field("Server", [server.map(style.safe) ?? Formatting.notKnown], style),
         ]
         if let copyAccount { fields.append(field("Copy", [copyText(copyAccount, style)], style)) }
         fields.append(field("Credentials", credentials.paragraphs(style, now: generatedAt), style))

@@ -41,24 +41,24 @@ package struct ExportReport: Sendable, Equatable, Codable {
 extension ExportReport: Report {
     package func text(_ style: TextStyle) -> String {
         let place = style.safe(folder)
-        if format == .jsonl { return "Exported \(Format.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
-        var counts = ["\(Format.count(written)) written", "\(Format.count(unchanged)) unchanged"]
-        if removed > 0 { counts.append("\(Format.count(removed)) removed") }
-        if moved > 0 { counts.append("\(Format.count(moved)) moved to .deleted") }
-        var sentences = ["Exported \(Format.count(items, "item")) to \(place): \(counts.joined(separator: ", "))."]
+        if format == .jsonl { return "Exported \(Formatting.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
+        var counts = ["\(Formatting.count(written)) written", "\(Formatting.count(unchanged)) unchanged"]
+        if removed > 0 { counts.append("\(Formatting.count(removed)) removed") }
+        if moved > 0 { counts.append("\(Formatting.count(moved)) moved to .deleted") }
+        var sentences = ["Exported \(Formatting.count(items, "item")) to \(place): \(counts.joined(separator: ", "))."]
         if replaced > 0 {
             sentences.append(
-                "\(Format.count(replaced, "file")) had been changed above the line of prsnld: the old ones are in .replaced."
+                "\(Formatting.count(replaced, "file")) had been changed above the line of prsnld: the old ones are in .replaced."
             )
         }
         if kept > 0 {
             sentences.append(
-                "\(Format.count(kept, "file")) stay of items that the copy lacks: it is not complete, so they may come back."
+                "\(Formatting.count(kept, "file")) stay of items that the copy lacks: it is not complete, so they may come back."
             )
         }
         if busy > 0 {
             sentences.append(
-                "\(Format.count(busy, "file")) could not be changed, because another program was writing; the next run tries again."
+                "\(Formatting.count(busy, "file")) could not be changed, because another program was writing; the next run tries again."
             )
         }
         return sentences.map { $0 + "\n" }.joined()

@@ -78,7 +78,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             remarks.append(words == nil ? "There are no such items." : "No item was found.")
         }
         if notIndexed > 0 {
-            let items = "Up to \(Format.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
+            let items = "Up to \(Formatting.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
             // The status says nothing of what takes a moment.
             remarks.append(
                 notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")
@@ -168,8 +168,8 @@ package struct TagsReport: Sendable, Equatable, Encodable {
 extension TagsReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !tags.isEmpty else { return "No item has a tag.\n" }
-        let width = tags.map { Format.count($0.items).count }.max() ?? 0
-        return tags.map { "\(TextLayout.padLeft(Format.count($0.items), to: width))  \(style.safe($0.tag))\n" }
+        let width = tags.map { Formatting.count($0.items).count }.max() ?? 0
+        return tags.map { "\(TextLayout.padLeft(Formatting.count($0.items), to: width))  \(style.safe($0.tag))\n" }
             .joined()
     }
 }

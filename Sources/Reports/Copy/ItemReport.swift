@@ -100,11 +100,11 @@ extension ItemReport: Report {
     }
 
     private func origin(_ style: TextStyle) -> [String] {
-        var times = "created \(Format.time(createdAt))"
-        if let updatedAt, updatedAt != createdAt { times += ", changed \(Format.time(updatedAt))" }
+        var times = "created \(Formatting.time(createdAt))"
+        if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.time(updatedAt))" }
         let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
         let kind = [type, platform, status == "completed" ? nil : status].compactMap(\.self)
-        let words = wordCount.map { [Format.count($0, "word")] } ?? []
+        let words = wordCount.map { [Formatting.count($0, "word")] } ?? []
         // An address stays whole, so that it can be copied.
         var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
         if !tags.isEmpty { lines.append("tags: " + style.safe(tags.joined(separator: ", "))) }
@@ -148,7 +148,7 @@ extension ItemReport: Report {
         case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
         case .outdated:
             return
-                "The server may have another text now. This is its text of \(textVersion.map(Format.time) ?? "before")"
+                "The server may have another text now. This is its text of \(textVersion.map(Formatting.time) ?? "before")"
                 + reason
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
         case .pending: return "The server still works on this item, so that there is no text yet."

@@ -57,17 +57,17 @@ package struct ErrorsReport: ControlReply {
 
 extension ErrorsReport: Report {
     package func text(_ style: TextStyle) -> String {
-        if let cleared { return "forgot \(Format.count(cleared, "error"))\n" }
+        if let cleared { return "forgot \(Formatting.count(cleared, "error"))\n" }
         guard !errors.isEmpty else { return "No errors.\n" }
         return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")
     }
 
     private func lines(of error: RecurringError, _ style: TextStyle) -> [String] {
-        let times = error.count == 1 ? "once" : "\(Format.count(error.count)) times"
+        let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
         var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]
-        if error.count > 1 { lines.append("  first  \(Format.timeWithAge(error.first, now: generatedAt))") }
-        lines.append("  last   \(Format.timeWithAge(error.last, now: generatedAt))")
+        if error.count > 1 { lines.append("  first  \(Formatting.timeWithAge(error.first, now: generatedAt))") }
+        lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt))")
         var words = [style.safe(error.message)]
         // What to do about what is over is noise.
         if !error.isOver {

@@ -82,7 +82,7 @@ extension NetReport.Route {
 extension ConnectivityTransition {
     fileprivate func lines(_ style: TextStyle) -> [String] {
         let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
-        let front = Format.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
+        let front = Formatting.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
         let width = TextLayout.width(String(front))
         return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
             (index == 0 ? String(front) : String(repeating: " ", count: width)) + line
@@ -93,7 +93,7 @@ extension ConnectivityTransition {
 extension NetChange {
     /// One line without its end, however wide: the reader may be `grep`.
     package func line(_ style: TextStyle) -> String {
-        let time = Format.time(at)
+        let time = Formatting.time(at)
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
         var words = reasons.map(style.safe).joined(separator: "; ")
         if kind == "current" {
@@ -106,7 +106,7 @@ extension NetChange {
 /// What the states of the connection mean, for people.
 enum ConnectivityWords {
     static func painted(_ state: Connectivity.State, _ style: TextStyle) -> String {
-        style.paint(state == .unknown ? Format.notKnown : state.rawValue, state == .online ? .green : .yellow)
+        style.paint(state == .unknown ? Formatting.notKnown : state.rawValue, state == .online ? .green : .yellow)
     }
 
     /// What the daemon does about it; `nil` where it does what it always does.
@@ -137,6 +137,6 @@ extension Connectivity {
     /// `offline since 2026-11-21 01:06:14 UTC (3 h ago)`
     func headline(_ style: TextStyle, now: Timestamp) -> String {
         ConnectivityWords.painted(state, style)
-            + (since.map { " since \(Format.timeWithAge($0, now: now))" } ?? "")
+            + (since.map { " since \(Formatting.timeWithAge($0, now: now))" } ?? "")
     }
 }

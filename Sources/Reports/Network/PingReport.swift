@@ -88,7 +88,7 @@ extension PingReport: Report {
             field("TLS", phase("tls", phases.tls, style)),
             field("First byte", phase("first_byte", phases.firstByte, style)),
             field("Answer", phase("answer", nil, style) ?? status.map { "HTTP \($0)" }),
-            field("Total", Format.milliseconds(total)),
+            field("Total", Formatting.milliseconds(total)),
         ]
         return fields.joined().map { $0 + "\n" }.joined()
     }
@@ -98,6 +98,6 @@ extension PingReport: Report {
         if failedPhase == name {
             return style.paint("failed", .red) + (name == "answer" ? status.map { ", HTTP \($0)" } ?? "" : "")
         }
-        return took.map(Format.milliseconds)
+        return took.map(Formatting.milliseconds)
     }
 }

@@ -76,21 +76,21 @@ package struct CaptureReport: Sendable, Equatable, Codable {
 
 extension CaptureReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var summary = "accepted \(Format.count(accepted))"
+        var summary = "accepted \(Formatting.count(accepted))"
         if let firstEntry, let lastEntry {
             summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
-        summary += ", refused \(Format.count(refused))"
+        summary += ", refused \(Formatting.count(refused))"
         if let delivered {
-            summary += ", delivered \(Format.count(delivered))"
+            summary += ", delivered \(Formatting.count(delivered))"
             if let parked, parked > 0 {
-                summary += ", parked \(Format.count(parked)) (\(style.command("prsnlctl queue --state parked")))"
+                summary += ", parked \(Formatting.count(parked)) (\(style.command("prsnlctl queue --state parked")))"
             }
-            if let dropped, dropped > 0 { summary += ", dropped \(Format.count(dropped))" }
-            if let superseded, superseded > 0 { summary += ", replaced \(Format.count(superseded))" }
+            if let dropped, dropped > 0 { summary += ", dropped \(Formatting.count(dropped))" }
+            if let superseded, superseded > 0 { summary += ", replaced \(Formatting.count(superseded))" }
             let open = accepted - delivered - (parked ?? 0) - (dropped ?? 0) - (superseded ?? 0)
-            if open > 0 { summary += "; \(Format.count(open)) on disk and not delivered yet" + future }
+            if open > 0 { summary += "; \(Formatting.count(open)) on disk and not delivered yet" + future }
         } else if accepted > 0 {
             summary += future
         }

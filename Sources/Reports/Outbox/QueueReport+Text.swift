@@ -16,7 +16,7 @@ extension QueueReport: Report {
         lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
             .flatMap { $0.lines(style, hold, said: problem?.message, now: generatedAt) }
         if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
-        if total > entries.count { lines.append("and \(Format.count(total - entries.count)) more") }
+        if total > entries.count { lines.append("and \(Formatting.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -25,7 +25,7 @@ extension QueueReport: Report {
         let next = entries.compactMap(\.nextAttemptAt).min()
         let first = entries.first { $0.nextAttemptAt == next } ?? entries[0]
         let what = first.whatNext(generatedAt, hold).map { "; \($0)" } ?? ""
-        return "\(Format.count(entries.count)) titles and tags wait: the server fails at every edit\(what) "
+        return "\(Formatting.count(entries.count)) titles and tags wait: the server fails at every edit\(what) "
             + "(\(OutboxWords.numbers(entries.map(\.entry))))"
     }
 
@@ -79,7 +79,7 @@ private struct QueueHold {
         guard let until = isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt) else {
             return nil
         }
-        return "the server asks to wait until \(Format.time(until))"
+        return "the server asks to wait until \(Formatting.time(until))"
     }
 
     /// `Nothing is sent: offline since … (3 h ago). No way to …`; the line that a stopped daemon gets is on stderr.
@@ -116,7 +116,7 @@ extension QueueReport.Entry {
         }
     }
 
-    private func since(_ now: Timestamp) -> String { "since \(Format.timeWithAge(acceptedAt, now: now))" }
+    private func since(_ now: Timestamp) -> String { "since \(Formatting.timeWithAge(acceptedAt, now: now))" }
 
     fileprivate var isFailingFollowUp: Bool {
         follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
@@ -129,18 +129,18 @@ extension QueueReport.Entry {
         if let awaitsDecision { return "waits for a decision about #\(awaitsDecision)" }
         if let behind { return "waits for #\(behind)" }
         if let supersededBy { return "replaced by #\(supersededBy)" }
-        if let endedAt { return "ended \(Format.duration(now.duration(since: endedAt))) ago" }
+        if let endedAt { return "ended \(Formatting.duration(now.duration(since: endedAt))) ago" }
         guard let nextAttemptAt else { return nil }
         if awaitsItem { return "waits until the server has processed the item" }
         // When that is over, waiting writes are due at once.
         if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
         let wait = nextAttemptAt.duration(since: now)
-        return wait > .zero ? "next attempt in \(Format.duration(wait))" : Self.dueNow
+        return wait > .zero ? "next attempt in \(Formatting.duration(wait))" : Self.dueNow
     }
 
     fileprivate static let dueNow = "due now"
 
-    private var tries: String? { attempts == 0 ? nil : Format.count(attempts, "attempt") }
+    private var tries: String? { attempts == 0 ? nil : Formatting.count(attempts, "attempt") }
 }
 
 extension EntryReport: Report {
@@ -151,10 +151,10 @@ extension EntryReport: Report {
             field("Item", [style.safe(entry.itemID)], style),
         ]
         fields += write.lines(style).map { field($0.label, $0.paragraphs, style) }
-        fields.append(field("Accepted", [Format.timeWithAge(entry.acceptedAt, now: generatedAt)], style))
+        fields.append(field("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt)], style))
         fields.append(
             field(
-                "Reachable", ["the server, for \(Format.duration(.seconds(entry.reachableAge))) while it waited"],
+                "Reachable", ["the server, for \(Formatting.duration(.seconds(entry.reachableAge))) while it waited"],
                 style))
         if let error = entry.error {
             fields.append(
@@ -186,7 +186,7 @@ extension EntryReport: Report {
             [
                 "\(label), on the server: \(paragraphs.joined(separator: " "))",
                 "\(label), from here: \(text(write, label) ?? "-")",
-                "\(label), before both: \(text(base, label) ?? Format.notKnown)",
+                "\(label), before both: \(text(base, label) ?? Formatting.notKnown)",
             ]
         }
     }
@@ -219,7 +219,7 @@ extension EntryReport.Fields {
 
 extension OutboxAttempt {
     fileprivate func line(_ style: TextStyle) -> String {
-        var parts = ["\(Format.time(startedAt)), \(purpose.rawValue)"]
+        var parts = ["\(Formatting.time(startedAt)), \(purpose.rawValue)"]
         if let endedAt {
             parts.append("took \(endedAt.duration(since: startedAt).wholeMilliseconds) ms")
         } else {

@@ -86,16 +86,17 @@ extension RetryReport: Report {
             // The total counts all; the numbers are the first of them.
             let more = touched - touchedEntries.count
             let numbers =
-                OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Format.count(more)) more" : "")
-            lines.append("\(Format.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
+                OutboxWords.numbers(touchedEntries, most: 50) + (more > 0 ? " and \(Formatting.count(more)) more" : "")
+            lines.append(
+                "\(Formatting.count(touched)) \(touched == 1 ? "write" : "writes") \(verb) due now: \(numbers).")
             if !dryRun, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text(style)).") }
         }
         for (reason, count) in skippedByReason.sorted(by: { $0.key < $1.key }) where count > 0 {
             let entries = skipped.filter { $0.reason == reason }.map(\.entry)
             let named = entries.prefix(10)
-            let more = count > named.count ? " and \(Format.count(count - named.count)) more" : ""
+            let more = count > named.count ? " and \(Formatting.count(count - named.count)) more" : ""
             let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(Array(named)))\(more)"
-            lines.append("\(Format.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
+            lines.append("\(Formatting.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
         }
         return paragraphs(lines.map(style.safe), style)
     }

@@ -79,7 +79,7 @@ enum OutboxWords {
     /// `#10, #11 and 12 more`
     static func numbers(_ entries: [Int64], most: Int = 10) -> String {
         let listed = entries.prefix(most).map { "#\($0)" }.joined(separator: ", ")
-        return entries.count > most ? "\(listed) and \(Format.count(entries.count - most)) more" : listed
+        return entries.count > most ? "\(listed) and \(Formatting.count(entries.count - most)) more" : listed
     }
 }
 

@@ -32,16 +32,16 @@ extension HistoryReport: Report {
         let header = Self.row("Started (UTC)", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted")
         var lines = [style.paint(header, .bold)]
         for pull in pulls {
-            let started = Format.time(pull.startedAt).dropLast(4)
-            let took = pull.endedAt.map { Format.duration($0.duration(since: pull.startedAt)) } ?? "-"
+            let started = Formatting.time(pull.startedAt).dropLast(4)
+            let took = pull.endedAt.map { Formatting.duration($0.duration(since: pull.startedAt)) } ?? "-"
             lines.append(
                 Self.row(
                     String(started), pull.kind.rawValue, pull.outcome.rawValue, took,
-                    Format.count(pull.added), Format.count(pull.changed), Format.count(pull.deleted)))
+                    Formatting.count(pull.added), Formatting.count(pull.changed), Formatting.count(pull.deleted)))
             var notes: [String] = []
             if let code = pull.errorCode { notes.append(style.safe(code)) }
-            if pull.suspects > 0 { notes.append(Format.count(pull.suspects, "deletion candidate")) }
-            if pull.rejected > 0 { notes.append("\(Format.count(pull.rejected)) rejected") }
+            if pull.suspects > 0 { notes.append(Formatting.count(pull.suspects, "deletion candidate")) }
+            if pull.rejected > 0 { notes.append("\(Formatting.count(pull.rejected)) rejected") }
             if !notes.isEmpty { lines.append("  " + notes.joined(separator: ", ")) }
         }
         return lines.map { $0 + "\n" }.joined()

@@ -46,15 +46,17 @@ package enum ServiceStatus {
         let since = connectivity.since.map { " since \(clock($0))" } ?? ""
         var parts = [words(connectivity.state, since)]
         if let pull = engine.pull {
-            let whole = pull.expectedItems.map { " of \(Format.count($0))" } ?? ""
-            parts.append("pulling (\(Format.count(pull.items))\(whole) read)")
+            let whole = pull.expectedItems.map { " of \(Formatting.count($0))" } ?? ""
+            parts.append("pulling (\(Formatting.count(pull.items))\(whole) read)")
         }
-        parts.append(Format.count(counts.live, "item"))
+        parts.append(Formatting.count(counts.live, "item"))
         parts.append(
             counts.isComplete ? "complete" + (engine.newAsOf.map { " as of \(clock($0))" } ?? "") : "incomplete")
-        if counts.waiting > 0 { parts.append("\(Format.count(counts.waiting)) queued") }
-        if counts.parked > 0 { parts.append("\(Format.count(counts.parked)) parked: see \(unit.fit(queue) ?? queue)") }
-        if counts.deletionsHeld > 0 { parts.append("\(Format.count(counts.deletionsHeld, "deletion")) held back") }
+        if counts.waiting > 0 { parts.append("\(Formatting.count(counts.waiting)) queued") }
+        if counts.parked > 0 {
+            parts.append("\(Formatting.count(counts.parked)) parked: see \(unit.fit(queue) ?? queue)")
+        }
+        if counts.deletionsHeld > 0 { parts.append("\(Formatting.count(counts.deletionsHeld, "deletion")) held back") }
         // The state of the connection says some of it already.
         if let problem = engine.problem?.code, problem != connectivity.reason?.code, counts.deletionsHeld == 0 {
             parts.append("problem: \(problem.rawValue.split(separator: "_").joined(separator: " "))")

@@ -27,7 +27,7 @@ extension StatusReport: Report {
     }
 
     private func asOf(_ time: Timestamp?) -> String {
-        time.map { "as of \(Format.timeWithAge($0, now: generatedAt))" } ?? Format.notKnown
+        time.map { "as of \(Formatting.timeWithAge($0, now: generatedAt))" } ?? Formatting.notKnown
     }
 
     /// Where the server's list does not tell what is gone.
@@ -35,7 +35,7 @@ extension StatusReport: Report {
         guard copy.editsAsOf != nil else { return [] }
         var places: [String] = []
         if !copy.possiblyMoreAt.isEmpty {
-            places.append("at \(Format.count(copy.possiblyMoreAt.count, "timestamp collision"))")
+            places.append("at \(Formatting.count(copy.possiblyMoreAt.count, "timestamp collision"))")
         }
         if copy.rejected > 0 { places.append("around items that could not be read") }
         return places.isEmpty ? [] : ["except for deletions \(places.joined(separator: " and "))"]
@@ -44,12 +44,12 @@ extension StatusReport: Report {
     private func daemonText(_ style: TextStyle) -> [String] {
         guard let daemon else { return noDaemonText(style) }
         var lines = [
-            "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Format.time(daemon.since))"
+            "\(style.safe(daemon.version)), pid \(daemon.pid), running since \(Formatting.time(daemon.since))"
         ]
         var activity = daemon.activity.rawValue
         if let next = daemon.nextPullAt {
             let wait = next.duration(since: generatedAt)
-            activity += wait > .zero ? "; next pull in \(Format.duration(wait))" : "; next pull now"
+            activity += wait > .zero ? "; next pull in \(Formatting.duration(wait))" : "; next pull now"
         }
         lines.append(activity)
         return lines
@@ -69,7 +69,7 @@ extension StatusReport: Report {
     }
 
     private func serverText(_ style: TextStyle) -> String {
-        guard let url = server.url else { return Format.notKnown }
+        guard let url = server.url else { return Formatting.notKnown }
         return style.safe(url) + (server.dialect.map { ", dialect \($0.rawValue)" } ?? "")
     }
 
@@ -91,11 +91,13 @@ extension StatusReport: Report {
         guard let outbox, outbox.waiting + outbox.parked > 0 else { return [] }
         var lines: [String] = []
         if outbox.waiting > 0 {
-            let oldest = outbox.oldestWaiting.map { ", the oldest since \(Format.timeWithAge($0, now: generatedAt))" }
-            lines.append("\(Format.count(outbox.waiting)) waiting" + (oldest ?? ""))
+            let oldest = outbox.oldestWaiting.map {
+                ", the oldest since \(Formatting.timeWithAge($0, now: generatedAt))"
+            }
+            lines.append("\(Formatting.count(outbox.waiting)) waiting" + (oldest ?? ""))
         }
         if outbox.unknown > 0 {
-            lines.append("\(Format.count(outbox.unknown)) of them may be on the server already; the daemon looks")
+            lines.append("\(Formatting.count(outbox.unknown)) of them may be on the server already; the daemon looks")
         }
         if let problem = outbox.problem, problem.message != daemon?.problem?.message {
             lines.append(style.paint("nothing is sent", .red) + ": " + style.safe(problem.message))
@@ -103,7 +105,7 @@ extension StatusReport: Report {
         if let failing = outbox.failing { lines += failing.lines(style) }
         if outbox.parked > 0 {
             lines.append(
-                style.paint("\(Format.count(outbox.parked)) parked", .red) + ", waiting for your decision:")
+                style.paint("\(Formatting.count(outbox.parked)) parked", .red) + ", waiting for your decision:")
             if isRestored {
                 lines.append("the database was restored from a backup, or copied: they may have been sent since")
             }
@@ -117,7 +119,7 @@ extension StatusReport: Report {
         case (let name?, let id?): "\(style.safe(name)) (\(style.safe(id)))"
         case (let only?, nil), (nil, let only?): style.safe(only)
         case (nil, nil):
-            server.dialect == .cursor ? "none: the items of all accounts" : Format.notKnown
+            server.dialect == .cursor ? "none: the items of all accounts" : Formatting.notKnown
         }
     }
 
@@ -138,21 +140,22 @@ extension StatusReport: Report {
             lines.append(asOf(texts.asOf))
         } else if texts.missing > 0 {
             let all = isMore ? copy.live : texts.present + texts.missing
-            var line = "\(Format.count(isMore ? 0 : texts.present)) of \(Format.count(all)), newest first"
-            if isMore { line = "more than \(Format.count(texts.missing)) missing" }
+            var line = "\(Formatting.count(isMore ? 0 : texts.present)) of \(Formatting.count(all)), newest first"
+            if isMore { line = "more than \(Formatting.count(texts.missing)) missing" }
             if texts.enabled == false { line += "; texts = no" }
             if let left = pull.flatMap({ $0.kind == .texts ? $0.remaining : nil }) {
-                line += ", about \(Format.duration(left))"
+                line += ", about \(Formatting.duration(left))"
             }
             lines.append(line)
         } else {
-            lines.append(Format.notKnown)
+            lines.append(Formatting.notKnown)
         }
         if texts.tooLarge > 0 {
-            lines.append("\(Format.count(texts.tooLarge)) larger than text_max_size or max_answer_size, not fetched")
+            lines.append(
+                "\(Formatting.count(texts.tooLarge)) larger than text_max_size or max_answer_size, not fetched")
         }
         if let failure = texts.failure, texts.failing > 0 {
-            lines.append("\(Format.count(texts.failing)) failing: \(style.safe(failure.message))")
+            lines.append("\(Formatting.count(texts.failing)) failing: \(style.safe(failure.message))")
         }
         if let problem = texts.problem, problem != texts.failure, !isSaid(problem) {
             lines.append(style.safe(problem.message))
@@ -165,7 +168,7 @@ extension StatusReport: Report {
         guard let search = copy.search, search.notIndexed > (search.enabled == true ? Self.indexedAtOnce : 0) else {
             return []
         }
-        let count = Format.count(search.notIndexed, "item")
+        let count = Formatting.count(search.notIndexed, "item")
         switch search.enabled {
         case true: return ["\(count) to be indexed; this takes a moment"]
         case false: return ["\(count) cannot be found; search_index = no"]
@@ -177,7 +180,7 @@ extension StatusReport: Report {
     package static let indexedAtOnce = 1_000
 
     private var itemsText: String {
-        "\(Format.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Format.count(copy.deleted)) deleted" : "")
+        "\(Formatting.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Formatting.count(copy.deleted)) deleted" : "")
     }
 
     /// Enough to see where; the file's `sync_state` and `--json` have them all.
@@ -186,23 +189,23 @@ extension StatusReport: Report {
     private var missing: [String] {
         var lines = copy.gaps.prefix(Self.listed).map { gap in
             switch (gap.from, gap.to) {
-            case (let from?, let to?): "items from \(Format.time(from)) to \(Format.time(to))"
-            case (nil, let to?): "everything up to \(Format.time(to))"
-            case (let from?, nil): "everything from \(Format.time(from)) on"
+            case (let from?, let to?): "items from \(Formatting.time(from)) to \(Formatting.time(to))"
+            case (nil, let to?): "everything up to \(Formatting.time(to))"
+            case (let from?, nil): "everything from \(Formatting.time(from)) on"
             case (nil, nil): "everything"
             }
         }
         if copy.gaps.count > Self.listed {
-            lines.append("and \(Format.count(copy.gaps.count - Self.listed, "more gap"))")
+            lines.append("and \(Formatting.count(copy.gaps.count - Self.listed, "more gap"))")
         }
         lines += copy.possiblyMoreAt.prefix(Self.listed).map { "possibly more at \($0)" }
         if copy.possiblyMoreAt.count > Self.listed {
             lines.append(
-                "possibly more at \(Format.count(copy.possiblyMoreAt.count - Self.listed, "other time"))")
+                "possibly more at \(Formatting.count(copy.possiblyMoreAt.count - Self.listed, "other time"))")
         }
         if copy.rejected > 0 {
             lines.append(
-                "\(Format.count(copy.rejected, "item")) that could not be read; see the table rejected_item")
+                "\(Formatting.count(copy.rejected, "item")) that could not be read; see the table rejected_item")
         }
         return lines
     }
@@ -210,10 +213,11 @@ extension StatusReport: Report {
     private func unsettled(_ style: TextStyle) -> [String] {
         var lines: [String] = []
         if copy.suspects > 0 {
-            lines.append("\(Format.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven")
+            lines.append(
+                "\(Formatting.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven")
         }
         if copy.deletionsHeld > 0 {
-            lines.append("\(Format.count(copy.deletionsHeld, "deletion")) held back: too many to accept at once")
+            lines.append("\(Formatting.count(copy.deletionsHeld, "deletion")) held back: too many to accept at once")
             lines.append("to accept them: \(style.command("prsnlctl sync --accept-deletions"))")
         }
         return lines
@@ -235,10 +239,10 @@ extension StatusReport: Report {
         guard let error = lastError, error.isOver || error.message != daemon?.connectivity.reason?.message else {
             return []
         }
-        let times = error.count == 1 ? "once" : "\(Format.count(error.count)) times"
+        let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         var lines = ["\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"]
         lines.append(
-            "last \(Format.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; over since" : ""))
+            "last \(Formatting.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; over since" : ""))
         lines.append(style.safe(error.message))
         // What to do about what is over, or about what "Problem" has said already, is noise.
         if !error.isOver, daemon?.problem?.codeName != error.code {
@@ -248,18 +252,19 @@ extension StatusReport: Report {
     }
 
     private var fileText: String {
-        Format.size(file.size) + (file.walSize > 0 ? " and \(Format.size(file.walSize)) of write-ahead log" : "")
+        Formatting.size(file.size)
+            + (file.walSize > 0 ? " and \(Formatting.size(file.walSize)) of write-ahead log" : "")
     }
 }
 
 extension CopySummary.Failing {
     fileprivate func lines(_ style: TextStyle) -> [String] {
-        let reason = error.map { $0.message.isEmpty ? $0.codeName : $0.message } ?? Format.notKnown
+        let reason = error.map { $0.message.isEmpty ? $0.codeName : $0.message } ?? Formatting.notKnown
         if ownCount == 0 {
-            let what = count == 1 ? "1 title or tag is" : "\(Format.count(count)) titles and tags are"
+            let what = count == 1 ? "1 title or tag is" : "\(Formatting.count(count)) titles and tags are"
             return ["\(what) retried from time to time: \(style.safe(reason))"]
         }
-        let how = ownCount == 1 ? "1 fails or is refused" : "\(Format.count(ownCount)) fail or are refused"
+        let how = ownCount == 1 ? "1 fails or is refused" : "\(Formatting.count(ownCount)) fail or are refused"
         return [
             style.paint(how, .red) + "; #\(entry): \(style.safe(reason))",
             style.command("prsnlctl queue show \(entry)"),

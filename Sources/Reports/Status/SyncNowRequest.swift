@@ -79,9 +79,9 @@ extension SyncResult: Report {
     /// `12 added, 3 changed, 0 deleted, 5 texts`
     package var amounts: String {
         var parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
-            number.map { "\(Format.count($0)) \(word)" }
+            number.map { "\(Formatting.count($0)) \(word)" }
         }
-        if let texts, texts > 0 { parts.append(Format.count(texts, "text")) }
+        if let texts, texts > 0 { parts.append(Formatting.count(texts, "text")) }
         return parts.joined(separator: ", ")
     }
 }
@@ -126,14 +126,14 @@ extension PullProgress {
         // Texts come one by one, and not in pages.
         var parts =
             kind == .texts
-            ? [amount, "\(Format.rate(rate))"] : [amount, Format.count(pages, "page"), Format.rate(rate)]
-        if let position { parts.append("at \(Format.time(position))") }
+            ? [amount, "\(Formatting.rate(rate))"] : [amount, Formatting.count(pages, "page"), Formatting.rate(rate)]
+        if let position { parts.append("at \(Formatting.time(position))") }
         return "\(kind.rawValue): \(parts.joined(separator: ", "))"
     }
 
     private var amount: String {
-        guard let expectedItems else { return Format.count(items, "item") }
-        return "\(Format.count(items)) of \(Format.count(expectedItems, "item"))"
+        guard let expectedItems else { return Formatting.count(items, "item") }
+        return "\(Formatting.count(items)) of \(Formatting.count(expectedItems, "item"))"
     }
 
     /// Seconds to go at this rate; `nil` where that cannot be known.
@@ -146,8 +146,8 @@ extension PullProgress {
     /// One line to be rewritten in place, no wider than the terminal less one column (a cursor in the last column wraps).
     package func bar(_ style: TextStyle) -> String {
         let limit = style.width - 1
-        var figures = "\(amount)  \(Format.rate(rate))"
-        if let remaining { figures += "  \(Format.duration(remaining)) left" }
+        var figures = "\(amount)  \(Formatting.rate(rate))"
+        if let remaining { figures += "  \(Formatting.duration(remaining)) left" }
         let name = kind.rawValue
         let room = limit - name.count - figures.count - 6
         guard let expectedItems, expectedItems > 0, room >= 10 else {

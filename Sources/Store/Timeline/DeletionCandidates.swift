@@ -39,7 +39,8 @@ extension Store {
     }
 
     /// How many deletion candidates `suspects` would name without a limit.
-    package func deletionCandidateCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int {
+    package func deletionCandidateCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int
+    {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now)
             return try row.step() ? row.int(0) : 0

@@ -287,7 +287,7 @@ struct Puller: Sendable {
     }
 
     /// The items at one time, as the timeline has them now.
-    private func look(at time: Timestamp) async throws(SyncFailure) -> Changes {
+    private func reread(at time: Timestamp) async throws(SyncFailure) -> Changes {
         var changes = Changes()
         let start = self.time.now()
         let newest = await store.coverage.newest ?? .earliest

@@ -44,7 +44,8 @@ extension ConfigurationCheck {
         hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
         problems = scene.problems.map(\.description)
         // What only this user may not read, the daemon may.
-        if let path = loaded.configuration.network.caFile, !FileStatus.isHidden(path), let problem = loaded.caFileProblem
+        if let path = loaded.configuration.network.caFile, !FileStatus.isHidden(path),
+            let problem = loaded.caFileProblem
         {
             problems.append(problem.description)
         }

@@ -84,9 +84,9 @@ struct CopyCheck: Check, Equatable {
         }
         var quirks: [String] = []
         let collision = status.copy.possiblyMoreAt.count
-        if collision > 0 { quirks.append("more items at \(Format.count(collision, "time")) than it shows") }
+        if collision > 0 { quirks.append("more items at \(Formatting.count(collision, "time")) than it shows") }
         if status.copy.rejected > 0 {
-            quirks.append("\(Format.count(status.copy.rejected, "item")) that could not be read")
+            quirks.append("\(Formatting.count(status.copy.rejected, "item")) that could not be read")
         }
         guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect.rawValue), without quirks") }
         return .warning(
@@ -95,7 +95,7 @@ struct CopyCheck: Check, Equatable {
     }
 
     private func completeness(_ status: StatusReport) -> DoctorReport.Finding {
-        let items = Format.count(status.copy.live, "item")
+        let items = Formatting.count(status.copy.live, "item")
         if status.copy.complete {
             let asOf = status.copy.newAsOf.map { " as of \(Self.age($0, status)) ago" } ?? ""
             return .ok(.copy, "items", "\(items), complete\(asOf)")
@@ -106,7 +106,7 @@ struct CopyCheck: Check, Equatable {
 
     private func texts(_ status: StatusReport) -> [DoctorReport.Finding] {
         guard let texts = status.copy.texts else { return [] }
-        let count = "\(Format.count(texts.present)) of \(Format.count(texts.present + texts.missing, "text"))"
+        let count = "\(Formatting.count(texts.present)) of \(Formatting.count(texts.present + texts.missing, "text"))"
         if texts.enabled == false { return [.ok(.copy, "texts", "\(count); texts = no")] }
         // A release without them, which nothing here can change.
         if let problem = texts.problem, problem.code == .textsUnavailable {
@@ -117,7 +117,7 @@ struct CopyCheck: Check, Equatable {
             findings.append(
                 .warning(
                     .copy, "texts",
-                    "\(Format.count(texts.failing, "text")) could not be fetched: \(failure.message)",
+                    "\(Formatting.count(texts.failing, "text")) could not be fetched: \(failure.message)",
                     failure.recoverySuggestion, next: "prsnlctl errors"))
         }
         if let problem = texts.problem, problem != texts.failure {
@@ -128,7 +128,7 @@ struct CopyCheck: Check, Equatable {
             findings.append(
                 .warning(
                     .copy, "texts",
-                    "\(Format.count(texts.tooLarge, "text")) larger than text_max_size or max_answer_size",
+                    "\(Formatting.count(texts.tooLarge, "text")) larger than text_max_size or max_answer_size",
                     "Raise the limit that `prsnlctl show ID` names, or fetch one with `prsnlctl sync --text ID`.",
                     next: nil))
         }
@@ -142,7 +142,7 @@ struct CopyCheck: Check, Equatable {
         return [
             .warning(
                 .copy, "deletions",
-                "\(Format.count(status.copy.deletionsHeld, "deletion")) held back, more than is believed at once",
+                "\(Formatting.count(status.copy.deletionsHeld, "deletion")) held back, more than is believed at once",
                 "If they are meant:", next: "prsnlctl sync --accept-deletions")
         ]
     }
@@ -157,7 +157,7 @@ struct CopyCheck: Check, Equatable {
             findings.append(
                 .warning(
                     .copy, "writes",
-                    "\(Format.count(outbox.parked, "write")) parked, for you to decide about\(isRestored)",
+                    "\(Formatting.count(outbox.parked, "write")) parked, for you to decide about\(isRestored)",
                     next: "prsnlctl queue --state parked"))
         }
         if let failing = outbox.failing, failing.ownCount > 0 {
@@ -165,7 +165,7 @@ struct CopyCheck: Check, Equatable {
             findings.append(
                 .warning(
                     .copy, "writes",
-                    "\(Format.count(failing.ownCount, "write")) failed again and again or refused, first of all #\(failing.entry)"
+                    "\(Formatting.count(failing.ownCount, "write")) failed again and again or refused, first of all #\(failing.entry)"
                         + reason, failing.error?.recoverySuggestion, next: "prsnlctl queue show \(failing.entry)"))
         }
         guard outbox.waiting > 0 else {
@@ -173,9 +173,9 @@ struct CopyCheck: Check, Equatable {
             return findings
         }
         let since = outbox.oldestWaiting.map {
-            ", the oldest since \(Format.timeWithAge($0, now: status.generatedAt))"
+            ", the oldest since \(Formatting.timeWithAge($0, now: status.generatedAt))"
         }
-        let text = "\(Format.count(outbox.waiting)) waiting" + (since ?? "")
+        let text = "\(Formatting.count(outbox.waiting)) waiting" + (since ?? "")
         let age = outbox.oldestWaiting.map { status.generatedAt.duration(since: $0) } ?? .zero
         let isStuck = age > Self.longWait && status.daemon?.connectivity.state == .online
         findings.append(
@@ -194,14 +194,14 @@ struct CopyCheck: Check, Equatable {
         return [
             .warning(
                 .copy, "last_error",
-                "\(error.code) at \(error.endpoint), \(Format.count(error.count, "time")), last "
+                "\(error.code) at \(error.endpoint), \(Formatting.count(error.count, "time")), last "
                     + "\(Self.age(error.last, status)) ago",
                 error.recoverySuggestion, next: error.nextCommand)
         ]
     }
 
     private static func age(_ time: Timestamp, _ status: StatusReport) -> String {
-        Format.duration(status.generatedAt.duration(since: time))
+        Formatting.duration(status.generatedAt.duration(since: time))
     }
 }
 

@@ -83,10 +83,11 @@ struct CredentialsCheck: Check, Equatable {
             let left = expires.duration(since: now)
             if left <= .zero {
                 return .failed(
-                    .credentials, check, "\(form) in \(path) has expired (\(Format.time(expires)))", "Log in again.",
+                    .credentials, check, "\(form) in \(path) has expired (\(Formatting.time(expires)))",
+                    "Log in again.",
                     next: "sudo prsnlctl login")
             }
-            let text = "\(form) in \(path), for another \(Format.duration(left))"
+            let text = "\(form) in \(path), for another \(Formatting.duration(left))"
             return left > Self.notice
                 ? .ok(.credentials, check, text)
                 : .warning(.credentials, check, text, advice, next: "sudo prsnlctl login")

@@ -35,13 +35,13 @@ struct DatabaseCheck: Check, Equatable {
             .ok(.file, "schema", "version \(schemaVersion)"),
             .ok(
                 .file, "size",
-                "\(Format.size(size)), of it \(Format.size(freeSize)) free for new items"),
+                "\(Formatting.size(size)), of it \(Formatting.size(freeSize)) free for new items"),
             log,
         ]
     }
 
     private var log: DoctorReport.Finding {
-        let text = "\(Format.size(logSize)) of write-ahead log"
+        let text = "\(Formatting.size(logSize)) of write-ahead log"
         guard logSize > Self.logLimit else { return .ok(.file, "log", text) }
         let who = readers.isEmpty ? "a program that keeps reading" : readers.joined(separator: ", ")
         return .warning(
@@ -107,7 +107,8 @@ struct IntegrityCheck: Check, Equatable {
         case .unfinished(let limit):
             return [
                 .notChecked(
-                    .file, "integrity", "\(Format.size(size)) take longer than \(Format.duration(limit)); by hand:",
+                    .file, "integrity",
+                    "\(Formatting.size(size)) take longer than \(Formatting.duration(limit)); by hand:",
                     next: "sqlite3 -readonly \(path) 'PRAGMA quick_check'")
             ]
         case .unreadable(let error):
@@ -171,13 +172,13 @@ struct IndexCheck: Check, Equatable {
         case .looked(_, let lost, _) where lost > 0:
             return [
                 .failed(
-                    .copy, "search", "the full-text index is wrong about \(Format.count(lost, "item"))",
+                    .copy, "search", "the full-text index is wrong about \(Formatting.count(lost, "item"))",
                     "The items themselves are there. Build it again:", next: rebuild)
             ]
         // New items are indexed within seconds.
         case .looked(_, _, let due) where due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
             let rest = isEnabled == false ? "; search_index = no" : ""
-            return [.ok(.copy, "search", "\(Format.count(due, "item")) to be indexed" + rest)]
+            return [.ok(.copy, "search", "\(Formatting.count(due, "item")) to be indexed" + rest)]
         case .looked: return [.ok(.copy, "search", "items are found by their words")]
         }
     }

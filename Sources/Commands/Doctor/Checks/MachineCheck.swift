@@ -50,7 +50,7 @@ struct MachineCheck: Check, Equatable {
 
     private var space: [DoctorReport.Finding] {
         guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
-        let text = "\(Format.size(disk.free)) free of \(Format.size(disk.total))"
+        let text = "\(Formatting.size(disk.free)) free of \(Formatting.size(disk.total))"
         let advice: Advice = "Free some space: without it nothing is pulled, and no write is accepted."
         var findings: [DoctorReport.Finding] = []
         if disk.free < Self.limitBytes {
@@ -61,7 +61,7 @@ struct MachineCheck: Check, Equatable {
             findings.append(.ok(.machine, "disk", text))
         }
         guard disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) else { return findings }
-        let inodes = "\(Format.count(Int(disk.freeInodes))) of \(Format.count(Int(disk.inodes))) inodes free"
+        let inodes = "\(Formatting.count(Int(disk.freeInodes))) of \(Formatting.count(Int(disk.inodes))) inodes free"
         findings.append(
             disk.freeInodes < 4
                 ? .failed(.machine, "inodes", inodes, "Remove files: no new one can be made.")

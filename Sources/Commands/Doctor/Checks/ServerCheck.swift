@@ -37,7 +37,7 @@ struct ServerCheck: Check, Equatable {
                 return findings + [.failed(.server, step.check, error)]
             }
             guard let took = step.took else { continue }
-            var text = "in \(Format.milliseconds(took))"
+            var text = "in \(Formatting.milliseconds(took))"
             if step.check == "connect" { text = (ping.address ?? "") + whose + " " + text }
             findings.append(.ok(.server, step.check, text))
         }
@@ -47,7 +47,7 @@ struct ServerCheck: Check, Equatable {
         if let error = ping.error {
             findings.append(.failed(.server, "health", error))
         } else {
-            let took = ping.phases.firstByte.map { " in \(Format.milliseconds($0))" } ?? ""
+            let took = ping.phases.firstByte.map { " in \(Formatting.milliseconds($0))" } ?? ""
             findings.append(.ok(.server, "health", "PRSNL answers\(took)" + (isByDaemon ? "" : ", asked by prsnlctl")))
         }
         return findings
@@ -60,7 +60,7 @@ struct ServerCheck: Check, Equatable {
         }
         let size = clockOffset.magnitude
         guard size > Self.clockNotice else { return .ok(.server, "clock", "as the server's") }
-        let span = Format.duration(.seconds(Int64(min(size, 1e12))))
+        let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
         let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
         let advice: Advice =
             "Have one of the two set by NTP: logins seem expired, and what lies in the future is not believed."

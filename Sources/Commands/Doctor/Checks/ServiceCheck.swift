@@ -30,7 +30,7 @@ struct ServiceCheck: Check, Equatable {
     private var process: DoctorReport.Finding {
         switch daemon {
         case .answers(let pid, let running, let since):
-            let text = "\(running), pid \(pid), running for \(Format.duration(now.duration(since: since)))"
+            let text = "\(running), pid \(pid), running for \(Formatting.duration(now.duration(since: since)))"
             guard running != version else { return .ok(.service, "daemon", text) }
             return .warning(
                 .service, "daemon", "\(text); this prsnlctl is \(version)",

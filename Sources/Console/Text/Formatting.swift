@@ -1,7 +1,7 @@
 package import PRSNLCore
 
 /// Numbers, sizes and times as people read them.
-package enum Format {
+package enum Formatting {
     package static let notKnown = "not known"
 
     package static func count(_ number: Int) -> String { Count.text(number) }

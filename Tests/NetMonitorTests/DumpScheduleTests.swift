@@ -4,11 +4,11 @@ import Testing
 @testable import NetMonitor
 
 /// When the network is looked at, in a time of the tests' own.
-@Suite struct LookScheduleTests {
+@Suite struct DumpScheduleTests {
     /// A schedule after its first look, at 0 s.
     private func idle() -> DumpSchedule {
         var schedule = DumpSchedule()
-        schedule.looked(at: .zero, cost: .zero, isComplete: true)
+        schedule.dumped(at: .zero, cost: .zero, isComplete: true)
         return schedule
     }
 
@@ -31,7 +31,7 @@ import Testing
             if let due = schedule.next, due <= now {
                 looks.append(now)
                 now += cost
-                schedule.looked(at: now, cost: cost, isComplete: !fails(now))
+                schedule.dumped(at: now, cost: cost, isComplete: !fails(now))
             }
         }
     }
