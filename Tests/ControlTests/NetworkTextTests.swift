@@ -6,7 +6,7 @@ import Testing
 @testable import Reports
 @testable import Store
 
-/// What people read about the network and the way to the server.
+/// What people read about the network and the route to the server.
 @Suite struct NetworkTextTests {
     @Test func theNetworkIsATableWithTheStateAboveIt() {
         var report = Samples.net
@@ -56,7 +56,7 @@ import Testing
             text == """
                 Route        192.0.2.7 over eth0
                 Listening    the kernel does not tell what happens
-                             netlink is not permitted: Operation not permitted; the way to the
+                             netlink is not permitted: Operation not permitted; the route to the
                              server is looked at once a minute
 
                 Last changes of the connection (UTC)
@@ -145,7 +145,7 @@ import Testing
                 """
                 Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
                              No way to prsnl.example.org: eth0: carrier lost.
-                             Nothing is sent or pulled until this machine has a way to the
+                             Nothing is sent or pulled until this machine has a route to the
                              server again; then at once.
 
                 """), "\(text)")

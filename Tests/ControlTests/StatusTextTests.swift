@@ -122,8 +122,8 @@ import Testing
             Samples.report(summary).text(TextStyle()).contains(
                 """
                 Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
-                             except for deletions at 1 timestamp collision and around items that could
-                             not be read
+                             except for deletions at 1 timestamp collision and around items that
+                             could not be read
 
                 """))
     }
@@ -316,7 +316,7 @@ import Testing
             Samples.history.text(TextStyle()) == """
                 Started (UTC)       Kind     Outcome        Took     Added   Changed   Deleted
                 2026-11-21 03:00:00 sweep    failed            -         0         0         0
-                  connect_failed, 1 suspect
+                  connect_failed, 1 deletion candidate
                 2026-11-20 22:00:00 backfill complete      5 min 1,234,567         0         0
                   2 rejected
 

@@ -62,7 +62,7 @@ import Testing
     @Test func whileTheServerAnswersNothingIsProbed() {
         var rules = online()
         #expect(rules.probeAt == nil)
-        // Something else has changed, and the way to the server has not.
+        // Something else has changed, and the route to the server has not.
         _ = look(&rules, way, after: .seconds(5))
         #expect(rules.probeAt == nil && rules.current.state == .online)
         // Another way is asked whether it leads there.
@@ -231,7 +231,7 @@ import Testing
         _ = look(&rules, way, after: .seconds(10))
         rules.beginProbe(uptime: .seconds(10))
         // It was ended with what else was under way.
-        _ = fail(&rules, UserFacingError(.offline, "Network error: this machine has no way to the server."))
+        _ = fail(&rules, UserFacingError(.offline, "Network error: this machine has no route to the server."))
         rules.endProbe(uptime: .seconds(10))
         #expect(rules.probeAt == .seconds(11))
         rules.beginProbe(uptime: .seconds(11))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetMonitor
 
-/// What the kernel says of the way to a server, in networks of the tests' own.
+/// What the kernel says of the route to a server, in networks of the tests' own.
 @Suite(.enabled(if: NetworkNamespace.canBeMade, "needs root, for a network namespace"))
 struct RouteCheckTests {
     /// `v0` with 192.0.2.2/24 and 2001:db8:5::2/64, both ends of its pair up.

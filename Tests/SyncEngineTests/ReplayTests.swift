@@ -7,7 +7,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// Writes on their way to a server that answers, in every dialect.
+/// Writes on their route to a server that answers, in every dialect.
 @Suite struct ReplayTests {
     @Test(arguments: [Dialect.cursor, .page, .express])
     func offlineWritesAreShownAtOnceAndArriveOnce(_ dialect: Dialect) async throws {

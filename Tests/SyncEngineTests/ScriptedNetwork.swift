@@ -34,13 +34,13 @@ final class ScriptedNetwork: Sendable {
         continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["v0: carrier found"]))
     }
 
-    /// The way to the server leads over another link.
+    /// The route to the server leads over another link.
     func changeWay() {
         verdict.withLock { $0 = .routable(path: "198.51.100.7 over w0") }
         continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["w0: carrier found"]))
     }
 
-    /// Something changes that the way to the server does not depend on.
+    /// Something changes that the route to the server does not depend on.
     func changeSomething() {
         continuation.yield(NetworkEvent(snapshot: NetworkSnapshot(), reasons: ["docker0: link added"]))
     }
