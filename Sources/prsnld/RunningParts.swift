@@ -14,7 +14,7 @@ struct RunningParts: Sendable {
     let engine: SyncEngine
     let login: LoginKeeper
     /// What the requests have cost.
-    let figures: RequestFigures
+    let figures: RequestMetrics
     let time: TimeSource
 
     /// Opens the file and takes its lock before anything is asked of the server.
@@ -42,7 +42,7 @@ struct RunningParts: Sendable {
             let found = try setup.credentials(configuration, server: server)
             for warning in found.warnings { log(.warning, .config, warning) }
             let storage = LoginStorage(file, stored: found.login)
-            let figures = RequestFigures()
+            let figures = RequestMetrics()
             let client = try PRSNLClient(
                 configuration: ClientConfiguration(
                     serverURL: server.text, credentials: found.credentials, network: configuration.network,

@@ -120,3 +120,202 @@ extension OutboxWriter {
         return try task(id)
     }
 }
+
+// Which entry is due, and when the next one is.
+extension Store {
+    /// The entry that is due longest, lookups of unknown outcomes first: they may let others go on.
+    ///
+    /// A creation that could be confused with one whose outcome is not known is left out.
+    ///
+    /// - Parameter excluded: entries that are left alone for now.
+    package func dueEntry(
+        now: Timestamp, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = []
+    ) throws(UserFacingError) -> OutboxTask? {
+        try read { connection throws(SQLiteFailure) in
+            try Self.due(connection, sending: kinds, excluding: excluded, now: now)
+        }
+    }
+
+    static func due(
+        _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = [],
+        now: Timestamp
+    ) throws(SQLiteFailure) -> OutboxTask? {
+        let count = try connection.cached("SELECT unknown FROM copy")
+        let hasUnknown = try count.step() && count.int(0) > 0
+        count.reset()
+        let ids = "[\(excluded.map(String.init).joined(separator: ","))]"
+        if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), ids, now: now) {
+            return look
+        }
+        return try due(connection, .queued, kinds, ids, now: now)
+    }
+
+    /// When the next entry becomes due after `now`. `nil` where none waits for a time to come.
+    package func nextDue(after now: Timestamp) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            var first: Timestamp?
+            for kind in OutboxEntry.Kind.allCases {
+                for state in [OutboxEntry.State.queued, .unknown] {
+                    let row = try connection.cached(
+                        """
+                        SELECT next_attempt_at FROM outbox
+                        WHERE state = ? AND kind = ? AND next_attempt_at > ? ORDER BY next_attempt_at LIMIT 1
+                        """
+                    ).bind(state.rawValue).bind(kind.rawValue).bind(now)
+                    defer { row.reset() }
+                    if try row.step(), let at = row.timestamp(0) { first = min(first ?? at, at) }
+                }
+            }
+            return first
+        }
+    }
+
+    static func due(
+        _ connection: Connection, _ state: OutboxEntry.State, _ kinds: Set<OutboxEntry.Kind>, _ excluded: String,
+        now: Timestamp
+    ) throws(SQLiteFailure) -> OutboxTask? {
+        var best: OutboxTask?
+        for kind in kinds {
+            let row = try connection.cached(
+                """
+                SELECT \(OutboxTask.columns) FROM outbox
+                WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
+                    AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
+                        WHERE other.maybe_applied IS 1 AND other.state = 'unknown'
+                            AND other.fingerprint = outbox.fingerprint))
+                    AND id NOT IN (SELECT value FROM json_each(?4))
+                ORDER BY next_attempt_at, id LIMIT 1
+                """
+            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded)
+            defer { row.reset() }
+            guard try row.step(), let task = OutboxTask(row: row) else { continue }
+            let isEarlier = best.map { best in
+                (task.entry.nextAttemptAt ?? now, task.entry.id) < (best.entry.nextAttemptAt ?? now, best.entry.id)
+            }
+            if isEarlier ?? true { best = task }
+        }
+        return best
+    }
+
+    /// Longer than any entry is made to wait.
+    package static let longestWait: Duration = .seconds(12 * 3_600)
+
+    /// A clock that was set back makes due times of the past look like times to come: such entries are due now. One that was
+    /// tried at a time to come waits as long as after that try.
+    package func distrustDueTimes(now: Timestamp) throws(UserFacingError) {
+        try bringBackTries(now: now)
+        let limit = now.advanced(by: Self.longestWait)
+        // An edit that waits until the server has processed its item has a later time by right, and no more than that.
+        let condition = """
+            next_attempt_at > ?1 OR (next_attempt_at > iif(awaits_item, ?3, ?2) AND attempts = 0 AND state = 'queued')
+            """
+        let patience = now.advanced(by: OutboxWriter.settlingPatience)
+        let isAhead = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
+                .bind(limit).bind(now).bind(patience).step()
+        }
+        guard isAhead else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare(
+                "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
+            ).bind(limit).bind(now).bind(patience).run()
+        }
+    }
+
+    private func bringBackTries(now: Timestamp) throws(UserFacingError) {
+        let tried = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id, last_attempt_at, next_attempt_at FROM outbox
+                WHERE next_attempt_at IS NOT NULL AND last_attempt_at > ?
+                """
+            ).bind(now)
+            var tried: [(id: Int64, wait: Duration)] = []
+            while try rows.step() {
+                guard let last = rows.timestamp(1), let next = rows.timestamp(2) else { continue }
+                tried.append((rows.int64(0), max(.zero, next.duration(since: last))))
+            }
+            return tried
+        }
+        guard !tried.isEmpty else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            for entry in tried {
+                try connection.cached("UPDATE outbox SET last_attempt_at = ?2, next_attempt_at = ?3 WHERE id = ?1")
+                    .bind(Int(entry.id)).bind(now).bind(now.advanced(by: entry.wait)).run()
+            }
+        }
+    }
+
+    /// Whether an edit has to wait on for the server's processing of its item, although its time has come: that is an hour by a
+    /// clock that may be wrong. Then it waits a little longer.
+    package func awaitsOn(_ entry: OutboxEntry, now: Timestamp) throws(UserFacingError) -> Bool {
+        guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience else { return false }
+        let serverNow = serverNow
+        let isUnsettled = try read { connection throws(SQLiteFailure) in
+            try OutboxWriter(connection, nil, now: now, serverNow: serverNow, reachable: 0).isUnsettled(entry.itemID)
+        }
+        guard isUnsettled else { return false }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.cached("UPDATE outbox SET next_attempt_at = ?2 WHERE id = ?1 AND state = 'queued'")
+                .bind(Int(entry.id)).bind(now.advanced(by: .seconds(300))).run()
+        }
+        return true
+    }
+
+    /// A server that failed answers again: what it failed at is due now, but what was tried a moment ago, so that one that
+    /// comes and goes is not asked for it without a pause.
+    package func hastenFailed(now: Timestamp) throws(UserFacingError) {
+        let condition = """
+            ended_at IS NULL AND state = 'queued' AND next_attempt_at > ?1 AND last_attempt_at <= ?2
+                AND error_code IN ('server_error', 'service_unavailable') AND follows IS NULL
+            """
+        let before = now.advanced(by: .seconds(-60))
+        let isAny = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1").bind(now).bind(before).step()
+        }
+        guard isAny else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE outbox SET next_attempt_at = ?1 WHERE \(condition)").bind(now).bind(before)
+                .run()
+        }
+    }
+
+    /// The wall clock was set by `step`; forward is positive. Waiting entries wait as long as before, and due ones stay due.
+    /// Times that were written since the step are by the new clock already.
+    package func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
+        let before = now.advanced(by: .zero - step)
+        let waiting = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare(
+                """
+                SELECT id, next_attempt_at FROM outbox
+                WHERE ended_at IS NULL AND next_attempt_at > ?1 AND coalesce((SELECT ended_at FROM outbox_attempt
+                    WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at, accepted_at) <= ?2
+                """
+            ).bind(step < .zero ? .earliest : before).bind(step < .zero ? .latest : before)
+            var waiting: [(id: Int64, at: Timestamp)] = []
+            while try rows.step() {
+                if let at = rows.timestamp(1) { waiting.append((rows.int64(0), at)) }
+            }
+            return waiting
+        }
+        let undecided = try read { connection throws(SQLiteFailure) in
+            let rows = try connection.prepare("SELECT id, undecided_here FROM outbox WHERE undecided_here IS NOT NULL")
+            var undecided: [(id: Int64, at: Timestamp)] = []
+            while try rows.step() {
+                if let at = rows.timestamp(1) { undecided.append((rows.int64(0), at)) }
+            }
+            return undecided
+        }
+        guard !waiting.isEmpty || !undecided.isEmpty else { return }
+        try writeOutbox { connection throws(SQLiteFailure) in
+            for entry in undecided {
+                try connection.prepare("UPDATE outbox SET undecided_here = ? WHERE id = ?")
+                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
+            }
+            for entry in waiting {
+                try connection.prepare("UPDATE outbox SET next_attempt_at = ? WHERE id = ?")
+                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
+            }
+        }
+    }
+}

@@ -1,3 +1,5 @@
+import Configuration
+import PRSNLClient
 import PRSNLCore
 import Store
 import Synchronization
@@ -79,4 +81,52 @@ final class EngineInbox: Sendable {
         case .settings, .credentials, .sync, .delivered, .outboxSent: pulls.post(event)
         }
     }
+}
+
+/// What a person asks for.
+package struct SyncRequest: Sendable, Equatable {
+    /// A whole sweep, not just the head.
+    package var full = false
+    /// Believe the deletions that were held back.
+    package var acceptDeletions = false
+    /// All texts that are due, without pauses.
+    package var texts = false
+    /// The text of this item alone, of any size.
+    package var textOf: String?
+
+    package init(full: Bool = false, acceptDeletions: Bool = false, texts: Bool = false, textOf: String? = nil) {
+        self.full = full
+        self.acceptDeletions = acceptDeletions
+        self.texts = texts
+        self.textOf = textOf
+    }
+}
+
+/// What all parts of the engine may read at any time: the settings, and what `status` shows.
+final class EngineSharedState: Sendable {
+    private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
+    private let refused = Mutex<(shown: Credentials, failure: SyncFailure)?>(nil)
+
+    init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState(), isSending: false)) }
+
+    var settings: SyncSettings {
+        get { values.withLock { $0.settings } }
+        set { values.withLock { $0.settings = newValue } }
+    }
+
+    var state: EngineState { values.withLock { $0.state } }
+
+    /// Whether the outbox has something to send that may be sent now. Work in the background lets it go first.
+    var isSending: Bool {
+        get { values.withLock { $0.isSending } }
+        set { values.withLock { $0.isSending = newValue } }
+    }
+
+    /// The credentials that the server last took for another account's than the copy's, and would take so again.
+    var refusedLogin: (shown: Credentials, failure: SyncFailure)? {
+        get { refused.withLock { $0 } }
+        set { refused.withLock { $0 = newValue } }
+    }
+
+    func publish(_ change: (inout EngineState) -> Void) { values.withLock { change(&$0.state) } }
 }

@@ -16,7 +16,7 @@ final class RequestHandler: Sendable {
     let client: PRSNLClient
     let database: String
     let login: LoginKeeper
-    let figures: RequestFigures
+    let figures: RequestMetrics
     /// Hands a new copy over to the daemon, which has to stop everything first.
     let begin: @Sendable (NewCopy) -> Void
     let startedAt: Timestamp

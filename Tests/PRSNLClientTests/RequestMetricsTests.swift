@@ -4,12 +4,12 @@ import Testing
 @testable import PRSNLClient
 
 /// What the log and the status say of requests.
-struct RequestFiguresTests {
+struct RequestMetricsTests {
     @Test func figuresAreSumsByEndpoint() async throws {
         let server = try ScriptedServer { request in
             request.target == "/api/health" ? .answer(503, [:], "busy") : .json(#"{"id":"a"}"#)
         }
-        let figures = RequestFigures()
+        let figures = RequestMetrics()
         let client = try PRSNLClient(
             configuration: ClientConfiguration(serverURL: server.url, credentials: .none),
             usage: { figures.note($0) })

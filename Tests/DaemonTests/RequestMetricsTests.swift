@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the running daemon tells of its requests: the status in sums, the log one by one.
-@Suite struct RequestFiguresTests {
+@Suite struct RequestMetricsTests {
     @Test func theStatusCountsWhatTheServerHasSeen() async throws {
         let fixture = try DaemonFixture()
         let daemon = try await fixture.startReady()
