@@ -148,7 +148,7 @@ package struct RouteCheck: Sendable {
     }
 }
 
-/// The kernel's answer to RTM_GETROUTE: which route a packet would go. Constants are those of linux/rtnetlink.h.
+/// The kernel's answer to RTM_GETROUTE: which way a packet would go. Constants are those of linux/rtnetlink.h.
 private struct RouteHop {
     var link: Int32?
     var gateway: String?

@@ -20,15 +20,16 @@ import Testing
 
     private func deliver(_ store: Store, _ id: Int64, as serverID: String? = nil) async throws {
         #expect(try await store.beginSending(id, evidence: nil, now: now))
-        try await settle(store, id, .delivered(Settlement.Delivery(serverID: serverID)))
+        try await record(store, id, .delivered(WriteOutcome.Delivery(serverID: serverID)))
     }
 
-    private func settle(
-        _ store: Store, _ id: Int64, _ outcome: Settlement.Outcome, error: UserFacingError? = nil
+    private func record(
+        _ store: Store, _ id: Int64, _ outcome: WriteOutcome, dueAt: Timestamp? = nil, error: UserFacingError? = nil
     ) async throws {
-        let settlement = Settlement(
-            entry: id, from: .sending, outcome: outcome, attempt: OutboxAttempt(.send, startedAt: now), error: error)
-        _ = try await store.settle([settlement], now: now)
+        let record = WriteRecord(
+            entry: id, from: .sending, outcome: outcome, dueAt: dueAt,
+            attempt: OutboxAttempt(.send, startedAt: now), error: error)
+        _ = try await store.record([record], now: now)
     }
 
     private func states(_ store: Store) async throws -> [OutboxEntry.State] {
@@ -106,7 +107,7 @@ import Testing
         #expect(second.behind == 1)
         #expect(try await store.outboxEntries([2])[0].base == ItemEdit(title: "First"))
         #expect(try await store.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases)) == nil)
-        try await settle(store, 1, .delivered(Settlement.Delivery()))
+        try await record(store, 1, .delivered(WriteOutcome.Delivery()))
         #expect(try await store.dueEntry(now: now, sending: Set(OutboxEntry.Kind.allCases))?.entry.id == 2)
         #expect(try fixture.query("SELECT title FROM item") == "First")
         #expect(try fixture.query("SELECT title FROM timeline") == "Second")
@@ -134,7 +135,7 @@ import Testing
         let store = try fixture.open()
         let made = try await accept(store, url(1))
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .parked(theirs: nil), error: UserFacingError(.invalidInput, "no"))
+        try await record(store, 1, .parked(.rejected), error: UserFacingError(.invalidInput, "no"))
         let mended = try await accept(store, .edit(item: made.itemID, ItemEdit(title: "Better")))
         #expect(mended.supersedes == [1] && mended.kind == .capture)
         #expect(try await accept(store, .delete(item: made.itemID)).state == .superseded)
@@ -167,7 +168,7 @@ import Testing
         try await store.commit(StoreFixture.page([item, StoreFixture.item(3)]))
         #expect(try fixture.query("SELECT count(*) FROM timeline WHERE url = 'https://example.org/1'") == "1")
         #expect(try fixture.query("SELECT pending FROM timeline WHERE url IS NOT NULL") == "creation")
-        try await settle(store, 1, .delivered(Settlement.Delivery(serverID: "server-1")))
+        try await record(store, 1, .delivered(WriteOutcome.Delivery(serverID: "server-1")))
         #expect(try fixture.query("SELECT id FROM timeline WHERE url = 'https://example.org/1'") == "server-1")
         #expect(try fixture.query("SELECT count(*) FROM timeline") == "2")
         #expect(try fixture.query("SELECT count(*) FROM held_item") == "0")
@@ -234,10 +235,10 @@ import Testing
         processed.status = "completed"
         var page = StoreFixture.page([processed])
         page.asOf = asOf
-        var delivery = Settlement.Delivery(serverID: made.id)
+        var delivery = WriteOutcome.Delivery(serverID: made.id)
         delivery.item = made
         if pageComesFirst { try await store.commit(page) }
-        try await settle(store, 1, .delivered(delivery))
+        try await record(store, 1, .delivered(delivery))
         if !pageComesFirst { try await store.commit(page) }
         #expect(try fixture.query("SELECT title || ', ' || status FROM item") == "The page's title, completed")
         await store.endPull()
@@ -263,7 +264,8 @@ import Testing
         let store = try fixture.open()
         _ = try await accept(store, url(1))
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .queued(at: now, isFailure: true), error: UserFacingError(.conflict, "It is there."))
+        try await record(
+            store, 1, .queued(.notApplied()), dueAt: now, error: UserFacingError(.conflict, "It is there."))
         #expect(try fixture.query("SELECT error_code FROM outbox") == "conflict")
         #expect(try await store.beginSending(1, evidence: nil, now: now))
         #expect(try fixture.query("SELECT count(error_code) || count(error_message) FROM outbox") == "00")
@@ -275,7 +277,7 @@ import Testing
         _ = try await store.accept(
             [.create(NewItem(note: "Same words")), .create(NewItem(note: "Same words "))], now: now)
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .unknown(lookupAt: StoreFixture.at(9_000), undecidedSince: nil, failedLookups: 0))
+        try await record(store, 1, .unknown(.maybeApplied), dueAt: StoreFixture.at(9_000))
         let all = Set(OutboxEntry.Kind.allCases)
         #expect(try await store.dueEntry(now: now, sending: all) == nil)
         #expect(try await store.dueEntry(now: StoreFixture.at(9_000), sending: all)?.entry.id == 1)
@@ -288,11 +290,11 @@ import Testing
         let later = StoreFixture.at(90_000)
         for id: Int64 in [1, 2] {
             #expect(try await store.beginSending(id, evidence: nil, now: now))
-            try await settle(store, id, .queued(at: later, isFailure: true))
+            try await record(store, id, .queued(.notApplied()), dueAt: later)
         }
         #expect(try await store.beginSending(3, evidence: nil, now: now))
         #expect(try await store.beginSending(4, evidence: nil, now: now))
-        try await settle(store, 4, .parked(theirs: nil), error: UserFacingError(.invalidInput, "no"))
+        try await record(store, 4, .parked(.rejected), error: UserFacingError(.invalidInput, "no"))
         let asked = now.advanced(by: .seconds(60))
         var outcome = try await store.retry(nil, parked: false, dryRun: true, now: asked)
         #expect(outcome.touchedEntries == [1, 2])
@@ -312,7 +314,7 @@ import Testing
         let store = try fixture.open()
         _ = try await accept(store, url(1))
         #expect(try await store.beginSending(1, evidence: nil, now: now))
-        try await settle(store, 1, .queued(at: StoreFixture.at(90_000), isFailure: true))
+        try await record(store, 1, .queued(.notApplied()), dueAt: StoreFixture.at(90_000))
         let soon = now.advanced(by: .seconds(9))
         #expect(
             try await store.retry(nil, parked: false, dryRun: false, now: soon).skippedByReason == [.wasTriedJustNow: 1]
@@ -341,7 +343,7 @@ import Testing
     @Test func aMoveFromAnotherStateIsRefusedAndChangesNothing() async throws {
         let store = try fixture.open()
         _ = try await accept(store, url(1))
-        #expect(try await errorCode { try await settle(store, 1, .delivered(Settlement.Delivery())) } == .storeBug)
+        #expect(try await errorCode { try await record(store, 1, .delivered(WriteOutcome.Delivery())) } == .storeBug)
         #expect(try await store.beginSending(1, evidence: nil, now: now))
         #expect(try await !store.beginSending(1, evidence: nil, now: now))
         #expect(try await states(store) == [.sending])
@@ -353,10 +355,10 @@ import Testing
         try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
         _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "No")))
         _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
-        _ = try await store.settle(
+        _ = try await store.record(
             [
-                Settlement(
-                    entry: 1, from: .queued, outcome: .parked(theirs: nil),
+                WriteRecord(
+                    entry: 1, from: .queued, outcome: .parked(.rejected),
                     attempt: OutboxAttempt(.lookup, startedAt: now))
             ], now: now)
         #expect(try await states(store) == [.dropped])

@@ -81,10 +81,10 @@ import Testing
         _ = try await accept(store, .delete(item: "item-1"), keys[1])
         for (id, serverID) in [(Int64(1), "new"), (2, nil)] {
             #expect(try await store.beginSending(id, evidence: nil, now: now))
-            let settlement = Settlement(
-                entry: id, from: .sending, outcome: .delivered(Settlement.Delivery(serverID: serverID)),
+            let record = WriteRecord(
+                entry: id, from: .sending, outcome: .delivered(WriteOutcome.Delivery(serverID: serverID)),
                 attempt: OutboxAttempt(.send, startedAt: now))
-            _ = try await store.settle([settlement], now: now)
+            _ = try await store.record([record], now: now)
         }
         let note = try await accept(store, .create(NewItem(note: "a note")), keys[0])
         #expect(note.state == .delivered && note.itemID == "new")

@@ -18,19 +18,19 @@ import Testing
     @Test func aCreationIsFoundByItsTextAndNotByItsName() {
         let evidence = SendEvidence(knownIDs: ["old"])
         let search = CreationSearch(item: NewItem(title: "Groceries", note: " Bread and \u{1C}"), evidence: evidence)
-        func finding(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Finding { search.finding(candidates) }
-        #expect(finding() == .absent)
-        #expect(finding(candidate("a", title: "Other", content: "Bread and")) == .found(id: "a"))
-        #expect(finding(candidate("a", title: "Other", content: "Other")) == .absent)
-        #expect(finding(candidate("a", title: "Bread and", status: "failed")) == .found(id: "a"))
-        #expect(finding(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
-        #expect(finding(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
-        #expect(finding(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
+        func outcome(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Outcome { search.outcome(candidates) }
+        #expect(outcome() == .absent)
+        #expect(outcome(candidate("a", title: "Other", content: "Bread and")) == .found(id: "a"))
+        #expect(outcome(candidate("a", title: "Other", content: "Other")) == .absent)
+        #expect(outcome(candidate("a", title: "Bread and", status: "failed")) == .found(id: "a"))
+        #expect(outcome(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
+        #expect(outcome(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
+        #expect(outcome(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
         // Retitled by somebody else before its text could be read.
-        #expect(finding(candidate("a", title: "Theirs", status: "pending")) == .unsettled)
-        #expect(finding(candidate("a", title: "Theirs", status: "failed")) == .ambiguous)
+        #expect(outcome(candidate("a", title: "Theirs", status: "pending")) == .unsettled)
+        #expect(outcome(candidate("a", title: "Theirs", status: "failed")) == .ambiguous)
         #expect(
-            finding(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
+            outcome(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
                 == .ambiguous)
         #expect(!search.isCandidate(candidate("old", title: nil).item))
         // What the server works on is waited for only where it could be it.
@@ -49,7 +49,7 @@ import Testing
         let search = CreationSearch(
             item: NewItem(note: "Bread,  butter\n\nand\tmilk\n"), evidence: SendEvidence(knownIDs: []))
         #expect(
-            search.finding([candidate("a", title: "Bread, butter", content: "Bread, butter and milk")])
+            search.outcome([candidate("a", title: "Bread, butter", content: "Bread, butter and milk")])
                 == .found(id: "a"))
         #expect(ServerText.isSame("<b>Bold</b> &  plain", "Bold & plain"))
         #expect(!ServerText.isSame("a < b", "a"))
@@ -67,10 +67,10 @@ import Testing
             return candidate
         }
         let theirs = there("a", "Theirs", "[]")
-        #expect(search.finding([theirs]) == .found(id: "a"))
-        #expect(search.finding([theirs, there("b", "Ours", #"["a","b"]"#)]) == .found(id: "b"))
-        #expect(search.finding([theirs, there("b", "The page's title", #"["a","b"]"#)]) == .found(id: "b"))
-        #expect(search.finding([theirs, there("b", "Another", "[]")]) == .ambiguous)
-        #expect(search.finding([there("a", "Ours", #"["a","b"]"#), there("b", "Ours", #"["a","b"]"#)]) == .ambiguous)
+        #expect(search.outcome([theirs]) == .found(id: "a"))
+        #expect(search.outcome([theirs, there("b", "Ours", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.outcome([theirs, there("b", "The page's title", #"["a","b"]"#)]) == .found(id: "b"))
+        #expect(search.outcome([theirs, there("b", "Another", "[]")]) == .ambiguous)
+        #expect(search.outcome([there("a", "Ours", #"["a","b"]"#), there("b", "Ours", #"["a","b"]"#)]) == .ambiguous)
     }
 }

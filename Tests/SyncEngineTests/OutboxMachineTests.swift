@@ -10,7 +10,7 @@ import Testing
     struct Row: CustomTestStringConvertible, Sendable {
         var task: OutboxTask
         var event: OutboxMachine.Event
-        /// The actions, in words.
+        /// The step, in words.
         var expected: String
         var testDescription: String {
             "\(task.entry.state) \(task.entry.kind): \(event)".prefix(160) + " -> \(expected)"
@@ -71,29 +71,31 @@ import Testing
 
     static let looks: [Row] = [
         Row(
-            unknown(.note), .lookedUp(.applied(created, remark: "found on the server")),
+            unknown(.note), .lookedUp(.delivered(created, remark: "found on the server")),
             "answered; delivered (delivered) found on the server"),
-        Row(unknown(.note), .lookedUp(.notApplied()), "answered; queued +0 s (retry)"),
-        Row(unknown(.note, after: "timed_out"), .lookedUp(.notApplied()), "answered; queued +0 s (retry) timed_out"),
+        Row(unknown(.note), .lookedUp(.queued(.notApplied())), "answered; queued +0 s (retry)"),
         Row(
-            unknown(.note, after: "server_error"), .lookedUp(.notApplied()),
+            unknown(.note, after: "timed_out"), .lookedUp(.queued(.notApplied())),
+            "answered; queued +0 s (retry) timed_out"),
+        Row(
+            unknown(.note, after: "server_error"), .lookedUp(.queued(.notApplied())),
             "answered; queued +4 s (retry) server_error"),
         Row(
-            unknown(.edit, after: "server_error"), .lookedUp(.notApplied()),
+            unknown(.edit, after: "server_error"), .lookedUp(.queued(.notApplied())),
             "answered; queued +66 s (retry) server_error"
         ),
         Row(
-            unknown(.note), .lookedUp(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
+            unknown(.note), .lookedUp(.unknown(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since))),
             "answered; unknown +30 s (look) not found on the server yet; it may still be working on it"),
         Row(
-            old(unknown(.note)), .lookedUp(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since)),
+            old(unknown(.note)), .lookedUp(.unknown(.notFoundYet(lookupAfter: .seconds(30), undecidedSince: since))),
             "answered; parked (park) outcome_undecidable"),
-        Row(unknown(.note), .lookedUp(.undecidable), "answered; parked (park) outcome_undecidable"),
-        Row(unknown(.capture), .lookedUp(.thereUnderNoID), "answered; parked (park) conflict"),
-        Row(queued(.edit), .lookedUp(.applied(created)), "answered; delivered (delivered)"),
-        Row(queued(.edit), .lookedUp(.itemGone), "answered; parked (park) item_gone"),
+        Row(unknown(.note), .lookedUp(.parked(.undecidable)), "answered; parked (park) outcome_undecidable"),
+        Row(unknown(.capture), .lookedUp(.parked(.thereUnderNoID)), "answered; parked (park) conflict"),
+        Row(queued(.edit), .lookedUp(.delivered(created)), "answered; delivered (delivered)"),
+        Row(queued(.edit), .lookedUp(.parked(.itemGone)), "answered; parked (park) item_gone"),
         Row(
-            queued(.edit), .lookedUp(.conflict(theirs: ItemEdit(title: "Theirs"))),
+            queued(.edit), .lookedUp(.parked(.conflict(theirs: ItemEdit(title: "Theirs")))),
             "answered; parked (park) edit_conflict"),
         Row(unknown(.note), .lookupFailed(busy), "unknown +4 s (look) server_error"),
         Row(unknown(.note), .lookupFailed(.cancelled), ""),
@@ -125,7 +127,7 @@ import Testing
             task.entry.state = .unknown
             task.entry.errorCode = "server_error"
             var machine = OutboxMachine()
-            waits += [Self.words(machine.handle(.lookedUp(.notApplied()), of: task, Self.moment))]
+            waits += [Self.words(machine.handle(.lookedUp(.queued(.notApplied())), of: task, Self.moment))]
         }
         #expect(waits.last == "answered; parked (park) server_error")
         #expect(
@@ -214,7 +216,7 @@ import Testing
         var moment = Self.moment
         moment.resendsUnknown = true
         #expect(
-            Self.words(machine.handle(.lookedUp(.undecidable), of: Self.unknown(.note), moment))
+            Self.words(machine.handle(.lookedUp(.parked(.undecidable)), of: Self.unknown(.note), moment))
                 == "answered; queued +0 s (retry)")
     }
 
@@ -231,7 +233,7 @@ import Testing
 extension OutboxMachineTests {
     static let moment = OutboxMachine.Moment(
         now: Timestamp(microseconds: 1_800_000_000_000_000), uptime: .seconds(100), draw: 1)
-    static let created = Settlement.Delivery(serverID: "new")
+    static let created = WriteOutcome.Delivery(serverID: "new")
     static let since = UndecidedSince(server: ServerTime(moment.now), here: moment.now)
     static let titled: OutboxTask = {
         var task = sending(.capture)
@@ -310,33 +312,37 @@ extension OutboxMachineTests {
         return error(kind, status: status)
     }
 
-    static func words(_ actions: [OutboxMachine.Action]) -> String {
-        actions.map { action in
-            switch action {
-            case .locate(_, mayBeForeign: false): "locate"
-            case .locate(_, mayBeForeign: true): "locate, which a proxy may have refused"
-            case .prove: "prove"
-            case .note(.answered): "answered"
-            case .note(.failed): "failed"
-            case .note(.unproven): "unproven"
-            case .note(.log): "log"
-            case .settle(let resolution): words(resolution)
+    static func words(_ step: OutboxMachine.Step) -> String {
+        let notes = step.notes.map { note in
+            switch note {
+            case .answered: "answered"
+            case .failed: "failed"
+            case .unproven: "unproven"
+            case .log: "log"
             }
-        }.joined(separator: "; ")
+        }
+        return (notes + [step.action.map(words)].compactMap(\.self)).joined(separator: "; ")
     }
 
-    private static func words(_ resolution: OutboxMachine.Resolution) -> String {
-        func after(_ time: Timestamp) -> String { "+\(time.duration(since: moment.now).components.seconds) s" }
-        let state =
-            switch resolution.outcome {
-            case .delivered: "delivered"
-            case .queued(let at, let isFailure): "queued \(after(at))" + (isFailure ? "" : ", free")
-            case .unknown(let at, _, _): "unknown \(after(at))"
-            case .parked: "parked"
-            }
+    private static func words(_ action: OutboxMachine.Action) -> String {
+        switch action {
+        case .locate(_, mayBeForeign: false): "locate"
+        case .locate(_, mayBeForeign: true): "locate, which a proxy may have refused"
+        case .prove: "prove"
+        case .record(let outcome, let dueAt, let error): words(outcome, dueAt, error)
+        }
+    }
+
+    /// As the entry has it then.
+    private static func words(_ outcome: WriteOutcome, _ dueAt: Timestamp?, _ error: UserFacingError?) -> String {
+        let record = WriteRecord(
+            entry: 12, from: .sending, outcome: outcome, dueAt: dueAt,
+            attempt: OutboxAttempt(.send, startedAt: moment.now), error: error)
+        let after = dueAt.map { " +\($0.duration(since: moment.now).components.seconds) s" } ?? ""
+        let isFree = outcome.state == .queued && !outcome.isFailure
         return
-            ([state, "(\(resolution.verdict))"]
-            + [resolution.error?.code.rawValue, resolution.remark].compactMap(\.self))
+            (["\(outcome.state)\(after)" + (isFree ? ", free" : ""), "(\(outcome.verdict))"]
+            + [record.error?.code.rawValue, outcome.remark].compactMap(\.self))
             .joined(separator: " ")
     }
 }

@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 import PRSNLCore
 
-/// Where connections lead: the server, or the proxy towards it. whether there is a route is a question about this one.
+/// Where connections lead: the server, or the proxy towards it. Whether there is a route is a question about this one.
 package struct Peer: Sendable, Equatable {
     /// A name or an address, IPv6 without brackets.
     package var host: String

@@ -33,7 +33,7 @@ extension Transfer {
     }
 }
 
-/// Where on the route to the server a request failed, and why: what a person needs beyond `APIError.NetworkCause`.
+/// Where on the way to the server a request failed, and why: what a person needs beyond `APIError.NetworkCause`.
 package struct ConnectionFault: Sendable, Equatable {
     /// Part of a sentence, without a full stop.
     let phrase: String

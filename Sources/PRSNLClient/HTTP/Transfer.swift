@@ -283,7 +283,7 @@ extension Transfer {
         case .done where !encodings.areExpected:
             failure(
                 .decodingError(
-                    .notJSON("the answer is encoded more than once, or in a route that was not asked for")), "encoding")
+                    .notJSON("the answer is encoded more than once, or in a way that was not asked for")), "encoding")
         case .done where takesTooLong:
             failure(.decodingError(.notJSON("to read the answer takes too long")), "more CPU than an answer may use")
         case .done(let code) where isWithoutAlternativeName:

@@ -252,7 +252,7 @@ extension OutboxWriter {
 
     /// Releases are in use that fail at every edit: one follow-up is tried now and then, for all of them.
     func holdFollowUps(
-        until at: Timestamp, after settlement: Settlement, failures: Int
+        until at: Timestamp, after record: WriteRecord, failures: Int
     ) throws(SQLiteFailure) {
         try connection.cached(
             """
@@ -261,8 +261,8 @@ extension OutboxWriter {
             WHERE follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND awaits_item = 0
                 AND next_attempt_at IS NOT NULL AND id != ?1
             """
-        ).bind(Int(settlement.entry)).bind(at).bind(failures).bind(settlement.error?.code.rawValue)
-            .bind(settlement.error?.message).run()
+        ).bind(Int(record.entry)).bind(at).bind(failures).bind(record.error?.code.rawValue)
+            .bind(record.error?.message).run()
     }
 
     /// The server takes edits: all follow-ups may go.

@@ -140,10 +140,10 @@ extension Store {
         inFlight.noteUnsettled(task.entry.id, task.entry.payload)
     }
 
-    func noteSettled(_ settlement: Settlement, _ write: DeliveredWrite?) {
-        if settlement.outcome.isUnknown { return }
+    func noteRecorded(_ record: WriteRecord, _ write: DeliveredWrite?) {
+        if record.outcome.isUnknown { return }
         if let write { inFlight.note(write) }
-        inFlight.noteSettled(settlement.entry)
+        inFlight.noteSettled(record.entry)
     }
 
     static func expectsCreations(_ connection: Connection) throws(SQLiteFailure) -> Bool {

@@ -132,7 +132,7 @@ package struct OutboxAttempt: Sendable, Equatable, Codable {
     package var startedAt: Timestamp
     /// `nil` where the process ended before the answer came.
     @Nullable package var endedAt: Timestamp? = nil
-    /// What was concluded: `delivered`, `retry`, `wait_for_network`, `wait_for_login`, `look`, `park`.
+    /// What was concluded (`WriteOutcome.verdict`).
     @Nullable package var verdict: String? = nil
     @Nullable package var errorCode: String? = nil
     /// HTTP.
@@ -141,9 +141,6 @@ package struct OutboxAttempt: Sendable, Equatable, Codable {
 }
 
 extension OutboxAttempt {
-    /// The verdict on a send that was given up before a byte of it went out.
-    package static let returned = "returned"
-
     package init(_ purpose: Purpose, startedAt: Timestamp) {
         self.purpose = purpose
         self.startedAt = startedAt

@@ -7,59 +7,49 @@ extension OutboxWriter {
         return try row.step() ? OutboxTask(row: row) : nil
     }
 
-    /// Carries out one settlement.
+    /// Makes of an entry what its outcome says.
     ///
     /// - Returns: What was delivered.
-    mutating func settle(
-        _ settlement: Settlement
-    ) throws(SQLiteFailure) -> DeliveredWrite? {
-        guard let task = try task(settlement.entry), task.entry.state == settlement.from else {
+    mutating func record(_ record: WriteRecord) throws(SQLiteFailure) -> DeliveredWrite? {
+        guard let task = try task(record.entry), task.entry.state == record.from else {
             // While it was looked up, a person has dropped it, or a newer write has taken its place.
-            if settlement.from != .sending { return nil }
-            throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)")
+            if record.from != .sending { return nil }
+            throw stale("#\(record.entry) is not \(record.from.rawValue)")
         }
-        try record(settlement.attempt, of: settlement.entry)
-        switch settlement.outcome {
-        case .delivered(let delivery):
-            return try deliver(task, settlement, delivery)
-        case .queued(let at, let isFailure):
-            try update(settlement, to: .queued, dueAt: at, failures: isFailure ? task.failures + 1 : task.failures)
-            if !isFailure, settlement.from == .sending { try uncount(settlement) }
-            if task.entry.follows != nil, isFailure, settlement.error?.code == .serverError {
-                try holdFollowUps(until: at, after: settlement, failures: task.failures + 1)
+        try recordAttempt(record.attempt, of: record.entry)
+        if case .delivered(let delivery, _) = record.outcome { return try deliver(task, record, delivery) }
+        try update(task, record)
+        switch record.outcome {
+        case .queued:
+            if !record.outcome.isFailure {
+                if record.from == .sending { try uncount(record) }
+            } else if task.entry.follows != nil, record.error?.code == .serverError, let at = record.dueAt {
+                try holdFollowUps(until: at, after: record, failures: task.failures + 1)
             }
-            if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .queued) }
-        case .unknown(let lookupAt, let undecidedSince, let failedLookups):
-            try update(
-                settlement, to: .unknown, dueAt: lookupAt, failures: task.failures, maybeApplied: true,
-                evidence: task.evidence, undecidedSince: undecidedSince, failedLookups: failedLookups)
-        case .parked(let theirs):
-            let isUndecidable = settlement.error?.code == .outcomeUndecidable
-            // Kept with the evidence, so that a person can have it looked for again.
-            try update(
-                settlement, to: .parked, dueAt: nil, failures: 0, maybeApplied: isUndecidable,
-                evidence: isUndecidable ? task.evidence : nil, theirs: theirs)
-            if task.entry.kind == .edit { try giveWayToDeletion(task.entry, from: .parked) }
-            if task.entry.kind.isCreation, !isUndecidable { try collapse(task.entry) }
+        case .parked where task.entry.kind.isCreation && !record.isUndecidable: try collapse(task.entry)
+        case .delivered, .unknown, .parked: break
+        }
+        if task.entry.kind == .edit, !record.outcome.isUnknown {
+            try giveWayToDeletion(task.entry, from: record.outcome.state)
         }
         // What was said meanwhile does not wait behind a follow-up that has failed.
-        if task.entry.follows != nil, !settlement.outcome.isUnknown {
+        if task.entry.follows != nil, !record.outcome.isUnknown {
             try followUp(task.entry.itemID)
             try advance(task.entry.itemID)
         }
-        if task.entry.kind == .edit || settlement.outcome.isParked { try refreshLocalEdit(task.entry.itemID) }
-        if settlement.from == .unknown || settlement.from == .sending, task.entry.kind.isCreation,
-            !settlement.outcome.isUnknown
+        if task.entry.kind == .edit || record.outcome.isParked { try refreshLocalEdit(task.entry.itemID) }
+        if record.from == .unknown || record.from == .sending, task.entry.kind.isCreation,
+            !record.outcome.isUnknown
         {
-            try release(settlement.entry)
+            try release(record.entry)
         }
-        try noteFailing(settlement)
+        try noteFailing(record)
         return nil
     }
 
     /// A write that has failed again and again is an error that people see, and not only in its own entry.
-    private func noteFailing(_ settlement: Settlement) throws(SQLiteFailure) {
-        guard settlement.error != nil, settlement.attempt.verdict != OutboxAttempt.returned else { return }
+    private func noteFailing(_ record: WriteRecord) throws(SQLiteFailure) {
+        guard record.error != nil else { return }
         try connection.cached(
             """
             INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
@@ -68,28 +58,27 @@ extension OutboxWriter {
             ON CONFLICT (code, endpoint)
                 DO UPDATE SET message = excluded.message, last_at = ?2, count = count + 1, over = 0
             """
-        ).bind(Int(settlement.entry)).bind(now).run()
+        ).bind(Int(record.entry)).bind(now).run()
     }
 
     /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
     /// begun leaves no trace.
-    private func uncount(_ settlement: Settlement) throws(SQLiteFailure) {
-        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(settlement.entry))
+    private func uncount(_ record: WriteRecord) throws(SQLiteFailure) {
+        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(record.entry))
             .run()
-        guard settlement.attempt.verdict == OutboxAttempt.returned else { return }
+        guard case .queued(.stopped) = record.outcome else { return }
         try connection.cached(
             """
             DELETE FROM outbox_attempt
             WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
             """
-        ).bind(Int(settlement.entry)).run()
+        ).bind(Int(record.entry)).run()
     }
 
-    private mutating func update(
-        _ settlement: Settlement, to state: OutboxEntry.State, dueAt: Timestamp?, failures: Int,
-        maybeApplied: Bool = false, evidence: SendEvidence? = nil, theirs: ItemEdit? = nil,
-        undecidedSince: UndecidedSince? = nil, failedLookups: Int = 0
-    ) throws(SQLiteFailure) {
+    private mutating func update(_ task: OutboxTask, _ record: WriteRecord) throws(SQLiteFailure) {
+        let outcome = record.outcome
+        // An undecidable one is kept with the evidence, so that a person can have it looked for again.
+        let maybeApplied = outcome.isUnknown || record.isUndecidable
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
@@ -97,16 +86,18 @@ extension OutboxWriter {
                 undecided_here = ?14, failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
             WHERE id = ?1 AND state = ?2
             """
-        ).bind(Int(settlement.entry)).bind(settlement.from.rawValue).bind(state.rawValue).bind(dueAt).bind(failures)
-            .bind(maybeApplied ? 1 : 0).bind(evidence?.json).bind(theirs?.fields.json).bind(settlement.remark)
-            .bind(settlement.error?.code.rawValue).bind(settlement.error?.message).bind(undecidedSince?.server.written)
-            .bind(failedLookups).bind(undecidedSince?.here).run()
-        guard changed == 1 else { throw stale("#\(settlement.entry) is not \(settlement.from.rawValue)") }
-        count(from: settlement.from, to: state)
+        ).bind(Int(record.entry)).bind(record.from.rawValue).bind(outcome.state.rawValue).bind(record.dueAt)
+            .bind(outcome.isParked ? 0 : task.failures + (outcome.isFailure ? 1 : 0))
+            .bind(maybeApplied ? 1 : 0).bind(maybeApplied ? task.evidence?.json : nil).bind(outcome.theirs?.fields.json)
+            .bind(outcome.remark).bind(record.error?.code.rawValue).bind(record.error?.message)
+            .bind(outcome.undecidedSince?.server.written).bind(outcome.failedLookups).bind(outcome.undecidedSince?.here)
+            .run()
+        guard changed == 1 else { throw stale("#\(record.entry) is not \(record.from.rawValue)") }
+        count(from: record.from, to: outcome.state)
     }
 
     /// The attempt that was begun with `sending`, or a new one for a look.
-    private func record(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
+    private func recordAttempt(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
         if attempt.purpose == .lookup {
             try connection.cached(
                 """
@@ -127,7 +118,7 @@ extension OutboxWriter {
     // MARK: Delivered
 
     private mutating func deliver(
-        _ task: OutboxTask, _ settlement: Settlement, _ delivery: Settlement.Delivery
+        _ task: OutboxTask, _ record: WriteRecord, _ delivery: WriteOutcome.Delivery
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
@@ -137,9 +128,10 @@ extension OutboxWriter {
                 error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
             WHERE id = ?1 AND state = ?2
             """
-        ).bind(Int(entry.id)).bind(settlement.from.rawValue).bind(now).bind(item).bind(settlement.remark).run()
-        guard changed == 1 else { throw stale("#\(entry.id) is not \(settlement.from.rawValue)") }
-        count(from: settlement.from, to: .delivered)
+        ).bind(Int(entry.id)).bind(record.from.rawValue).bind(now).bind(item).bind(record.outcome.remark)
+            .run()
+        guard changed == 1 else { throw stale("#\(entry.id) is not \(record.from.rawValue)") }
+        count(from: record.from, to: .delivered)
         var write = DeliveredWrite(item)
         var remark: String?
         switch entry.kind {
@@ -164,7 +156,7 @@ extension OutboxWriter {
             try releaseCaptures()
         }
         if let remark {
-            let words = [settlement.remark, remark].compactMap(\.self).joined(separator: "; ")
+            let words = [record.outcome.remark, remark].compactMap(\.self).joined(separator: "; ")
             try connection.cached("UPDATE outbox SET remark = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(words).run()
         }
         try refreshLocalEdit(item)
@@ -261,7 +253,7 @@ extension OutboxWriter {
     ///
     /// - Returns: The fields that it has now.
     private func applyEdit(
-        _ entry: OutboxEntry, _ delivery: Settlement.Delivery
+        _ entry: OutboxEntry, _ delivery: WriteOutcome.Delivery
     ) throws(SQLiteFailure) -> ItemEdit {
         guard case .edit(let edit) = entry.payload else { return ItemEdit() }
         let sent = entry.follows == nil ? edit : edit.addingTags(to: try serverFields(entry.itemID)?.tags)

@@ -25,21 +25,19 @@ extension Store {
     ///     over.
     ///   - most: So many are begun at most.
     /// - Returns: The entries that are now `sending`, in their order.
-    package func settle(
-        _ settlements: [Settlement], now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
+    package func record(
+        _ records: [WriteRecord], now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
         unprepared: Set<OutboxEntry.Kind> = [], excluding excluded: Set<Int64> = [], most: Int = 1
     ) throws(UserFacingError) -> [OutboxTask] {
         let (next, delivered) = try moveEntries(now: now) { writer throws(SQLiteFailure) in
             var delivered: [DeliveredWrite?] = []
-            for settlement in settlements {
-                delivered.append(try writer.settle(settlement))
-            }
+            for record in records { delivered.append(try writer.record(record)) }
             let next = try Self.begin(&writer, kinds, unprepared: unprepared, excluding: excluded, most: most)
             CrashPoint.beforeSettling.reach()
             return (next, delivered)
         }
         CrashPoint.afterSettling.reach()
-        for (settlement, write) in zip(settlements, delivered) { noteSettled(settlement, write) }
+        for (record, write) in zip(records, delivered) { noteRecorded(record, write) }
         for task in next { noteSending(task) }
         return next
     }
@@ -59,7 +57,7 @@ extension Store {
         return begun
     }
 
-    /// Begins to send the entries that are due next. See `settle`. Writes nothing where none is.
+    /// Begins to send the entries that are due next. See `record`. Writes nothing where none is.
     package func beginNext(
         now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
         excluding excluded: Set<Int64>, most: Int

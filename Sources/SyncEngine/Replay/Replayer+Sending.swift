@@ -14,8 +14,8 @@ extension Replayer {
         let attempt = OutboxAttempt(.lookup, startedAt: time.now())
         do {
             if task.entry.state == .unknown {
-                let finding = try await lookup.conclude(task, interval: shared.settings.lookupInterval)
-                await settle(.lookedUp(finding), task, attempt, lookup, &memory)
+                let outcome = try await lookup.conclude(task, interval: shared.settings.lookupInterval)
+                await record(.lookedUp(outcome), task, attempt, lookup, &memory)
             } else {
                 try await prepare(task, attempt, lookup, &memory)
             }
@@ -24,7 +24,7 @@ extension Replayer {
             if failure.origin == .database { await noteRefusal(by: failure.error) }
             var attempt = attempt
             attempt.errorCode = failure.error.code.rawValue
-            await settle(.lookupFailed(failure), task, attempt, lookup, &memory)
+            await record(.lookupFailed(failure), task, attempt, lookup, &memory)
         }
     }
 
@@ -40,26 +40,26 @@ extension Replayer {
             try await send(task, needsNone ? nil : try await lookup.evidence(), lookup, &memory)
         case .edit(let edit):
             if try await store.awaitsOn(task.entry, now: time.now()) { return }
-            let (finding, edit, theirs) = try await lookup.compare(edit, task)
-            if case .notApplied = finding {
+            let (outcome, edit, theirs) = try await lookup.compare(edit, task)
+            if case .queued = outcome {
                 var task = task
                 task.entry.payload = .edit(edit)
                 // An answer that shows the same again has not taken the edit.
                 task.entry.base = theirs
                 return try await send(task, nil, lookup, &memory)
             }
-            await settle(.lookedUp(finding), task, attempt, lookup, &memory)
+            await record(.lookedUp(outcome), task, attempt, lookup, &memory)
         }
     }
 
     // MARK: Deciding
 
-    private func settle(
+    private func record(
         _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
         _ memory: inout ReplayMemory
     ) async {
-        guard let settlement = await decide(event, task, attempt, lookup, &memory) else { return }
-        _ = await record([settlement], &memory)
+        guard let record = await decide(event, task, attempt, lookup, &memory) else { return }
+        _ = await self.record([record], &memory)
     }
 
     /// Tells the machine what happened to an entry, and carries out what it decides.
@@ -68,25 +68,27 @@ extension Replayer {
     private func decide(
         _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
         _ memory: inout ReplayMemory
-    ) async -> Settlement? {
-        var settlement: Settlement?
-        var next: OutboxMachine.Event? = event
-        while let event = next {
-            next = nil
-            for action in memory.machine.handle(event, of: task, moment) {
-                switch action {
-                case .note(let note): take(note, &memory)
-                case .settle(let resolution): settlement = Settlement(resolution, of: task, attempt, at: time.now())
-                case .locate(let error, let mayBeForeign):
-                    next = await locate(task.entry, error, exists: !mayBeForeign, lookup)
-                case .prove(let error): next = await prove(error, lookup)
+    ) async -> WriteRecord? {
+        var event = event
+        while true {
+            let step = memory.machine.handle(event, of: task, moment)
+            for note in step.notes { take(note, &memory) }
+            switch step.action {
+            case .locate(let error, let mayBeForeign)?:
+                event = await locate(task.entry, error, exists: !mayBeForeign, lookup)
+            case .prove(let error)?: event = await prove(error, lookup)
+            case .record(let outcome, let dueAt, let error)?:
+                if task.entry.state != .queued, outcome.state == .delivered, memory.unseenSince == nil {
+                    memory.unseenSince = time.uptime()
                 }
+                var attempt = attempt
+                attempt.endedAt = attempt.endedAt ?? time.now()
+                return WriteRecord(
+                    entry: task.entry.id, from: task.entry.state, outcome: outcome, dueAt: dueAt, attempt: attempt,
+                    error: error)
+            case nil: return nil
             }
         }
-        if task.entry.state != .queued, case .delivered? = settlement?.outcome, memory.unseenSince == nil {
-            memory.unseenSince = time.uptime()
-        }
-        return settlement
     }
 
     private func locate(
@@ -131,7 +133,7 @@ extension Replayer {
     /// written, and the ones after them begun, in one transaction: nothing waits for its fsync.
     private func sendInTurn(from first: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async {
         var batch = [first]
-        var answered: [Settlement] = []
+        var answered: [WriteRecord] = []
         while !batch.isEmpty {
             let tasks = batch
             memory.machine.gate.noteSending(tasks.map(\.entry.kind), at: time.uptime())
@@ -149,8 +151,8 @@ extension Replayer {
                     _ = await record((failed.map { [$0] } ?? []) + (unsent + batch).map(returned), &memory)
                     return
                 }
-                let taken = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
-                if let taken { answered.append(taken) }
+                let record = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
+                if let record { answered.append(record) }
             }
             if Task.isCancelled || !unsent.isEmpty {
                 _ = await record(answered + (unsent + batch).map(returned), &memory)
@@ -168,7 +170,7 @@ extension Replayer {
 
     /// Writes what the last entries brought, and begins the next ones.
     private func takeUp(
-        after answered: [Settlement], _ dialect: Dialect, _ memory: inout ReplayMemory
+        after answered: [WriteRecord], _ dialect: Dialect, _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
         let unprepared = readyKinds(dialect, memory)
         if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
@@ -187,10 +189,11 @@ extension Replayer {
         min(Self.batchSize, max(1, memory.machine.gate.pace.room(at: time.uptime())))
     }
 
-    private func returned(_ task: OutboxTask) -> Settlement {
-        let resolution = OutboxMachine.Resolution(
-            outcome: .queued(at: time.now(), isFailure: false), verdict: OutboxAttempt.returned)
-        return Settlement(resolution, of: task, OutboxAttempt(.send, startedAt: time.now()), at: nil)
+    /// It was begun, and then nothing of it was sent.
+    private func returned(_ task: OutboxTask) -> WriteRecord {
+        WriteRecord(
+            entry: task.entry.id, from: task.entry.state, outcome: .queued(.stopped()), dueAt: time.now(),
+            attempt: OutboxAttempt(.send, startedAt: time.now()))
     }
 
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
@@ -253,10 +256,10 @@ extension Replayer {
 
     private func request(
         _ task: OutboxTask, _ lookup: OutboxLookup
-    ) async throws(APIError) -> (Settlement.Delivery, requestID: String?) {
+    ) async throws(APIError) -> (WriteOutcome.Delivery, requestID: String?) {
         let (dialect, session) = (lookup.dialect, lookup.session)
         let entry = task.entry
-        var delivery = Settlement.Delivery()
+        var delivery = WriteOutcome.Delivery()
         switch entry.payload {
         case .create(let item):
             let created = try await session.create(item, dialect: dialect, key: entry.idempotencyKey)
@@ -296,19 +299,5 @@ extension Replayer {
         APIError(
             kind: .decodingError(.unexpectedShape(what)), endpoint: "the write of a \(entry.kind.rawValue)",
             status: 200, requestID: requestID ?? "none", mayHaveReachedServer: true)
-    }
-}
-
-extension Settlement {
-    fileprivate init(
-        _ resolution: OutboxMachine.Resolution, of task: OutboxTask, _ attempt: OutboxAttempt, at end: Timestamp?
-    ) {
-        var attempt = attempt
-        attempt.verdict = resolution.verdict
-        attempt.errorCode = attempt.errorCode ?? resolution.error?.code.rawValue
-        attempt.endedAt = attempt.endedAt ?? end
-        self.init(
-            entry: task.entry.id, from: task.entry.state, outcome: resolution.outcome, attempt: attempt,
-            error: resolution.error, remark: resolution.remark)
     }
 }

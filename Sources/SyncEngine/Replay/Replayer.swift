@@ -50,7 +50,7 @@ final class Replayer: Sendable {
     /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
     /// taken for another's.
     static let proofLife: Duration = .seconds(300)
-    /// While much is delivered, pulls lookup for it this often.
+    /// While much is delivered, pulls look for it this often.
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
     private static let longPause: Duration = .seconds(10)
@@ -262,7 +262,10 @@ final class Replayer: Sendable {
         try await identity.prove(session, counting: requests)
         memory.proof = (session, time.uptime())
         // Where there is no account to be proven, nothing was asked.
-        if requests.count > 0 { take(memory.machine.gate.noteAnswer(), &memory) }
+        if requests.count > 0 {
+            memory.machine.gate.noteAnswer()
+            take(.answered, &memory)
+        }
         return (dialect, session)
     }
 
@@ -282,22 +285,22 @@ final class Replayer: Sendable {
         }
     }
 
-    /// Writes settlements. What the server has answered must not be forgotten because a disk is full: until it is
+    /// Writes down what became of writes. What the server has answered must not be forgotten because a disk is full: until it is
     /// written, nothing else is done.
     func record(
-        _ settlements: [Settlement], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout ReplayMemory
+        _ records: [WriteRecord], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
-        let numbers = settlements.map { "#\($0.entry)" }.joined(separator: ", ")
+        let numbers = records.map { "#\($0.entry)" }.joined(separator: ", ")
         var tries = 0
         while true {
             do {
-                let next = try await store.settle(
-                    settlements, now: time.now(), thenSending: memory.machine.gate.sendable(at: time.uptime()),
+                let next = try await store.record(
+                    records, now: time.now(), thenSending: memory.machine.gate.sendable(at: time.uptime()),
                     unprepared: unprepared, excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()),
                     most: batch(memory))
                 refusedByDisk.withLock { $0 = nil }
                 changes.announce()
-                for parked in settlements where parked.outcome.isParked { sayParked(parked) }
+                for parked in records where parked.outcome.isParked { sayParked(parked) }
                 return next
             } catch {
                 tries += 1
@@ -319,11 +322,11 @@ final class Replayer: Sendable {
     }
 
     /// Without the server's words, which may hold a title.
-    private func sayParked(_ settlement: Settlement) {
-        let code = settlement.error.map { " [\($0.code.rawValue)]" } ?? ""
+    private func sayParked(_ record: WriteRecord) {
+        let code = record.error.map { " [\($0.code.rawValue)]" } ?? ""
         log(
             .warning, .http,
-            "#\(settlement.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(settlement.entry)`"
+            "#\(record.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(record.entry)`"
         )
     }
 }

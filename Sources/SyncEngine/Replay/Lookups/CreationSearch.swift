@@ -14,7 +14,7 @@ struct CreationSearch: Sendable {
         var content: String?
     }
 
-    enum Finding: Sendable, Equatable {
+    enum Outcome: Sendable, Equatable {
         case found(id: String)
         case absent
         /// The server is still working on what could be it.
@@ -62,12 +62,12 @@ struct CreationSearch: Sendable {
     /// Whether only the text can tell: titles are derived from it and easily the same.
     var needsContent: Bool { item.url == nil }
 
-    func finding(_ candidates: [Candidate]) -> Finding {
-        item.url == nil ? findingNote(candidates) : findingURL(candidates.map(\.item))
+    func outcome(_ candidates: [Candidate]) -> Outcome {
+        item.url == nil ? outcomeOfNote(candidates) : outcomeOfURL(candidates.map(\.item))
     }
 
     /// Another client may have captured the same URL: of several, ours is the one with our title and tags.
-    private func findingURL(_ candidates: [TimelineItem]) -> Finding {
+    private func outcomeOfURL(_ candidates: [TimelineItem]) -> Outcome {
         if candidates.isEmpty { return .absent }
         if candidates.count == 1, !isKeptAsSent || isAsSent(candidates[0]) { return .found(id: candidates[0].id) }
         let tagged = candidates.filter(hasOurTags)
@@ -78,7 +78,7 @@ struct CreationSearch: Sendable {
         return .ambiguous
     }
 
-    private func findingNote(_ candidates: [Candidate]) -> Finding {
+    private func outcomeOfNote(_ candidates: [Candidate]) -> Outcome {
         var matches: [String] = []
         var isUnsettled = false
         var isDoubtful = false

@@ -22,7 +22,7 @@ struct OutboxLookup: Sendable {
 
     /// - Parameter interval: Between two lookups that do not find a creation, before it is believed that it is not there. A
     ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
-    func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteFinding {
+    func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteOutcome {
         switch task.entry.payload {
         case .create(let item):
             // A URL that the server has refused is of an item that was there before, and the question is of which.
@@ -31,13 +31,13 @@ struct OutboxLookup: Sendable {
                 return try await lookForURL(task, interval: interval)
             }
             return try await search(item, task, interval: interval)
-        case .edit(let edit): return try await compare(edit, task).finding
+        case .edit(let edit): return try await compare(edit, task).outcome
         case .delete: return try await lookForDeleted(task)
         }
     }
 
     /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
-    private func lookForDeleted(_ task: OutboxTask) async throws(SyncFailure) -> WriteFinding {
+    private func lookForDeleted(_ task: OutboxTask) async throws(SyncFailure) -> WriteOutcome {
         let item: ItemDetail?
         do throws(SyncFailure) {
             item = try await ask { () async throws(APIError) in
@@ -45,26 +45,28 @@ struct OutboxLookup: Sendable {
             }
         } catch {
             // The answer to the deletion itself will tell.
-            if !error.concernsEverything, error.verdict != .cancelled, error.origin != .session { return .notApplied() }
+            if !error.concernsEverything, error.verdict != .cancelled, error.origin != .session {
+                return .queued(.notApplied())
+            }
             throw error
         }
         try await prove()
-        return item == nil ? .applied(Settlement.Delivery()) : .notApplied()
+        return item == nil ? .delivered(WriteOutcome.Delivery()) : .queued(.notApplied())
     }
 
     /// What a lookup means that has not found a creation: one is not enough, because servers insert late and hide new items
     /// while they work on them.
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such lookup.
-    private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteFinding) -> WriteFinding {
+    private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteOutcome) -> WriteOutcome {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
         let now = UndecidedSince(server: client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
-            return .notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now)
+            return .unknown(.notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now))
         }
         let left = interval - passed
         // The server tells its time in whole seconds.
-        return left > .zero ? .notFoundYet(lookupAfter: max(left, .seconds(1)), undecidedSince: since) : sure
+        return left > .zero ? .unknown(.notFoundYet(lookupAfter: max(left, .seconds(1)), undecidedSince: since)) : sure
     }
 
     // MARK: Edits
@@ -73,12 +75,12 @@ struct OutboxLookup: Sendable {
     ///   server has in its fields.
     func compare(
         _ edit: ItemEdit, _ task: OutboxTask
-    ) async throws(SyncFailure) -> (finding: WriteFinding, edit: ItemEdit, theirs: ItemEdit) {
+    ) async throws(SyncFailure) -> (outcome: WriteOutcome, edit: ItemEdit, theirs: ItemEdit) {
         let item = try await ask { () async throws(APIError) in
             try await session.item(task.entry.itemID)
         }
         try await prove()
-        guard let item else { return (.itemGone, edit, ItemEdit()) }
+        guard let item else { return (.parked(.itemGone), edit, ItemEdit()) }
         try await refuseStale(item)
         var base = task.manual == .overwrite ? nil : task.entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
@@ -87,23 +89,23 @@ struct OutboxLookup: Sendable {
             edit = edit.addingTags(to: theirs.tags)
             base?.tags = theirs.tags
         }
-        let finding = try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task)
-        return (finding, edit, theirs.fields(of: edit))
+        let outcome = try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task)
+        return (outcome, edit, theirs.fields(of: edit))
     }
 
     private func compare(
         _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
-    ) async throws(SyncFailure) -> WriteFinding {
+    ) async throws(SyncFailure) -> WriteOutcome {
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
         case .done where task.entry.attempts == 0 && (task.entry.follows == nil || updatedAt == nil):
             // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and what
             // follows a creation too where the answer does not say how old it is.
-            return .notApplied()
+            return .queued(.notApplied())
         case .done:
-            var delivery = Settlement.Delivery()
+            var delivery = WriteOutcome.Delivery()
             delivery.fields = theirs.fields(of: edit)
             delivery.updatedAt = updatedAt
-            return .applied(delivery, remark: task.entry.attempts == 0 ? "the server had it already" : nil)
+            return .delivered(delivery, remark: task.entry.attempts == 0 ? "the server had it already" : nil)
         case .send:
             if task.entry.base == nil {
                 do {
@@ -112,8 +114,8 @@ struct OutboxLookup: Sendable {
                     throw SyncFailure(store: error)
                 }
             }
-            return .notApplied()
-        case .conflict(let theirs): return .conflict(theirs: theirs)
+            return .queued(.notApplied())
+        case .conflict(let theirs): return .parked(.conflict(theirs: theirs))
         }
     }
 
@@ -136,29 +138,31 @@ struct OutboxLookup: Sendable {
 
     private func lookForURL(
         _ task: OutboxTask, interval: Duration
-    ) async throws(SyncFailure) -> WriteFinding {
+    ) async throws(SyncFailure) -> WriteOutcome {
         // After "already exists", the one question is under which id.
         let exists = task.entry.errorCode == ErrorCode.conflict.rawValue
         switch try await whereIs(task.entry, exists: exists) {
-        case .was(let delivery): return .applied(delivery, remark: OutboxEntry.wasThere)
-        case .ours(let delivery): return .applied(delivery, remark: "found on the server")
+        case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
+        case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
             guard task.entry.saysMoreThanItsURL else {
-                return .applied(Settlement.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
+                return .delivered(WriteOutcome.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
             // The server may hide it while it works on it, or have lost it since. Sent again, it will tell.
-            return undecided(task, interval: interval, sure: task.entry.attempts > 1 ? .thereUnderNoID : .notApplied())
-        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .notApplied())
-        case .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
+            return undecided(
+                task, interval: interval,
+                sure: task.entry.attempts > 1 ? .parked(.thereUnderNoID) : .queued(.notApplied()))
+        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .queued(.notApplied()))
+        case .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
         }
     }
 
     /// Which item of the server has a URL that was captured here.
     enum Whereabouts: Sendable {
         /// It was there before, or another entry has made it.
-        case was(Settlement.Delivery)
+        case was(WriteOutcome.Delivery)
         /// An attempt whose answer was lost has probably made it.
-        case ours(Settlement.Delivery)
+        case ours(WriteOutcome.Delivery)
         case nowhere
         /// It was there before, and an entry that was accepted earlier is still to delete it.
         case toBeDeleted(by: Int64)
@@ -213,8 +217,8 @@ struct OutboxLookup: Sendable {
             return .was(try await delivery(of: theirs.item.id))
         }
         try await prove()
-        switch search.finding(free) {
-        case .found(let id): return .ours(Settlement.Delivery(serverID: id))
+        switch search.outcome(free) {
+        case .found(let id): return .ours(WriteOutcome.Delivery(serverID: id))
         case .absent:
             guard let other = try await known(found.first?.id, url) else { return .nowhere }
             return .was(try await delivery(of: other))
@@ -269,10 +273,10 @@ struct OutboxLookup: Sendable {
     }
 
     /// An item that is not this entry's work, with what the server has in its fields.
-    private func delivery(of id: String) async throws(SyncFailure) -> Settlement.Delivery {
+    private func delivery(of id: String) async throws(SyncFailure) -> WriteOutcome.Delivery {
         let there = try await ask { () async throws(APIError) in try await session.item(id) }
         try await prove()
-        return Settlement.Delivery(serverID: id, there: there.map { ItemEdit($0) } ?? ItemEdit())
+        return WriteOutcome.Delivery(serverID: id, there: there.map { ItemEdit($0) } ?? ItemEdit())
     }
 
     // MARK: Notes, and URLs on dialects P and E
@@ -284,8 +288,8 @@ struct OutboxLookup: Sendable {
 
     private func search(
         _ item: NewItem, _ task: OutboxTask, interval: Duration
-    ) async throws(SyncFailure) -> WriteFinding {
-        guard let evidence = task.evidence else { return .undecidable }
+    ) async throws(SyncFailure) -> WriteOutcome {
+        guard let evidence = task.evidence else { return .parked(.undecidable) }
         let sentAt = try await fromStore { () async throws(UserFacingError) in
             try await store.firstUnknownSend(of: task.entry.id)
         }
@@ -299,10 +303,10 @@ struct OutboxLookup: Sendable {
             throw SyncFailure(error)
         }
         try await prove()
-        switch search.finding(candidates) {
-        case .found(let id): return .applied(Settlement.Delivery(serverID: id), remark: "found on the server")
-        case .absent: return undecided(task, interval: interval, sure: .notApplied())
-        case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .undecidable)
+        switch search.outcome(candidates) {
+        case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
+        case .absent: return undecided(task, interval: interval, sure: .queued(.notApplied()))
+        case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
         }
     }
 
