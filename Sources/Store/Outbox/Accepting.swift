@@ -146,16 +146,14 @@ extension OutboxWriter {
     /// Whether the item's URL was captured again after an entry, or edited under another id: then a new write cannot become a
     /// part of that entry, because something came in between.
     private func isWrittenAgain(_ item: String, since entry: Int64) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached(
+        try connection.cached(
             """
             WITH own AS (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1)
             SELECT 1 FROM outbox, own WHERE id > ?1 AND (kind = 'capture' AND outbox.url = own.url
                 OR kind = 'edit' AND follows IS NULL AND item_id != ?2 AND own.url IN (SELECT url FROM item WHERE id = item_id
                     UNION ALL SELECT url FROM local_item WHERE id = item_id)) LIMIT 1
             """
-        ).bind(Int(entry)).bind(item)
-        defer { row.reset() }
-        return try row.step()
+        ).bind(Int(entry)).bind(item).hasRow()
     }
 
     /// What the server has when an edit that is accepted now is sent. What follows a creation and is not under way goes after it.
@@ -224,10 +222,9 @@ extension OutboxWriter {
     /// - Throws: `conflict` where the key belongs to another write: it would otherwise be lost in silence.
     func accepted(_ request: WriteRequest) throws -> AcceptedWrite? {
         guard let key = request.key else { return nil }
-        let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?")
-            .bind(key.text)
-        defer { row.reset() }
-        guard try row.step(), let entry = OutboxEntry(row: row) else { return nil }
+        let known = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?")
+            .bind(key.text).first(OutboxEntry.init(row:))
+        guard let entry = known else { return nil }
         guard entry.isMade(of: request.draft) else {
             throw UserFacingError(
                 .conflict, "The key \(key.text) belongs to #\(entry.id), which is another write.",
@@ -241,10 +238,8 @@ extension OutboxWriter {
     /// Without an index: of creations, of which there are many at once, nothing is asked.
     private func superseded(by entry: Int64, _ draft: WriteDraft) throws(SQLiteFailure) -> [Int64] {
         if case .create = draft { return [] }
-        let rows = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
-        var ids: [Int64] = []
-        while try rows.step() { ids.append(rows.int64(0)) }
-        return ids
+        return try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
+            .all { $0.int64(0) }
     }
 }
 

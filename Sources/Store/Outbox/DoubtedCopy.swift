@@ -12,10 +12,8 @@ extension Store {
     static func mark(
         _ connection: Connection, _ statements: ItemStatements?, path: String, log: LogHandler
     ) throws -> CopyMark? {
-        let row = try connection.prepare("SELECT mark, sends FROM copy")
-        guard try row.step() else { return nil }
-        let (id, sends) = (row.text(0), row.int(1))
-        row.reset()
+        let known = try connection.prepare("SELECT mark, sends FROM copy").first { ($0.text(0), $0.int(1)) }
+        guard let (id, sends) = known else { return nil }
         let found = CopyMark.read(beside: path)
         let verdict = CopyMark.judge(id: id, sends: sends, found)
         if verdict == .trusted, let found {
@@ -50,14 +48,13 @@ extension Store {
             var writer = OutboxWriter(
                 connection, statements, now: now, serverNow: nil,
                 reachable: try connection.double("SELECT reachable_seconds FROM copy"))
-            let rows = try connection.prepare(
+            let queued = try connection.prepare(
                 """
                 SELECT id, item_id, state FROM outbox WHERE state IN ('queued', 'unknown') AND next_attempt_at IS NOT NULL
                 ORDER BY id
-                """)
-            var queued: [(id: Int64, item: String, state: OutboxEntry.State)] = []
-            while try rows.step() {
-                queued.append((rows.int64(0), rows.text(1) ?? "", rows.text(2) == "unknown" ? .unknown : .queued))
+                """
+            ).all { row -> (id: Int64, item: String, state: OutboxEntry.State) in
+                (row.int64(0), row.text(1) ?? "", row.text(2) == "unknown" ? .unknown : .queued)
             }
             try connection.execute("UPDATE outbox SET is_unverified = 0 WHERE is_unverified IS 1")
             guard !queued.isEmpty else { return }
@@ -95,15 +92,11 @@ extension Store {
     private static func newestKnown(_ connection: Connection) throws(SQLiteFailure) -> SendEvidence {
         let most = 100
         let place = "CASE (SELECT dialect FROM copy) WHEN 'E' THEN coalesce(updated_at, created_at) ELSE created_at END"
-        let rows = try connection.prepare("SELECT id, \(place) FROM item ORDER BY 2 DESC, id DESC LIMIT \(most)")
-        var evidence = SendEvidence(knownIDs: [])
-        var last: Timestamp?
-        while try rows.step() {
-            evidence.knownIDs.append(rows.text(0) ?? "")
-            last = rows.timestamp(1)
-        }
-        if evidence.knownIDs.count == most { evidence.knownDownTo = last.map { ServerTime($0) } }
-        return evidence
+        let newest = try connection.prepare(
+            "SELECT id, \(place) FROM item ORDER BY 2 DESC, id DESC LIMIT \(most)"
+        ).all { ($0.text(0) ?? "", $0.timestamp(1)) }
+        let last = newest.count == most ? newest.last?.1 : nil
+        return SendEvidence(knownIDs: newest.map(\.0), knownDownTo: last.map { ServerTime($0) })
     }
 
     /// After the commit that has begun sends, before their requests.

@@ -12,7 +12,7 @@ extension OutboxWriter {
     /// the item yet, and where the server's time is not known. What was made here within the hour is not old because the server's
     /// clock has leapt.
     func isUnsettled(_ item: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached(
+        try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
                 AND (created_at > ?2 OR EXISTS (SELECT 1 FROM outbox WHERE item_id = ?1 AND kind IN ('capture', 'note')
@@ -20,21 +20,17 @@ extension OutboxWriter {
             UNION ALL SELECT 1 FROM local_item WHERE id = ?1 AND delivered_at IS NOT NULL LIMIT 1
             """
         ).bind(item).bind((serverNow ?? .earliest).advanced(by: .zero - Self.settlingPatience).written)
-            .bind(now.advanced(by: .zero - Self.settlingPatience)).bind(now)
-        defer { row.reset() }
-        return try row.step()
+            .bind(now.advanced(by: .zero - Self.settlingPatience)).bind(now).hasRow()
     }
 
     /// Whether no pull has shown the item as processed, however old it is. Its row may be as old as that.
     func isPending(_ item: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached(
+        try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
             UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
             """
-        ).bind(item)
-        defer { row.reset() }
-        return try row.step()
+        ).bind(item).hasRow()
     }
 
     /// After a write was delivered: whether the server has all that it asked for is still to be seen.
@@ -79,38 +75,31 @@ extension OutboxWriter {
 
     /// What was said of an item. Edits that became a part of a later one are in that.
     private func wish(_ item: String) throws(SQLiteFailure) -> Wish {
-        let rows = try connection.cached(
+        let words = try connection.cached(
             """
             SELECT id, kind, payload, state = 'delivered', is_unverified, base IS NOT NULL FROM outbox
             WHERE item_id = ? AND follows IS NULL AND (ended_at IS NULL OR state = 'delivered') ORDER BY id
             """
-        ).bind(item)
-        defer { rows.reset() }
-        var words: [Wish.Word] = []
-        while try rows.step() {
-            guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init) else { continue }
+        ).bind(item).all { row -> Wish.Word? in
+            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init) else { return nil }
             let said: ItemEdit
-            switch OutboxEntry.Payload(kind: kind, json: rows.text(2)) {
+            switch OutboxEntry.Payload(kind: kind, json: row.text(2)) {
             case .create(let item):
-                let remark = item.url != nil && rows.int(5) == 1 ? item.note : nil
+                let remark = item.url != nil && row.int(5) == 1 ? item.note : nil
                 said = ItemEdit(title: item.title, summary: remark, tags: item.tags)
             case .edit(let edit): said = edit
-            case .delete?, nil: continue
+            case .delete?, nil: return nil
             }
-            let standing: Wish.Word.Standing = rows.int(3) == 0 ? .open : rows.int(4) == 1 ? .unverified : .delivered
-            words.append(
-                Wish.Word(entry: rows.int64(0), isCreation: kind.isCreation, standing: standing, said: said))
+            let standing: Wish.Word.Standing = row.int(3) == 0 ? .open : row.int(4) == 1 ? .unverified : .delivered
+            return Wish.Word(entry: row.int64(0), isCreation: kind.isCreation, standing: standing, said: said)
         }
         return Wish(words: words)
     }
 
     /// The server's own fields, without what waits here.
     func serverFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
-        let row = try connection.cached("SELECT title, summary, tags FROM item WHERE id = ? AND deleted_at IS NULL")
-            .bind(item)
-        defer { row.reset() }
-        guard try row.step() else { return nil }
-        return ItemEdit(title: row.text(0), summary: row.text(1), tags: Tags.parse(row.text(2)))
+        try connection.cached("SELECT title, summary, tags FROM item WHERE id = ? AND deleted_at IS NULL")
+            .bind(item).first { ItemEdit(title: $0.text(0), summary: $0.text(1), tags: Tags.parse($0.text(2))) }
     }
 
     /// Makes the item's one follow-up what its wish and the server's fields say now. It goes after the edits that wait, so that
@@ -241,13 +230,12 @@ extension OutboxWriter {
 
     /// When the next follow-up is tried, where the server failed at the last one.
     func followUpsDueAt() throws(SQLiteFailure) -> Timestamp? {
-        let row = try connection.cached(
+        try connection.cached(
             """
             SELECT max(next_attempt_at) FROM outbox
             WHERE follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND failures > 0 AND awaits_item = 0
-            """)
-        defer { row.reset() }
-        return try row.step() ? row.timestamp(0) : nil
+            """
+        ).first { $0.timestamp(0) }
     }
 
     /// Releases are in use that fail at every edit: one follow-up is tried now and then, for all of them.

@@ -13,23 +13,20 @@ struct InFlightWrites: Sendable {
     private var awaited: Set<ByteText> = []
 
     init(_ connection: Connection) throws(SQLiteFailure) {
-        let rows = try connection.prepare(
-            "SELECT id, kind, payload FROM outbox WHERE state = 'unknown' AND kind IN ('capture', 'note')")
-        while try rows.step() {
-            if let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
-                let payload = OutboxEntry.Payload(kind: kind, json: rows.text(2))
-            {
-                noteUnsettled(rows.int64(0), payload)
-            }
+        let creations = try connection.prepare(
+            "SELECT id, kind, payload FROM outbox WHERE state = 'unknown' AND kind IN ('capture', 'note')"
+        ).all { row in
+            row.text(1).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(2)) }
+                .map { (row.int64(0), $0) }
         }
+        for (entry, payload) in creations { noteUnsettled(entry, payload) }
         let items = try connection.prepare(
             """
             SELECT item_id FROM outbox WHERE is_unverified IS 1
             UNION SELECT item_id FROM outbox WHERE ended_at IS NULL AND awaits_item = 1
-            """)
-        while try items.step() {
-            if let id = items.text(0) { awaited.insert(ByteText(id)) }
-        }
+            """
+        ).all { $0.text(0) }
+        awaited = Set(items.map(ByteText.init))
     }
 
     mutating func expectProcessing(of items: Set<String>) { for item in items { awaited.insert(ByteText(item)) } }

@@ -203,36 +203,34 @@ package struct UndecidedSince: Sendable, Equatable {
 }
 
 extension OutboxEntry {
-    /// The columns that `init(row:)` reads, in its order.
+    /// What `init(row:)` reads.
     static let columns = """
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
-        last_attempt_at, (SELECT reachable_seconds FROM copy) - reachable_at, superseded_by, remark, error_code,
-        error_message, idempotency_key,
+        last_attempt_at, superseded_by, remark, error_code, error_message, idempotency_key, follows, awaits_item,
+        CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END,
-        follows, awaits_item,
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END AS behind,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
-                AND earlier.state = 'parked') END
+                AND earlier.state = 'parked') END AS awaits_decision
         """
 
     /// `nil` for a row that this program did not write.
     init?(row: Statement) {
-        guard let kind = row.text(1).flatMap(Kind.init), let state = row.text(2).flatMap(State.init),
-            let itemID = row.text(3), let payload = Payload(kind: kind, json: row.text(4)),
-            let acceptedAt = row.timestamp(7), let key = row.text(17)
+        guard let kind = row.text("kind").flatMap(Kind.init), let state = row.text("state").flatMap(State.init),
+            let itemID = row.text("item_id"), let payload = Payload(kind: kind, json: row.text("payload")),
+            let acceptedAt = row.timestamp("accepted_at"), let key = row.text("idempotency_key")
         else { return nil }
         self.init(
-            id: row.int64(0), kind: kind, state: state, itemID: itemID, payload: payload,
-            base: ItemEdit(json: row.text(5)),
-            theirs: ItemEdit(json: row.text(6)), acceptedAt: acceptedAt, endedAt: row.timestamp(8),
-            nextAttemptAt: row.timestamp(9), behind: row.text(18) == nil ? nil : row.int64(18),
-            awaitsDecision: row.text(21) == nil ? nil : row.int64(21), attempts: row.int(10),
-            lastAttemptAt: row.timestamp(11),
-            reachableAge: .microseconds(ForeignNumber.clamp(max(0, row.double(12)) * 1e6)),
-            supersededBy: row.text(13) == nil ? nil : row.int64(13), remark: row.text(14), errorCode: row.text(15),
-            errorMessage: row.text(16), idempotencyKey: key, follows: row.text(19) == nil ? nil : row.int64(19),
-            awaitsItem: row.int(20) == 1)
+            id: row.int64("id"), kind: kind, state: state, itemID: itemID, payload: payload,
+            base: ItemEdit(json: row.text("base")), theirs: ItemEdit(json: row.text("theirs")), acceptedAt: acceptedAt,
+            endedAt: row.timestamp("ended_at"), nextAttemptAt: row.timestamp("next_attempt_at"),
+            behind: row.entry("behind"), awaitsDecision: row.entry("awaits_decision"), attempts: row.int("attempts"),
+            lastAttemptAt: row.timestamp("last_attempt_at"),
+            reachableAge: .microseconds(row.int("reachable_age")),
+            supersededBy: row.entry("superseded_by"), remark: row.text("remark"), errorCode: row.text("error_code"),
+            errorMessage: row.text("error_message"), idempotencyKey: key, follows: row.entry("follows"),
+            awaitsItem: row.int("awaits_item") == 1)
     }
 }
 
@@ -244,10 +242,17 @@ extension OutboxTask {
     init?(row: Statement) {
         guard let entry = OutboxEntry(row: row) else { return nil }
         self.init(
-            entry: entry, failures: row.int(22), maybeApplied: row.int(23) == 1,
-            manual: row.text(24).flatMap(ManualDecision.init), evidence: row.text(25).flatMap(SendEvidence.init(json:)),
-            undecidedSince: UndecidedSince(row.timestamp(26), row.timestamp(28)), failedLookups: row.int(27))
+            entry: entry, failures: row.int("failures"), maybeApplied: row.int("maybe_applied") == 1,
+            manual: row.text("by_hand").flatMap(ManualDecision.init),
+            evidence: row.text("evidence").flatMap(SendEvidence.init(json:)),
+            undecidedSince: UndecidedSince(row.timestamp("undecided_since"), row.timestamp("undecided_here")),
+            failedLookups: row.int("failed_looks"))
     }
+}
+
+extension Statement {
+    /// The number of another entry, where there is one.
+    fileprivate func entry(_ column: String) -> Int64? { text(column) == nil ? nil : int64(column) }
 }
 
 extension ItemEdit {

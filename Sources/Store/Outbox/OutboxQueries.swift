@@ -8,10 +8,8 @@ extension Store {
             let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
             var entries: [OutboxEntry] = []
             for id in ids {
-                row.reset()
-                if try row.bind(Int(id)).step(), let entry = OutboxEntry(row: row) { entries.append(entry) }
+                if let entry = try row.bind(Int(id)).first(OutboxEntry.init(row:)) { entries.append(entry) }
             }
-            row.reset()
             return entries
         }
     }
@@ -21,12 +19,8 @@ extension Store {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.cached(
                 "SELECT 1 FROM outbox WHERE id = ? AND state IN ('queued', 'sending', 'unknown')")
-            defer { row.reset() }
             var waiting: [Int64] = []
-            for id in ids {
-                row.reset()
-                if try row.bind(Int(id)).step() { waiting.append(id) }
-            }
+            for id in ids where try row.bind(Int(id)).hasRow() { waiting.append(id) }
             return waiting
         }
     }
@@ -36,17 +30,13 @@ extension Store {
         try read { connection throws(SQLiteFailure) in
             guard !ids.isEmpty else { return [] }
             // Without an index: this is asked when an answer was lost, and the index would cost every delivery a page.
-            let rows = try connection.prepare(
+            let bound = try connection.prepare(
                 """
                 SELECT item_id FROM outbox
                 WHERE item_id IN (SELECT value FROM json_each(?)) AND kind IN ('capture', 'note') AND state = 'delivered'
                 """
-            ).bind(JSONText.array(ids))
-            var bound: Set<ByteText> = []
-            while try rows.step() {
-                if let id = rows.text(0) { bound.insert(ByteText(id)) }
-            }
-            return bound
+            ).bind(JSONText.array(ids)).all { $0.text(0) }
+            return Set(bound.map(ByteText.init))
         }
     }
 
@@ -54,18 +44,13 @@ extension Store {
     /// outcome is not known, the first counts.
     package func knownIDs(among ids: [String], before entry: Int64) throws(UserFacingError) -> Set<ByteText> {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.cached(
+            let known = try connection.cached(
                 """
                 SELECT id FROM item WHERE id IN (SELECT value FROM json_each(?1))
                     AND rowid <= (SELECT min(items_before) FROM outbox_attempt WHERE entry_id = ?2 AND \(Self.isUnknownSend))
                 """
-            ).bind(JSONText.array(ids)).bind(Int(entry))
-            defer { rows.reset() }
-            var known: Set<ByteText> = []
-            while try rows.step() {
-                if let id = rows.text(0) { known.insert(ByteText(id)) }
-            }
-            return known
+            ).bind(JSONText.array(ids)).bind(Int(entry)).all { $0.text(0) }
+            return Set(known.map(ByteText.init))
         }
     }
 
@@ -75,13 +60,12 @@ extension Store {
     /// The item of the copy that has exactly this URL, or the one that was made of it here.
     package func itemID(url: String) throws(UserFacingError) -> String? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT id FROM item WHERE url = ?1 AND deleted_at IS NULL
                 UNION ALL SELECT id FROM local_item WHERE url = ?1 AND delivered_at IS NOT NULL LIMIT 1
                 """
-            ).bind(url)
-            return try row.step() ? row.text(0) : nil
+            ).bind(url).first { $0.text(0) }
         }
     }
 
@@ -102,28 +86,26 @@ extension Store {
     /// A deletion of the item that was accepted before the entry and is on its way. One that is parked waits for a person.
     package func openDeletion(of item: String, before entry: Int64) throws(UserFacingError) -> Int64? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT min(id) FROM outbox
                 WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND state != 'parked' AND id < ?
                 """
-            ).bind(item).bind(Int(entry))
-            return try row.step() && row.text(0) != nil ? row.int64(0) : nil
+            ).bind(item).bind(Int(entry)).first { $0.isNull(0) ? nil : $0.int64(0) }
         }
     }
 
     /// When the entry was first sent with an unknown outcome, the attempt under way not counted.
     package func firstUnknownSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT min(started_at) FROM outbox_attempt
                 WHERE entry_id = ?1 AND \(Self.isUnknownSend)
                     AND NOT (EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sending')
                         AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1))
                 """
-            ).bind(Int(id))
-            return try row.step() ? row.timestamp(0) : nil
+            ).bind(Int(id)).first { $0.timestamp(0) }
         }
     }
 
@@ -135,7 +117,7 @@ extension Store {
         deliveredBefore limit: Timestamp, now: Timestamp = .latest, most: Int = 50
     ) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT id FROM local_item WHERE delivered_at < ?
                     AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = local_item.id)
@@ -143,12 +125,7 @@ extension Store {
                         (SELECT 1 FROM unanswered_suspect WHERE item_id = local_item.id AND next_at > ?)
                 ORDER BY delivered_at LIMIT ?
                 """
-            ).bind(limit).bind(now).bind(most)
-            var ids: [String] = []
-            while try rows.step() {
-                if let id = rows.text(0) { ids.append(id) }
-            }
-            return ids
+            ).bind(limit).bind(now).bind(most).all { $0.text(0) }
         }
     }
 
@@ -169,7 +146,7 @@ extension Store {
                     AND item_id IN (SELECT id FROM item WHERE deleted_at IS NULL UNION ALL SELECT id FROM local_item))
             """
         let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare(old + " LIMIT 1").bind(limit).step()
+            try connection.prepare(old + " LIMIT 1").bind(limit).hasRow()
         }
         guard isAny else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
@@ -206,8 +183,9 @@ extension StoreReader {
     package func itemToDelete(_ prefix: String) throws(UserFacingError) -> (id: String, title: String) {
         do {
             let id = try ItemPrefix(connection: connection, isForDeletion: true).resolve(prefix)
-            let row = try connection.prepare("SELECT substr(title, 1, 500) FROM timeline WHERE id = ?").bind(id)
-            return (id, try row.step() ? row.text(0) ?? "" : "")
+            let title = try connection.prepare("SELECT substr(title, 1, 500) FROM timeline WHERE id = ?").bind(id)
+                .first { $0.text(0) }
+            return (id, title ?? "")
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)
         } catch let error as UserFacingError {
@@ -220,17 +198,13 @@ extension StoreReader {
     /// Entries in their order, the ended ones newest first.
     package func outbox(_ filter: OutboxFilter, limit: Int) throws(UserFacingError) -> OutboxList {
         try readTogether { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            let entries = try connection.prepare(
                 """
                 SELECT \(OutboxEntry.columns) FROM outbox
                 \(filter.condition) ORDER BY id \(filter.isNewestFirst ? "DESC" : "ASC") LIMIT ?
                 """
-            ).bind(limit)
-            var list = OutboxList(entries: [], total: Int(try connection.integer(filter.count)))
-            while try rows.step() {
-                if let entry = OutboxEntry(row: rows) { list.entries.append(entry) }
-            }
-            return list
+            ).bind(limit).all(OutboxEntry.init(row:))
+            return OutboxList(entries: entries, total: Int(try connection.integer(filter.count)))
         }
     }
 
@@ -239,26 +213,20 @@ extension StoreReader {
     /// - Throws: `entry_unknown`.
     package func outboxEntry(_ id: Int64) throws(UserFacingError) -> (entry: OutboxEntry, attempts: [OutboxAttempt]) {
         let found = try readTogether { () throws(SQLiteFailure) -> (OutboxEntry, [OutboxAttempt])? in
-            let row = try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?").bind(Int(id))
-            guard try row.step(), let entry = OutboxEntry(row: row) else { return nil }
-            row.reset()
-            let rows = try connection.prepare(
+            let entry = try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?").bind(Int(id))
+                .first(OutboxEntry.init(row:))
+            guard let entry else { return nil }
+            let attempts = try connection.prepare(
                 """
                 SELECT purpose, started_at, ended_at, verdict, error_code, status, request_id FROM outbox_attempt
                 WHERE entry_id = ? ORDER BY number
                 """
-            ).bind(Int(id))
-            var attempts: [OutboxAttempt] = []
-            while try rows.step() {
-                guard let purpose = rows.text(0).flatMap(OutboxAttempt.Purpose.init), let start = rows.timestamp(1)
-                else { continue }
-                var attempt = OutboxAttempt(purpose, startedAt: start)
-                attempt.endedAt = rows.timestamp(2)
-                attempt.verdict = rows.text(3)
-                attempt.errorCode = rows.text(4)
-                attempt.status = rows.text(5) == nil ? nil : rows.int(5)
-                attempt.requestID = rows.text(6)
-                attempts.append(attempt)
+            ).bind(Int(id)).all { row -> OutboxAttempt? in
+                guard let purpose = row.text(0).flatMap(OutboxAttempt.Purpose.init), let start = row.timestamp(1)
+                else { return nil }
+                return OutboxAttempt(
+                    purpose: purpose, startedAt: start, endedAt: row.timestamp(2), verdict: row.text(3),
+                    errorCode: row.text(4), status: row.isNull(5) ? nil : row.int(5), requestID: row.text(6))
             }
             return (entry, attempts)
         }

@@ -84,7 +84,6 @@ struct OutboxWriter {
         var state: OutboxEntry.State
         var attempts: Int
         var maybeApplied: Bool
-        var hasBase: Bool
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
         var follows: Int64?
@@ -96,26 +95,20 @@ struct OutboxWriter {
 
     /// The entries of an item that are not over, in their order.
     func open(_ item: String) throws(SQLiteFailure) -> [Open] {
-        let rows = try connection.cached(
+        try connection.cached(
             """
             SELECT id, kind, state, attempts, maybe_applied, payload, base, follows FROM outbox
             WHERE item_id = ? AND ended_at IS NULL ORDER BY id
             """
-        ).bind(item)
-        defer { rows.reset() }
-        var open: [Open] = []
-        while try rows.step() {
-            guard let kind = rows.text(1).flatMap(OutboxEntry.Kind.init),
-                let state = rows.text(2).flatMap(OutboxEntry.State.init),
-                let payload = OutboxEntry.Payload(kind: kind, json: rows.text(5))
-            else { continue }
-            open.append(
-                Open(
-                    id: rows.int64(0), kind: kind, state: state, attempts: rows.int(3), maybeApplied: rows.int(4) == 1,
-                    hasBase: rows.text(6) != nil, payload: payload, base: ItemEdit(json: rows.text(6)),
-                    follows: rows.text(7) == nil ? nil : rows.int64(7)))
+        ).bind(item).all { row -> Open? in
+            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
+                let state = row.text(2).flatMap(OutboxEntry.State.init),
+                let payload = OutboxEntry.Payload(kind: kind, json: row.text(5))
+            else { return nil }
+            return Open(
+                id: row.int64(0), kind: kind, state: state, attempts: row.int(3), maybeApplied: row.int(4) == 1,
+                payload: payload, base: ItemEdit(json: row.text(6)), follows: row.isNull(7) ? nil : row.int64(7))
         }
-        return open
     }
 
     /// - Parameters:
@@ -126,7 +119,7 @@ struct OutboxWriter {
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
         follows: Int64? = nil
     ) throws(SQLiteFailure) -> Int64 {
-        let row = try connection.cached(
+        let id = try connection.cached(
             """
             INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
                 reachable_at, idempotency_key, fingerprint, request_key, follows)
@@ -136,10 +129,10 @@ struct OutboxWriter {
         ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.fields.json).bind(payload.url).bind(payload.title)
             .bind(base?.fields.json).bind(now).bind(dueAt)
             .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
-        defer { row.reset() }
-        guard try row.step() else { throw stale("a new entry") }
+            .first { $0.int64(0) }
+        guard let id else { throw stale("a new entry") }
         deltas.waiting += 1
-        return row.int64(0)
+        return id
     }
 
     // MARK: Moves
@@ -171,15 +164,13 @@ struct OutboxWriter {
     ///
     /// An edit waits until the server has processed the item, because processing would overwrite it.
     mutating func advance(_ item: String) throws(SQLiteFailure) {
-        let row = try connection.cached(
+        let first = try connection.cached(
             """
             SELECT id, kind, follows, state = 'queued' AND next_attempt_at IS NULL FROM outbox
             WHERE item_id = ? AND ended_at IS NULL ORDER BY id LIMIT 1
             """
-        ).bind(item)
-        defer { row.reset() }
-        guard try row.step(), row.int(3) == 1 else { return }
-        let (id, kind, isFollowUp) = (row.int64(0), row.text(1), row.text(2) != nil)
+        ).bind(item).first { $0.int(3) == 1 ? ($0.int64(0), $0.text(1), !$0.isNull(2)) : nil }
+        guard let (id, kind, isFollowUp) = first else { return }
         var awaitsItem = false
         if kind == OutboxEntry.Kind.edit.rawValue { awaitsItem = try isUnsettled(item) }
         if awaitsItem { awaited.insert(item) }
@@ -241,9 +232,7 @@ struct OutboxWriter {
     }
 
     func isLocal(_ item: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached("SELECT 1 FROM local_item WHERE id = ?").bind(item)
-        defer { row.reset() }
-        return try row.step()
+        try connection.cached("SELECT 1 FROM local_item WHERE id = ?").bind(item).hasRow()
     }
 }
 

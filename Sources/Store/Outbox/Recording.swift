@@ -2,9 +2,8 @@ import PRSNLCore
 
 extension OutboxWriter {
     func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
-        let row = try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
-        defer { row.reset() }
-        return try row.step() ? OutboxTask(row: row) : nil
+        try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
+            .first(OutboxTask.init(row:))
     }
 
     /// Makes of an entry what its outcome says.
@@ -229,11 +228,9 @@ extension OutboxWriter {
             .bind(entry.itemID).bind(serverID).run()
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try takeInEdits(serverID)
-        let known = try connection.cached(
+        let isKnown = try connection.cached(
             "SELECT 1 FROM item WHERE id = ?1 UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1"
-        ).bind(serverID)
-        let isKnown = try known.step()
-        known.reset()
+        ).bind(serverID).hasRow()
         if isKnown {
             try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
         } else {

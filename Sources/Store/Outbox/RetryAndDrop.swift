@@ -107,21 +107,14 @@ extension Store {
 
     private func openIDs() throws(UserFacingError) -> [Int64] {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare("SELECT id FROM outbox WHERE ended_at IS NULL ORDER BY id")
-            var ids: [Int64] = []
-            while try rows.step() { ids.append(rows.int64(0)) }
-            return ids
+            try connection.prepare("SELECT id FROM outbox WHERE ended_at IS NULL ORDER BY id").all { $0.int64(0) }
         }
     }
 
     private func missing(_ ids: [Int64]) throws(UserFacingError) -> Int64? {
         try read { connection throws(SQLiteFailure) in
             let row = try connection.cached("SELECT 1 FROM outbox WHERE id = ?")
-            defer { row.reset() }
-            for id in ids {
-                row.reset()
-                guard try row.bind(Int(id)).step() else { return id }
-            }
+            for id in ids where try !row.bind(Int(id)).hasRow() { return id }
             return nil
         }
     }
@@ -205,16 +198,13 @@ extension OutboxWriter {
 
     /// What is queued behind a creation, in its order.
     fileprivate func dependents(of id: Int64) throws(SQLiteFailure) -> [Int64] {
-        let rows = try connection.prepare(
+        try connection.prepare(
             """
             SELECT later.id FROM outbox AS made JOIN outbox AS later
                 ON later.item_id = made.item_id AND later.id > made.id AND later.ended_at IS NULL
             WHERE made.id = ? AND made.kind IN ('capture', 'note') ORDER BY later.id
             """
-        ).bind(Int(id))
-        var ids: [Int64] = []
-        while try rows.step() { ids.append(rows.int64(0)) }
-        return ids
+        ).bind(Int(id)).all { $0.int64(0) }
     }
 
     fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) {

@@ -138,9 +138,7 @@ extension Store {
         _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = [],
         now: Timestamp
     ) throws(SQLiteFailure) -> OutboxTask? {
-        let count = try connection.cached("SELECT unknown FROM copy")
-        let hasUnknown = try count.step() && count.int(0) > 0
-        count.reset()
+        let hasUnknown = try connection.cached("SELECT 1 FROM copy WHERE unknown > 0").hasRow()
         let ids = "[\(excluded.map(String.init).joined(separator: ","))]"
         if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), ids, now: now) {
             return look
@@ -154,14 +152,13 @@ extension Store {
             var first: Timestamp?
             for kind in OutboxEntry.Kind.allCases {
                 for state in [OutboxEntry.State.queued, .unknown] {
-                    let row = try connection.cached(
+                    let next = try connection.cached(
                         """
                         SELECT next_attempt_at FROM outbox
                         WHERE state = ? AND kind = ? AND next_attempt_at > ? ORDER BY next_attempt_at LIMIT 1
                         """
-                    ).bind(state.rawValue).bind(kind.rawValue).bind(now)
-                    defer { row.reset() }
-                    if try row.step(), let at = row.timestamp(0) { first = min(first ?? at, at) }
+                    ).bind(state.rawValue).bind(kind.rawValue).bind(now).first { $0.timestamp(0) }
+                    if let next { first = min(first ?? next, next) }
                 }
             }
             return first
@@ -174,7 +171,7 @@ extension Store {
     ) throws(SQLiteFailure) -> OutboxTask? {
         var best: OutboxTask?
         for kind in kinds {
-            let row = try connection.cached(
+            let task = try connection.cached(
                 """
                 SELECT \(OutboxTask.columns) FROM outbox
                 WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
@@ -184,9 +181,8 @@ extension Store {
                     AND id NOT IN (SELECT value FROM json_each(?4))
                 ORDER BY next_attempt_at, id LIMIT 1
                 """
-            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded)
-            defer { row.reset() }
-            guard try row.step(), let task = OutboxTask(row: row) else { continue }
+            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded).first(OutboxTask.init(row:))
+            guard let task else { continue }
             let isEarlier = best.map { best in
                 (task.entry.nextAttemptAt ?? now, task.entry.id) < (best.entry.nextAttemptAt ?? now, best.entry.id)
             }
@@ -210,7 +206,7 @@ extension Store {
         let patience = now.advanced(by: OutboxWriter.settlingPatience)
         let isAhead = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
-                .bind(limit).bind(now).bind(patience).step()
+                .bind(limit).bind(now).bind(patience).hasRow()
         }
         guard isAhead else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
@@ -222,18 +218,15 @@ extension Store {
 
     private func bringBackTries(now: Timestamp) throws(UserFacingError) {
         let tried = try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT id, last_attempt_at, next_attempt_at FROM outbox
                 WHERE next_attempt_at IS NOT NULL AND last_attempt_at > ?
                 """
-            ).bind(now)
-            var tried: [(id: Int64, wait: Duration)] = []
-            while try rows.step() {
-                guard let last = rows.timestamp(1), let next = rows.timestamp(2) else { continue }
-                tried.append((rows.int64(0), max(.zero, next.duration(since: last))))
+            ).bind(now).all { row -> (id: Int64, wait: Duration)? in
+                guard let last = row.timestamp(1), let next = row.timestamp(2) else { return nil }
+                return (row.int64(0), max(.zero, next.duration(since: last)))
             }
-            return tried
         }
         guard !tried.isEmpty else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
@@ -269,7 +262,7 @@ extension Store {
             """
         let before = now.advanced(by: .seconds(-60))
         let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1").bind(now).bind(before).step()
+            try connection.prepare("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1").bind(now).bind(before).hasRow()
         }
         guard isAny else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
@@ -282,27 +275,20 @@ extension Store {
     /// Times that were written since the step are by the new clock already.
     package func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
         let before = now.advanced(by: .zero - step)
-        let waiting = try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+        let (waiting, undecided) = try read { connection throws(SQLiteFailure) in
+            func times(_ rows: Statement) throws(SQLiteFailure) -> [(id: Int64, at: Timestamp)] {
+                try rows.all { row in row.timestamp(1).map { (row.int64(0), $0) } }
+            }
+            let waiting = try connection.prepare(
                 """
                 SELECT id, next_attempt_at FROM outbox
                 WHERE ended_at IS NULL AND next_attempt_at > ?1 AND coalesce((SELECT ended_at FROM outbox_attempt
                     WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at, accepted_at) <= ?2
                 """
             ).bind(step < .zero ? .earliest : before).bind(step < .zero ? .latest : before)
-            var waiting: [(id: Int64, at: Timestamp)] = []
-            while try rows.step() {
-                if let at = rows.timestamp(1) { waiting.append((rows.int64(0), at)) }
-            }
-            return waiting
-        }
-        let undecided = try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare("SELECT id, undecided_here FROM outbox WHERE undecided_here IS NOT NULL")
-            var undecided: [(id: Int64, at: Timestamp)] = []
-            while try rows.step() {
-                if let at = rows.timestamp(1) { undecided.append((rows.int64(0), at)) }
-            }
-            return undecided
+            let undecided = try connection.prepare(
+                "SELECT id, undecided_here FROM outbox WHERE undecided_here IS NOT NULL")
+            return (try times(waiting), try times(undecided))
         }
         guard !waiting.isEmpty || !undecided.isEmpty else { return }
         try writeOutbox { connection throws(SQLiteFailure) in

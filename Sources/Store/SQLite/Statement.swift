@@ -143,6 +143,35 @@ final class Statement {
         }
     }
 
+    /// Gives each row to `body`, for as long as `goesOn` says so. The statement is reset afterwards, also where that throws:
+    /// else the read transaction would stay open, and the write-ahead log grow.
+    func rows(
+        while goesOn: @autoclosure () -> Bool = true, _ body: (Statement) throws(SQLiteFailure) -> Void
+    ) throws(SQLiteFailure) {
+        defer { reset() }
+        while goesOn(), try step() { try body(self) }
+    }
+
+    /// What `make` makes of the rows, without those of which it makes nothing.
+    func all<Value>(_ make: (Statement) throws(SQLiteFailure) -> Value?) throws(SQLiteFailure) -> [Value] {
+        var values: [Value] = []
+        try rows { row throws(SQLiteFailure) in
+            if let value = try make(row) { values.append(value) }
+        }
+        return values
+    }
+
+    /// What `make` makes of the first row. `nil` where there is none.
+    func first<Value>(_ make: (Statement) throws(SQLiteFailure) -> Value?) throws(SQLiteFailure) -> Value? {
+        defer { reset() }
+        return try step() ? make(self) : nil
+    }
+
+    func hasRow() throws(SQLiteFailure) -> Bool {
+        defer { reset() }
+        return try step()
+    }
+
     /// Runs a statement without rows and returns how many rows it changed itself, without those of triggers
     /// (https://sqlite.org/c3ref/changes.html). Only of INSERT, UPDATE and DELETE.
     @discardableResult
@@ -152,7 +181,26 @@ final class Statement {
         return connection.changes
     }
 
-    // MARK: Columns, from 0
+    // MARK: Columns by name
+
+    /// Where each column stands. SQLite is asked once for a statement.
+    private lazy var columns: [String: Int32] = {
+        var columns: [String: Int32] = [:]
+        for column in 0..<sqlite3_column_count(handle) {
+            if let name = sqlite3_column_name(handle, column) { columns[String(cString: name)] = column }
+        }
+        return columns
+    }()
+
+    /// A column that is not there is NULL, as SQLite has it: a prepared file may name the columns of its views otherwise.
+    private func column(_ name: String) -> Int32 { columns[name] ?? -1 }
+
+    func int(_ name: String) -> Int { int(column(name)) }
+    func int64(_ name: String) -> Int64 { int64(column(name)) }
+    func text(_ name: String) -> String? { text(column(name)) }
+    func timestamp(_ name: String) -> Timestamp? { timestamp(column(name)) }
+
+    // MARK: Columns by number, from 0
 
     func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
     func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
@@ -172,6 +220,7 @@ final class Statement {
         return type == SQLITE_INTEGER || type == SQLITE_FLOAT
     }
 
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
     func isInteger(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_INTEGER }
 
     func text(_ column: Int32) -> String? {
