@@ -58,11 +58,11 @@ extension Store {
     }
 
     static func readBinding(_ connection: Connection) throws(SQLiteFailure) -> Binding {
-        let row = try connection.prepare(
-            "SELECT server_url, dialect, account_id, account_name, account_subject FROM copy")
-        guard try row.step() else { return Binding() }
-        return Binding(
-            serverURL: row.text(0), dialect: row.text(1).flatMap(Dialect.init), accountID: row.text(2),
-            accountName: row.text(3), accountSubject: row.text(4))
+        try connection.prepare("SELECT server_url, dialect, account_id, account_name, account_subject FROM copy")
+            .first { row in
+                Binding(
+                    serverURL: row.text(0), dialect: row.text(1).flatMap(Dialect.init), accountID: row.text(2),
+                    accountName: row.text(3), accountSubject: row.text(4))
+            } ?? Binding()
     }
 }

@@ -84,12 +84,7 @@ package final class StoreReader {
     package func damage() throws(UserFacingError) -> [String] {
         try read { () throws(SQLiteFailure) in
             connection.removeDeadline()
-            let rows = try connection.prepare("PRAGMA quick_check(10)")
-            var findings: [String] = []
-            while try rows.step() {
-                if let text = rows.text(0), text != "ok" { findings.append(text) }
-            }
-            return findings
+            return try connection.prepare("PRAGMA quick_check(10)").all { $0.text(0) }.filter { $0 != "ok" }
         }
     }
 

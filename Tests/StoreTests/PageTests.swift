@@ -67,20 +67,19 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: [
-        \TimelineItem.title, \.url, \.summary, \.content, \.tags, \.platform, \.category, \.thumbnailURL, \.filePath,
-        \.status, \.permalink, \.extra, \.type,
-    ])
-    func eachChangedFieldIsNews(_ field: WritableKeyPath<TimelineItem, String?> & Sendable) async throws {
+    @Test(arguments: ItemColumn.all.map(\.name).filter { $0 != "id" })
+    func eachFieldIsComparedAndWritten(_ column: String) async throws {
         let store = try fixture.open()
-        try await store.commit(Fixture.page([Fixture.item(1)]))
-        var edited = Fixture.item(1)
-        edited[keyPath: field] = "other"
-        #expect(try await store.novelty(of: [Fixture.page([edited])]) == .news)
-        #expect(try await store.commit(Fixture.page([edited])).changed == 1)
-        edited[keyPath: field] = nil
-        #expect(try await store.commit(Fixture.page([edited])).changed == 1, "not said is NULL")
-        #expect(try await store.novelty(of: [Fixture.page([edited])]) == .repeats)
+        let page = Fixture.page([Fixture.item(1)])
+        try await store.commit(page)
+        let before = try fixture.query("SELECT \(column) FROM item")
+        try await store.write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE item SET \(column) = 7")
+        }
+        #expect(try await store.novelty(of: [page]) == .news)
+        #expect(try await store.commit(page).changed == 1)
+        #expect(try fixture.query("SELECT \(column) FROM item") == before, "not said is NULL")
+        #expect(try await store.novelty(of: [page]) == .repeats)
         await store.close()
     }
 

@@ -10,6 +10,20 @@ struct StoreFixture {
 
     func open() throws -> Store { try Store(path: path) }
 
+    /// What a former version has left (`Fixtures`).
+    static func former(_ version: Int) -> String {
+        "/\(#filePath.split(separator: "/").dropLast().joined(separator: "/"))/Fixtures/schema-\(version).sql"
+    }
+
+    /// Makes the file as a former version has left it.
+    func restore(schema version: Int) throws {
+        do {
+            try Connection(path: path, mode: .readWrite).execute(TestFile.text(Self.former(version)))
+        } catch let error as SQLiteFailure {
+            throw error.userFacing(path: path)
+        }
+    }
+
     static func at(_ second: Int) -> Timestamp { Timestamp(microseconds: Int64(second) * 1_000_000) }
 
     static func item(_ number: Int, title: String? = nil) -> TimelineItem {

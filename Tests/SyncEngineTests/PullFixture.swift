@@ -134,16 +134,11 @@ final class PullFixture: Sendable {
     /// The copy's live items, a line each with every field.
     func copy() throws -> [String] {
         do {
-            let rows = try Connection(path: path, mode: .readOnly).prepare(
-                """
-                SELECT id, created_at, updated_at, type, title, url, summary, content, tags, platform, category,
-                    thumbnail_url, CAST(duration AS INTEGER), file_path, status, permalink FROM timeline
-                """)
-            var lines: [String] = []
-            while try rows.step() {
-                lines.append((0..<16).map { rows.text($0) ?? "-" }.joined(separator: "|"))
-            }
-            return lines.sorted()
+            let columns = ItemColumn.all.map(\.name).filter { $0 != "extra" }
+                .map { $0 == "duration" ? "CAST(duration AS INTEGER)" : $0 }
+            return try Connection(path: path, mode: .readOnly)
+                .prepare("SELECT \(columns.joined(separator: ", ")) FROM timeline")
+                .all { row in columns.indices.map { row.text(Int32($0)) ?? "-" }.joined(separator: "|") }.sorted()
         } catch {
             throw error.userFacing(path: path)
         }

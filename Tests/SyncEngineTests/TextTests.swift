@@ -248,41 +248,6 @@ import Testing
         try fixture.expectTexts()
     }
 
-    /// A copy that a daemon without texts has made.
-    @Test func aFileOfBeforeBeginsToFetchByItself() async throws {
-        let fixture = try PullFixture.withTexts(count: 30)
-        try await fixture.pull()
-        do {
-            let connection = try Connection(path: fixture.path, mode: .readWrite)
-            try connection.execute(
-                """
-                DROP VIEW item_search; DROP TABLE search_index; DROP TABLE search_document; DROP TABLE search_tag;
-                DROP TABLE search_due; DROP TABLE search_state; DROP TABLE search_piece; DROP TRIGGER search_item_changed;
-                DROP TRIGGER search_item_removed;
-                """)
-            for table in ["local_item", "local_edit", "held_item"] {
-                for change in ["insert", "update", "delete"] {
-                    try connection.execute("DROP TRIGGER IF EXISTS search_\(table)_\(change)")
-                }
-            }
-            try connection.execute(
-                """
-                DROP VIEW sync_state; DROP VIEW item_text; DROP TABLE item_body; DROP TABLE text_problem;
-                DROP INDEX item_text_due; DROP INDEX item_unversioned; ALTER TABLE item DROP COLUMN text_for;
-                ALTER TABLE outbox_attempt DROP COLUMN items_before; ALTER TABLE copy DROP COLUMN server_ahead;
-                ALTER TABLE copy DROP COLUMN mark; ALTER TABLE copy DROP COLUMN sends;
-                CREATE VIEW sync_state AS SELECT 1 AS complete; PRAGMA user_version = 1;
-                """)
-        } catch {
-            throw error.userFacing(path: fixture.path)
-        }
-        #expect(try StoreReader(path: fixture.path).summary().copy.texts == nil)
-        #expect(try StoreReader(path: fixture.path).item(fixture.server.items()[0].id).fetchedAt == nil)
-        try await fixture.run(for: .seconds(600), texts: true)
-        try fixture.expectTexts()
-        try fixture.expectExact()
-    }
-
     @Test func aTombstoneKeepsItsTextUntilItIsRemoved() async throws {
         let fixture = try PullFixture.withTexts(count: 20)
         try await fixture.pull(texts: true)

@@ -195,19 +195,16 @@ final class Connection {
     }
 
     func double(_ sql: String) throws(SQLiteFailure) -> Double {
-        let statement = try prepare(sql)
-        return try statement.step() ? statement.double(0) : 0
+        try prepare(sql).first { $0.double(0) } ?? 0
     }
 
     /// The first column of the first row, as an integer. 0 where there is no row.
     func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
-        let statement = try prepare(sql)
-        return try statement.step() ? statement.int64(0) : 0
+        try prepare(sql).first { $0.int64(0) } ?? 0
     }
 
     func text(_ sql: String) throws(SQLiteFailure) -> String? {
-        let statement = try prepare(sql)
-        return try statement.step() ? statement.text(0) : nil
+        try prepare(sql).first { $0.text(0) }
     }
 
     /// Rows changed by the last INSERT, UPDATE or DELETE.

@@ -5,8 +5,8 @@ struct Schema {
 
     static let current = Schema(
         steps: [
-            Tables.all + Views.all, TextTables.all, SearchTables.all, KnownItems.all, TextTables.claims,
-            SearchTables.inPieces, CopyMarks.all, WishTables.all,
+            Tables.all, TextTables.all, SearchTables.all, KnownItems.all, TextTables.claims, SearchTables.inPieces,
+            CopyMarks.all, WishTables.all,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
@@ -14,22 +14,25 @@ struct Schema {
     /// The first with a full-text index as it is searched now.
     static let versionWithSearch = 6
 
-    /// Step N takes a file from `user_version` N - 1 to N. The first makes an empty file a copy. A released step is never
-    /// changed: a change of the schema is a step of its own.
+    /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
+    /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
+    /// statements.
     let steps: [String]
 
     var version: Int { steps.count }
 
-    /// Takes the steps that the file lacks. Each is one transaction with its `user_version`, so that a kill leaves the file
-    /// at one version or the next.
+    /// Takes the steps that the file lacks, and makes its views as they are now, in one transaction with the `user_version`:
+    /// a kill leaves the file as it was.
     func apply(to connection: Connection) throws(SQLiteFailure) {
         let found = Int(try connection.integer("PRAGMA user_version"))
-        for (index, step) in steps.enumerated().dropFirst(found) {
-            try connection.transaction { () throws(SQLiteFailure) in
-                try connection.execute(step)
-                try connection.execute("PRAGMA application_id = \(Self.applicationID)")
-                try connection.execute("PRAGMA user_version = \(index + 1)")
-            }
+        guard found < version else { return }
+        try connection.transaction { () throws(SQLiteFailure) in
+            // Before the tables change: ALTER TABLE looks at the views.
+            for view in Views.all { try connection.execute("DROP VIEW IF EXISTS \(view.name)") }
+            for step in steps.dropFirst(found) { try connection.execute(step) }
+            for view in Views.all { try connection.execute(view.sql) }
+            try connection.execute("PRAGMA application_id = \(Self.applicationID)")
+            try connection.execute("PRAGMA user_version = \(version)")
         }
     }
 }

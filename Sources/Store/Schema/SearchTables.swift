@@ -9,9 +9,9 @@
 ///   whenever the process ends.
 /// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing.
 enum SearchTables {
-    static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers, found]
+    static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers]
 
-    /// Step 5: a long text is indexed in pieces, each of which is a document of its own.
+    /// Step 6: a long text is indexed in pieces, each of which is a document of its own.
     ///
     /// - `search_piece`: the pieces of items that have more than one, the first among them, which is the item's document.
     /// - `search_document.position`: bytes of the item's texts that have a piece; NULL where all have.
@@ -27,22 +27,16 @@ enum SearchTables {
         CREATE INDEX search_piece_by_document ON search_piece (document);
         ALTER TABLE search_state ADD COLUMN attempt TEXT;
         ALTER TABLE search_state ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
-        DROP VIEW IF EXISTS item_search;
-        """, foundInPieces,
+        """
     ]
 
-    /// All that a new index needs.
+    /// The tables of a new index.
     static let present = all + inPieces
 
     /// The names of those that a file has.
     static func triggers(_ connection: Connection) throws(SQLiteFailure) -> [String] {
-        let rows = try connection.prepare(
-            "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'")
-        var names: [String] = []
-        while try rows.step() {
-            if let name = rows.text(0) { names.append(name) }
-        }
-        return names
+        try connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'")
+            .all { $0.text(0) }
     }
 
     static let createIndex = """
@@ -141,25 +135,6 @@ enum SearchTables {
             \(ids.map(mark).joined(separator: " "))
         END;
 
-        """
-    }
-
-    private static let found = view("search_index.rowid")
-
-    private static let foundInPieces = view(
-        "coalesce((SELECT document FROM search_piece WHERE search_piece.docid = search_index.rowid), search_index.rowid)"
-    )
-
-    /// What is found. A view cannot be searched by `MATCH` but through a column that is the index itself: `words`.
-    private static func view(_ document: String) -> String {
-        """
-        CREATE VIEW item_search AS
-            SELECT document.item_id AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
-                \(ShownRow.title) AS title, \(ShownRow.url) AS url, search_index.rank AS rank,
-                search_index.search_index AS words
-            FROM search_index JOIN search_document AS document ON document.docid = \(document)
-                \(ShownRow.join("document.item_id"))
-            WHERE \(ShownRow.isShown);
         """
     }
 }

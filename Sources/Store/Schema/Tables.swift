@@ -286,3 +286,68 @@ enum Tables {
         ) STRICT;
         """
 }
+
+/// Step 2: the texts of items, beside the items. A scan of the timeline does not read them.
+enum TextTables {
+    static let all = [marker, itemBody, textProblem]
+
+    /// Step 5: which rows say no version.
+    static let claims = ["CREATE INDEX item_unversioned ON item (id) WHERE updated_at IS NULL;"]
+
+    /// Whether the copy lacks the text of a row of `item`: it was never asked for, or when the row was of another time. An item
+    /// that the server works on has no text yet.
+    ///
+    /// The condition of `item_text_due`, which a query repeats to be answered by it. So the index is the list of what is due,
+    /// and SQLite keeps it true.
+    static let isBehind = """
+        text_for IS NOT coalesce(updated_at, created_at) AND status IS NOT 'pending'
+            AND deleted_at IS NULL
+        """
+
+    /// Whether the text is to be asked for. An item that the list lacks is asked about first.
+    static let isDue = "\(isBehind) AND missing_since IS NULL"
+
+    /// Whether the text counts as missing. That of an item which a complete sweep did not see does not: it cannot be had.
+    static let isMissing = """
+        \(isBehind) AND coalesce(missing_since > (SELECT swept_at FROM copy), 1)
+        """
+
+    static let isTooLarge = """
+        EXISTS (SELECT 1 FROM text_problem AS problem WHERE problem.item_id = item.id
+            AND problem.kind = 'too_large' AND problem.row_version = coalesce(updated_at, created_at))
+        """
+
+    /// `text_for`: the `updated_at` that the item had when its text was asked for last, with success.
+    private static let marker = """
+        ALTER TABLE item ADD COLUMN text_for TEXT;
+        CREATE INDEX item_text_due ON item (created_at) WHERE \(isBehind);
+        """
+
+    /// The texts. `version`: the server's `updated_at` of the item as the answer had it. Short columns stand first: the long
+    /// ones are not read for them.
+    private static let itemBody = """
+        CREATE TABLE item_body (
+            item_id TEXT PRIMARY KEY,
+            version TEXT,
+            fetched_at TEXT NOT NULL,
+            is_transcription INTEGER NOT NULL DEFAULT 0 CHECK (is_transcription IN (0, 1)),
+            metadata TEXT,
+            content TEXT,
+            transcription TEXT
+        ) STRICT;
+        """
+
+    /// Texts that could not be had. Each has its own wait, so that none delays the others. It counts for `row_version` alone.
+    private static let textProblem = """
+        CREATE TABLE text_problem (
+            item_id TEXT PRIMARY KEY,
+            kind TEXT NOT NULL CHECK (kind IN ('stale', 'failing', 'too_large')),
+            row_version TEXT NOT NULL,
+            failures INTEGER NOT NULL,
+            next_at TEXT,
+            size INTEGER,
+            error_code TEXT NOT NULL,
+            error_message TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+}

@@ -73,15 +73,11 @@ final class DocumentWriter {
     }
 
     private func ids(_ rows: Statement) throws(SQLiteFailure) -> [(id: String, rowid: Int64)] {
-        defer { rows.reset() }
-        var found: [(id: String, rowid: Int64)] = []
-        while try rows.step() { found.append((rows.text(0) ?? "", rows.int64(1))) }
-        return found
+        try rows.all { (id: $0.text(0) ?? "", rowid: $0.int64(1)) }
     }
 
     private func isIndexed(_ id: String) throws(SQLiteFailure) -> Bool {
-        defer { document.reset() }
-        return try document.reset().bind(id).step()
+        try document.bind(id).hasRow()
     }
 
     private func index(_ id: String) throws(SQLiteFailure) {
@@ -113,11 +109,9 @@ final class DocumentWriter {
     /// - Returns: False where there is none.
     private func goOn(_ isEnough: () -> Bool) throws(SQLiteFailure) -> Bool {
         let unfinished = try connection.cached(
-            "SELECT docid, item_id, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1")
-        defer { unfinished.reset() }
-        guard try unfinished.step(), let id = unfinished.text(1) else { return false }
-        let (document, position) = (unfinished.int64(0), unfinished.int(2))
-        unfinished.reset()
+            "SELECT docid, item_id, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1"
+        ).first { ($0.int64(0), $0.text(1), $0.int(2)) }
+        guard case (let document, let id?, let position)? = unfinished else { return false }
         // An item that is not shown any more is due as well.
         let next = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) -> Int? in
             if ByteText(id) == fatal { return nil }
@@ -168,20 +162,20 @@ final class DocumentWriter {
     }
 
     private func remove(_ id: String) throws(SQLiteFailure) {
-        defer { document.reset() }
-        guard try document.reset().bind(id).step() else { return }
-        let docid = document.int(0)
-        staleSize += document.int(2)
-        if let tags = document.text(1) {
-            try connection.cached(
-                """
-                DELETE FROM search_tag WHERE docid = ?1 AND created_at = ?2
-                    AND tag IN (SELECT value FROM json_each(?3) WHERE type = 'text')
-                """
-            ).bind(docid).bind(document.text(3)).bind(tags).run()
+        try document.bind(id).rows { row throws(SQLiteFailure) in
+            let docid = row.int(0)
+            staleSize += row.int(2)
+            if let tags = row.text(1) {
+                try connection.cached(
+                    """
+                    DELETE FROM search_tag WHERE docid = ?1 AND created_at = ?2
+                        AND tag IN (SELECT value FROM json_each(?3) WHERE type = 'text')
+                    """
+                ).bind(docid).bind(row.text(3)).bind(tags).run()
+            }
+            try connection.cached("DELETE FROM search_piece WHERE document = ?").bind(docid).run()
+            try connection.cached("DELETE FROM search_document WHERE docid = ?").bind(docid).run()
         }
-        try connection.cached("DELETE FROM search_piece WHERE document = ?").bind(docid).run()
-        try connection.cached("DELETE FROM search_document WHERE docid = ?").bind(docid).run()
     }
 
     /// Writes down how far it has come.

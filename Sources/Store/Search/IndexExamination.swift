@@ -41,21 +41,20 @@ extension StoreReader {
         var checked = 0
         var lost = 0
         var sample: String?
-        while try samples.step() {
+        try samples.rows { row throws(SQLiteFailure) in
             // The first piece of a title without end is not the whole of it.
-            guard let title = samples.text(1), title.utf8.count < SearchableRow.longestPiece, SearchText.hasWord(title)
-            else { continue }
+            guard let title = row.text(1), title.utf8.count < SearchableRow.longestPiece, SearchText.hasWord(title)
+            else { return }
             checked += 1
             let match = SearchQuery.Term(text: title, field: .title).match
-            look.reset().bind(match).bind(samples.int(0))
-            if try !look.step() { lost += 1 }
+            if try !look.bind(match).bind(row.int(0)).hasRow() { lost += 1 }
             sample = match
         }
         // Ranking reads other parts of the index than looking does.
         if let sample {
             _ = try connection.prepare(
                 "SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rank LIMIT 1"
-            ).bind(sample).step()
+            ).bind(sample).hasRow()
         }
         return (checked, lost)
     }
@@ -75,14 +74,14 @@ extension StoreReader {
                 OR docid NOT IN (SELECT id FROM search_index_docsize)
             """)
         // Listed of a document, and listed at all.
-        let tags = try connection.prepare(
+        let wrongTags = try connection.prepare(
             """
             SELECT count(*), count(listed.docid), (SELECT count(*) FROM search_tag)
             FROM (SELECT DISTINCT docid, created_at, value FROM search_document, json_each(tags) WHERE json_each.type = 'text')
                 AS tag LEFT JOIN search_tag AS listed
                 ON listed.tag = tag.value AND listed.created_at = tag.created_at AND listed.docid = tag.docid
-            """)
-        guard try tags.step() else { return Int(documents + pieces) }
-        return Int(documents + pieces) + max(tags.int(0), tags.int(2)) - tags.int(1)
+            """
+        ).first { tags in max(tags.int(0), tags.int(2)) - tags.int(1) }
+        return Int(documents + pieces) + (wrongTags ?? 0)
     }
 }

@@ -92,17 +92,15 @@ extension StoreReader {
     }
 
     private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.prepare(
+        try connection.prepare(
             "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)"
-        ).bind(match).bind(Self.mostRanked + 1)
-        return try row.step() && row.int(0) <= Self.mostRanked
+        ).bind(match).bind(Self.mostRanked + 1).first { $0.int(0) <= Self.mostRanked } ?? false
     }
 
     /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
     private func longItems(_ query: SearchQuery) throws(SQLiteFailure) -> LongItems {
         var items = LongItems()
-        let rows = try connection.prepare("SELECT docid, document FROM search_piece")
-        while try rows.step() { items.pieces.append((rows.int(0), rows.int(1))) }
+        items.pieces = try connection.prepare("SELECT docid, document FROM search_piece").all { ($0.int(0), $0.int(1)) }
         items.all = Set(items.pieces.map(\.document))
         items.found = items.all
         for term in query.wanted where !items.found.isEmpty {
@@ -115,9 +113,9 @@ extension StoreReader {
     }
 
     private func documents(_ match: String) throws(SQLiteFailure) -> DocumentSet {
-        let rows = try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
         var found = DocumentSet()
-        while try rows.step() { found.append(rows.int(0)) }
+        try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
+            .rows { found.append($0.int(0)) }
         return found
     }
 
@@ -134,15 +132,12 @@ extension StoreReader {
             }
             let condition = filter.condition(
                 tags: "tags", type: "type", platform: "platform", createdAt: "created_at")
-            let rows = try connection.prepare(
+            list.items = try connection.prepare(
                 """
                 SELECT id, created_at, type, title, url, tags, pending FROM timeline WHERE 1\(condition.sql)
                 ORDER BY created_at DESC, id LIMIT ?
                 """
-            ).bind(condition.values).bind(limit + 1)
-            while try rows.step() {
-                if let item = ListedItem(rows) { list.items.append(item) }
-            }
+            ).bind(condition.values).bind(limit + 1).all { ListedItem($0) }
             list.hasMore = list.items.count > limit
             if list.hasMore { list.items.removeLast() }
             return list
@@ -152,14 +147,11 @@ extension StoreReader {
     /// The tags of all items, the most used first.
     package func tagCounts() throws(UserFacingError) -> [(tag: String, count: Int)] {
         try readTogether { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
-                "SELECT tag, count(*) FROM \(try hasCurrentIndex() ? "search_tag" : "item_tag") GROUP BY tag ORDER BY 2 DESC, 1"
-            )
-            var tags: [(tag: String, count: Int)] = []
-            while try rows.step() {
-                if let tag = rows.text(0) { tags.append((tag, rows.int(1))) }
+            let tags = try hasCurrentIndex() ? "search_tag" : "item_tag"
+            return try connection.prepare("SELECT tag, count(*) FROM \(tags) GROUP BY tag ORDER BY 2 DESC, 1").all {
+                row in
+                row.text(0).map { (tag: $0, count: row.int(1)) }
             }
-            return tags
         }
     }
 
@@ -261,8 +253,8 @@ private struct ItemFinder {
             ORDER BY search_index.rank
             """
         ).bind(match).bind(condition.values)
-        while !hasMore, try rows.step() {
-            if isWanted(rows.int(0)), !seen.contains(rows.int(0)) { add(rows) }
+        try rows.rows(while: !hasMore) { row in
+            if isWanted(row.int(0)), !seen.contains(row.int(0)) { add(row) }
         }
     }
 
@@ -274,11 +266,10 @@ private struct ItemFinder {
             SELECT \(Self.columns) FROM search_document AS document \(ShownRow.join("document.item_id"))
             WHERE document.docid = ? AND \(ShownRow.isShown)\(condition.sql)
             """)
-        while !hasMore, try numbers.step() {
-            let number = numbers.int(0)
-            guard isWanted(number), !seen.contains(number) else { continue }
-            details.reset().bind(number).bind(condition.values)
-            if try details.step() { add(details) }
+        try numbers.rows(while: !hasMore) { row throws(SQLiteFailure) in
+            let number = row.int(0)
+            guard isWanted(number), !seen.contains(number) else { return }
+            try details.bind(number).bind(condition.values).rows { add($0) }
         }
     }
 
@@ -312,10 +303,10 @@ extension StoreReader {
                 """)
             var short: [String] = []
             for id in ids {
-                neighbours.reset().bind(id)
-                guard try neighbours.step() else { continue }
-                let shared = (0..<4).compactMap { neighbours.text($0) }.map { Self.sharedLength($0, id) }.max() ?? 0
-                short.append(String(String.UnicodeScalarView(id.unicodeScalars.prefix(max(8, shared + 1)))))
+                try neighbours.bind(id).rows { row in
+                    let shared = (0..<4).compactMap { row.text($0) }.map { Self.sharedLength($0, id) }.max() ?? 0
+                    short.append(String(String.UnicodeScalarView(id.unicodeScalars.prefix(max(8, shared + 1)))))
+                }
             }
             return short
         }
@@ -329,7 +320,7 @@ extension StoreReader {
     package func items(withPrefix prefix: String, limit: Int) throws(UserFacingError) -> [ListedItem] {
         guard !prefix.isEmpty else { return try list(ItemFilter(), limit: limit).items }
         return try read { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
                     \(ShownRow.tags), \(ShownRow.pending)
@@ -337,12 +328,7 @@ extension StoreReader {
                     LIMIT 1000) AS known \(ShownRow.join("known.id"))
                 WHERE \(ShownRow.isShown) ORDER BY 2 DESC LIMIT ?3
                 """
-            ).bind(prefix).bind(prefix + "\u{10FFFF}").bind(limit)
-            var items: [ListedItem] = []
-            while try rows.step() {
-                if let item = ListedItem(rows) { items.append(item) }
-            }
-            return items
+            ).bind(prefix).bind(prefix + "\u{10FFFF}").bind(limit).all { ListedItem($0) }
         }
     }
 

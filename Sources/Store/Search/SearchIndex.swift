@@ -95,10 +95,9 @@ extension Store {
         guard documentsOnTrial > 0 else { return nil }
         documentsOnTrial -= 1
         return try write(ofIndex: true) { connection throws(SQLiteFailure) in
-            let row = try connection.cached(DocumentWriter.noteAttempt)
-            defer { row.reset() }
-            guard try row.step() else { return nil }
-            return Trial(fatal: row.int(1) > Self.mostAttempts ? row.text(0) : nil)
+            try connection.cached(DocumentWriter.noteAttempt).first { row in
+                Trial(fatal: row.int(1) > Self.mostAttempts ? row.text(0) : nil)
+            }
         }
     }
 
@@ -182,13 +181,14 @@ extension Store {
         afterRemoving removeIndex: (Connection) throws(SQLiteFailure) -> Void
     ) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
-            try connection.execute("DROP VIEW IF EXISTS item_search")
+            try connection.execute("DROP VIEW IF EXISTS \(Views.itemSearch.name)")
             try removeIndex(connection)
             for name in try SearchTables.triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
             for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
                 try connection.execute("DROP TABLE IF EXISTS \(table)")
             }
             try connection.execute(SearchTables.present.joined(separator: "\n"))
+            try connection.execute(Views.itemSearch.sql)
         }
     }
 
@@ -196,9 +196,7 @@ extension Store {
 
     private func hasRetiredIndex() throws(UserFacingError) -> Bool {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(Self.retired)
-            defer { row.reset() }
-            return try row.step()
+            try connection.cached("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(Self.retired).hasRow()
         }
     }
 
@@ -235,20 +233,16 @@ extension SearchState {
                 max(0, coalesce((SELECT max(rowid) FROM item), 0) - through), as_of, size - stale_size, through
             FROM search_state
             """)
-        defer { row.reset() }
         // Without its one row nothing is known.
-        guard try row.step() else {
-            notIndexed = 1
-            return
+        notIndexed = 1
+        try row.rows { row throws(SQLiteFailure) in
+            notIndexed = row.int(0) + row.int(1)
+            // New items may have changed since. Few are told apart; of many, the sum is near enough.
+            if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {
+                notIndexed -= try connection.cached(Self.newAmongDue).bind(row.int(4)).first { $0.int(0) } ?? 0
+            }
+            asOf = row.timestamp(2)
+            size = row.int(3)
         }
-        notIndexed = row.int(0) + row.int(1)
-        // New items may have changed since. Few are told apart; of many, the sum is near enough.
-        if row.int(1) > 0, (1...Self.fewDue).contains(row.int(0)) {
-            let both = try connection.cached(Self.newAmongDue).bind(row.int(4))
-            defer { both.reset() }
-            notIndexed -= try both.step() ? both.int(0) : 0
-        }
-        asOf = row.timestamp(2)
-        size = row.int(3)
     }
 }

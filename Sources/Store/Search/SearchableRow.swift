@@ -31,9 +31,10 @@ struct SearchableRow {
     static func read<Result>(
         _ statement: Statement, id: String, _ body: (SearchableRow) throws(SQLiteFailure) -> Result
     ) throws(SQLiteFailure) -> Result? {
-        defer { statement.reset() }
-        guard try statement.reset().bind(id).step(), let createdAt = statement.text(0) else { return nil }
-        return try body(SearchableRow(statement, createdAt))
+        try statement.bind(id).first { row throws(SQLiteFailure) in
+            guard let createdAt = row.text(0) else { return nil }
+            return try body(SearchableRow(row, createdAt))
+        }
     }
 
     private init(_ statement: Statement, _ createdAt: String) {

@@ -95,19 +95,18 @@ extension StoreReader {
             ("text", 2), ("transcription", 3), ("summary", 1), ("tags", 4), ("url", 5),
         ]
         let snippets = fields.map { "snippet(passage, \($0.column), \(marks), '…', \(Self.snippetLength))" }
-        let rows = try connection.prepare(
+        try connection.prepare(
             """
             SELECT rowid, highlight(passage, 0, \(marks)), \(snippets.joined(separator: ", "))
             FROM temp.passage AS passage WHERE passage MATCH ?
             """
-        ).bind(query.match())
-        while try rows.step() {
-            guard places.indices.contains(rows.int(0)) else { continue }
-            let title = rows.text(1).flatMap { Snippet(field: "title", marked: $0) }
+        ).bind(query.match()).rows { row in
+            guard places.indices.contains(row.int(0)) else { return }
+            let title = row.text(1).flatMap { Snippet(field: "title", marked: $0) }
             let text = fields.enumerated().lazy.compactMap { index, field in
-                rows.text(Int32(index) + 2).flatMap { Snippet(field: field.name, marked: $0) }
+                row.text(Int32(index) + 2).flatMap { Snippet(field: field.name, marked: $0) }
             }.first
-            places[rows.int(0)] = (title, text)
+            places[row.int(0)] = (title, text)
         }
         return places
     }

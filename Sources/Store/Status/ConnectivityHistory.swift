@@ -30,19 +30,14 @@ extension StoreReader {
     /// When the server could be used, and why not. Newest first.
     package func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
         try read { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 "SELECT at, state, error_code, reason FROM connectivity_history LIMIT ?"
-            ).bind(limit)
-            var transitions: [ConnectivityTransition] = []
-            while try rows.step() {
-                guard let at = rows.timestamp(0), let state = rows.text(1).flatMap(Connectivity.State.init) else {
-                    continue  // of a kind that a newer version writes
+            ).bind(limit).all { row in
+                guard let at = row.timestamp(0), let state = row.text(1).flatMap(Connectivity.State.init) else {
+                    return nil  // of a kind that a newer version writes
                 }
-                transitions.append(
-                    ConnectivityTransition(
-                        at: at, state: state, code: rows.text(2), reason: rows.text(3)))
+                return ConnectivityTransition(at: at, state: state, code: row.text(2), reason: row.text(3))
             }
-            return transitions
         }
     }
 }

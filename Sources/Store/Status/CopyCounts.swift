@@ -20,22 +20,21 @@ extension Store {
     package func counts() throws(UserFacingError) -> CopyCounts {
         let isCovered = coverage.isComplete
         return try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached(
+            try connection.cached(
                 """
                 SELECT live, waiting, parked, deletions_held,
                     EXISTS (SELECT 1 FROM crowded_instant), EXISTS (SELECT 1 FROM rejected_item)
                 FROM copy
-                """)
-            // Reset, or the read transaction would stay open, and the write-ahead log grow.
-            defer { row.reset() }
-            var counts = CopyCounts()
-            guard try row.step() else { return counts }
-            counts.live = row.int(0)
-            counts.waiting = row.int(1)
-            counts.parked = row.int(2)
-            counts.deletionsHeld = row.int(3)
-            counts.isComplete = isCovered && row.int(4) == 0 && row.int(5) == 0
-            return counts
+                """
+            ).first { row in
+                var counts = CopyCounts()
+                counts.live = row.int(0)
+                counts.waiting = row.int(1)
+                counts.parked = row.int(2)
+                counts.deletionsHeld = row.int(3)
+                counts.isComplete = isCovered && row.int(4) == 0 && row.int(5) == 0
+                return counts
+            } ?? CopyCounts()
         }
     }
 }

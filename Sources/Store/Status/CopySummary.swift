@@ -112,38 +112,35 @@ extension CopySummary {
         self.init()
         file.path = reader.givenPath
         file.schemaVersion = Int(try connection.integer("PRAGMA user_version"))
-        let row = try connection.prepare(
+        try connection.prepare(
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
-                waiting, unknown, parked,
-                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1),
-                account_subject, bound_at, stopped_cleanly
+                waiting, unknown, parked, account_subject, bound_at, stopped_cleanly,
+                (SELECT accepted_at FROM outbox WHERE ended_at IS NULL AND state != 'parked' ORDER BY id LIMIT 1)
+                    AS oldest_waiting
             FROM copy
-            """)
-        if try row.step() {
-            server.url = row.text(0)
-            server.dialect = row.text(1).flatMap(Dialect.init)
-            server.accountID = row.text(2)
-            server.accountName = row.text(3)
-            copy.newAsOf = row.timestamp(4)
-            copy.editsAsOf = row.timestamp(5)
-            copy.deletionsHeld = row.int(6)
-            copy.live = row.int(7)
-            copy.deleted = row.int(8)
-            outbox.waiting = row.int(9)
-            outbox.unknown = row.int(10)
-            outbox.parked = row.int(11)
-            outbox.oldestWaiting = row.timestamp(12)
-            accountSubject = row.text(13)
-            boundAt = row.timestamp(14)
-            wasClosed = row.int(15) != 0
+            """
+        ).rows { row in
+            server.url = row.text("server_url")
+            server.dialect = row.text("dialect").flatMap(Dialect.init)
+            server.accountID = row.text("account_id")
+            server.accountName = row.text("account_name")
+            copy.newAsOf = row.timestamp("new_as_of")
+            copy.editsAsOf = row.timestamp("edits_as_of")
+            copy.deletionsHeld = row.int("deletions_held")
+            copy.live = row.int("live")
+            copy.deleted = row.int("deleted")
+            outbox.waiting = row.int("waiting")
+            outbox.unknown = row.int("unknown")
+            outbox.parked = row.int("parked")
+            outbox.oldestWaiting = row.timestamp("oldest_waiting")
+            accountSubject = row.text("account_subject")
+            boundAt = row.timestamp("bound_at")
+            wasClosed = row.int("stopped_cleanly") != 0
         }
         let coverage = try Store.readCoverage(connection)
         copy.gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
-        let collision = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
-        while try collision.step() {
-            if let at = collision.timestamp(0) { copy.possiblyMoreAt.append(at) }
-        }
+        copy.possiblyMoreAt = try TimestampCollision.all(connection)
         copy.rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         copy.suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy.rejected == 0
@@ -156,22 +153,19 @@ extension CopySummary {
     }
 
     private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
-        let row = try connection.prepare(
+        try connection.prepare(
             """
             SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
             FROM outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
-            """)
-        guard try row.step() else { return nil }
-        return Failing(
-            count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
+            """
+        ).first { row in
+            Failing(
+                count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
+        }
     }
 
     private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {
-        let row = try connection.prepare(
-            """
-            SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
-            ORDER BY last_at DESC LIMIT 1
-            """)
-        return try row.step() ? RecurringError(row) : nil
+        try connection.prepare("SELECT \(RecurringError.columns) FROM recurring_error ORDER BY last_at DESC LIMIT 1")
+            .first { RecurringError($0) }
     }
 }

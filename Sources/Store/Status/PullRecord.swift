@@ -41,7 +41,7 @@ extension Store {
     static func save(_ record: PullRecord, _ connection: Connection) throws(SQLiteFailure) -> PullRecord {
         var record = record
         let isNew = record.id == 0
-        let statement = try connection.prepare(
+        let id = try connection.prepare(
             """
             INSERT INTO pull (id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted,
                 suspects, rejected, error_code)
@@ -53,8 +53,8 @@ extension Store {
         ).bind(isNew ? nil : Int(record.id)).bind(record.kind.rawValue).bind(record.startedAt).bind(record.endedAt)
             .bind(record.outcome.rawValue).bind(record.requests).bind(record.pages).bind(record.added)
             .bind(record.changed).bind(record.deleted).bind(record.suspects).bind(record.rejected)
-            .bind(record.errorCode)
-        if try statement.step() { record.id = statement.int64(0) }
+            .bind(record.errorCode).first { $0.int64(0) }
+        record.id = id ?? record.id
         if isNew {
             try connection.prepare(
                 """
@@ -77,33 +77,34 @@ extension StoreReader {
     /// The newest pulls first.
     package func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
         try read { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted, suspects,
                     rejected, error_code
                 FROM pull ORDER BY id DESC LIMIT ?
                 """
-            ).bind(limit)
-            var records: [PullRecord] = []
-            while try rows.step() {
-                guard let kind = rows.text(1).flatMap(PullRecord.Kind.init), let start = rows.timestamp(2) else {
-                    continue  // of a kind that a newer version writes
-                }
-                var record = PullRecord(kind: kind, startedAt: start)
-                record.id = rows.int64(0)
-                record.endedAt = rows.timestamp(3)
-                record.outcome = rows.text(4).flatMap(PullRecord.Outcome.init) ?? .failed
-                record.requests = rows.int(5)
-                record.pages = rows.int(6)
-                record.added = rows.int(7)
-                record.changed = rows.int(8)
-                record.deleted = rows.int(9)
-                record.suspects = rows.int(10)
-                record.rejected = rows.int(11)
-                record.errorCode = rows.text(12)
-                records.append(record)
-            }
-            return records
+            ).bind(limit).all { PullRecord($0) }
         }
+    }
+}
+
+extension PullRecord {
+    /// `nil` for one of a kind that a newer version writes.
+    fileprivate init?(_ row: Statement) {
+        guard let kind = row.text("kind").flatMap(Kind.init), let start = row.timestamp("started_at") else {
+            return nil
+        }
+        self.init(kind: kind, startedAt: start)
+        id = row.int64("id")
+        endedAt = row.timestamp("ended_at")
+        outcome = row.text("outcome").flatMap(Outcome.init) ?? .failed
+        requests = row.int("requests")
+        pages = row.int("pages")
+        added = row.int("added")
+        changed = row.int("changed")
+        deleted = row.int("deleted")
+        suspects = row.int("suspects")
+        rejected = row.int("rejected")
+        errorCode = row.text("error_code")
     }
 }

@@ -78,7 +78,7 @@ extension Store {
     package func endErrors(at endpoint: String) throws(UserFacingError) {
         let standing = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?").bind(endpoint)
-                .step()
+                .hasRow()
         }
         guard standing else { return }
         try write { connection throws(SQLiteFailure) in
@@ -143,33 +143,32 @@ extension StoreReader {
         try read { () throws(SQLiteFailure) in
             let rows = try connection.prepare(
                 "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
-            while try rows.step() {
-                guard let code = rows.text(0).flatMap(ErrorCode.init), codes.contains(code) else { continue }
-                return UserFacingError(code, rows.text(1) ?? "")
+            var standing: UserFacingError?
+            try rows.rows(while: standing == nil) { row in
+                guard let code = row.text(0).flatMap(ErrorCode.init), codes.contains(code) else { return }
+                standing = UserFacingError(code, row.text(1) ?? "")
             }
-            return nil
+            return standing
         }
     }
 
     /// Those that go on first, each half with the newest first.
     package func recurringErrors() throws(UserFacingError) -> [RecurringError] {
         try read { () throws(SQLiteFailure) in
-            let rows = try connection.prepare(
-                """
-                SELECT substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over FROM recurring_error
-                ORDER BY over, last_at DESC, code, endpoint
-                """)
-            var errors: [RecurringError] = []
-            while try rows.step() {
-                if let error = RecurringError(rows) { errors.append(error) }
-            }
-            return errors
+            try connection.prepare(
+                "SELECT \(RecurringError.columns) FROM recurring_error ORDER BY over, last_at DESC, code, endpoint"
+            ).all { RecurringError($0) }
         }
     }
 }
 
 extension RecurringError {
-    /// From the columns code, endpoint, message, first_at, last_at, count, over. `nil` where one cannot be read.
+    /// A prepared file may have texts of any length.
+    static let columns = """
+        substr(code, 1, 100), substr(endpoint, 1, 200), substr(message, 1, 2000), first_at, last_at, count, over
+        """
+
+    /// From `columns`. `nil` where one cannot be read.
     init?(_ row: Statement) {
         guard let code = row.text(0), let endpoint = row.text(1), let message = row.text(2),
             let first = row.timestamp(3), let last = row.timestamp(4)

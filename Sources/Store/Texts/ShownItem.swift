@@ -20,23 +20,12 @@ package struct ShownItem: Sendable, Equatable {
         self.item = item
     }
 
-    /// What `init(_:id:createdAt:)` reads, of the view `timeline`.
-    static let columns = """
-        timeline.id, created_at, updated_at, type, title, url, summary, timeline.content, tags, platform, status, pending
-        """
-
-    init(_ row: Statement, id: String, createdAt: Timestamp) {
+    /// - Parameter columns: What the row begins with. `pending` follows.
+    init?(_ row: Statement, _ columns: [ItemColumn]) {
+        guard let id = row.text(0), let createdAt = row.timestamp(1) else { return nil }
         item = TimelineItem(id: id, createdAt: createdAt)
-        item.updatedAt = row.timestamp(2)
-        item.type = row.text(3)
-        item.title = row.text(4)
-        item.url = row.text(5)
-        item.summary = row.text(6)
-        item.content = row.text(7)
-        item.tags = row.text(8)
-        item.platform = row.text(9)
-        item.status = row.text(10)
-        pending = row.text(11)
+        for (number, column) in columns.enumerated() { column.read(&item, row, Int32(number)) }
+        pending = row.text(Int32(columns.count))
         text.id = id
         text.content = item.content
     }
@@ -72,45 +61,34 @@ extension StoreReader {
     }
 
     private func shown(_ id: String) throws -> ShownItem {
-        let row = try connection.prepare(
-            """
-            SELECT \(ShownItem.columns), category, thumbnail_url, duration, file_path, permalink, extra
-            FROM timeline WHERE id = ?
-            """
-        ).bind(id)
-        guard try row.step(), let createdAt = row.timestamp(1) else {
+        let found = try connection.prepare(
+            "SELECT \(ItemColumn.all.of("timeline")), pending FROM timeline WHERE id = ?"
+        ).bind(id).first { ShownItem($0, ItemColumn.all) }
+        guard var shown = found else {
             throw UserFacingError(
                 .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
         }
-        var shown = ShownItem(row, id: id, createdAt: createdAt)
-        shown.item.category = row.text(12)
-        shown.item.thumbnailURL = row.text(13)
-        shown.item.duration = row.text(14) == nil ? nil : row.double(14)
-        shown.item.filePath = row.text(15)
-        shown.item.permalink = row.text(16)
-        shown.item.extra = row.text(17)
         if try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts { try addText(to: &shown) }
         return shown
     }
 
     private func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
-        let row = try connection.prepare(
+        try connection.prepare(
             """
             SELECT content, transcription, metadata, version, fetched_at, author, published_at, word_count
             FROM item_text WHERE item_id = ?
             """
-        ).bind(shown.item.id)
-        if try row.step() {
-            shown.text.content = row.text(0) ?? shown.text.content
-            shown.text.transcription = row.text(1)
-            shown.text.metadata = row.text(2)
-            shown.text.updatedAt = row.timestamp(3)
-            shown.fetchedAt = row.timestamp(4)
-            shown.author = row.text(5)
-            shown.publishedAt = row.text(6)
-            shown.wordCount = row.text(7) == nil ? nil : row.int(7)
+        ).bind(shown.item.id).rows { row in
+            shown.text.content = row.text("content") ?? shown.text.content
+            shown.text.transcription = row.text("transcription")
+            shown.text.metadata = row.text("metadata")
+            shown.text.updatedAt = row.timestamp("version")
+            shown.fetchedAt = row.timestamp("fetched_at")
+            shown.author = row.text("author")
+            shown.publishedAt = row.text("published_at")
+            shown.wordCount = row.text("word_count") == nil ? nil : row.int("word_count")
         }
-        let due = try connection.prepare(
+        try connection.prepare(
             """
             SELECT problem.kind, problem.failures, problem.next_at, problem.size, problem.error_code,
                 problem.error_message
@@ -118,12 +96,12 @@ extension StoreReader {
                 AND problem.row_version = coalesce(item.updated_at, item.created_at)
             WHERE item.id = ? AND \(TextTables.isBehind)
             """
-        ).bind(shown.item.id)
-        guard try due.step() else { return }
-        shown.isOutdated = shown.fetchedAt != nil
-        guard let kind = due.text(0).flatMap(TextProblem.Kind.init) else { return }
-        shown.problem = TextProblem(
-            kind, failures: due.int(1), nextAt: due.timestamp(2), size: due.text(3) == nil ? nil : due.int(3),
-            code: due.text(4).flatMap(ErrorCode.init) ?? .storeBug, message: due.text(5) ?? "")
+        ).bind(shown.item.id).rows { row in
+            shown.isOutdated = shown.fetchedAt != nil
+            guard let kind = row.text(0).flatMap(TextProblem.Kind.init) else { return }
+            shown.problem = TextProblem(
+                kind, failures: row.int(1), nextAt: row.timestamp(2), size: row.text(3) == nil ? nil : row.int(3),
+                code: row.text(4).flatMap(ErrorCode.init) ?? .storeBug, message: row.text(5) ?? "")
+        }
     }
 }

@@ -38,7 +38,7 @@ extension CopySummary.Texts {
             (complete, asOf, present) = (copy.complete, copy.editsAsOf, copy.live)
             return
         }
-        let row = try connection.prepare(
+        try connection.prepare(
             """
             SELECT
                 (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)
@@ -47,23 +47,23 @@ extension CopySummary.Texts {
                     + (SELECT count(*) FROM item INDEXED BY item_missing
                         WHERE missing_since <= (SELECT swept_at FROM copy) AND \(TextTables.isBehind)),
                 \(Self.problems("problem.kind = 'too_large'")), \(Self.problems("problem.kind != 'too_large'"))
-            """)
-        guard try row.step() else { return }
-        missing = row.int(0)
-        present = max(0, copy.live - row.int(1) - missing)
-        tooLarge = row.int(2)
-        failing = row.int(3)
-        complete = copy.complete && missing == 0
-        asOf = missing == tooLarge ? copy.editsAsOf : nil
+            """
+        ).rows { row in
+            missing = row.int(0)
+            present = max(0, copy.live - row.int(1) - missing)
+            tooLarge = row.int(2)
+            failing = row.int(3)
+            complete = copy.complete && missing == 0
+            asOf = missing == tooLarge ? copy.editsAsOf : nil
+        }
         guard failing > 0 else { return }
-        let newest = try connection.prepare(
+        failure = try connection.prepare(
             """
             SELECT substr(problem.error_code, 1, 100), substr(problem.error_message, 1, 2000)
             FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
             WHERE problem.kind != 'too_large' AND \(Self.isCurrent) ORDER BY item.created_at DESC LIMIT 1
-            """)
-        guard try newest.step() else { return }
-        failure = UserFacingError(newest.text(0).flatMap(ErrorCode.init) ?? .storeBug, newest.text(1) ?? "")
+            """
+        ).first { UserFacingError($0.text(0).flatMap(ErrorCode.init) ?? .storeBug, $0.text(1) ?? "") }
         problem = failure
     }
 

@@ -43,19 +43,16 @@ extension Store {
     }
 
     private static func texts(_ rows: Statement) throws(SQLiteFailure) -> [DueText] {
-        defer { rows.reset() }
-        var due: [DueText] = []
-        while try rows.step() {
-            guard let id = rows.text(0), let created = rows.timestamp(1), let version = rows.timestamp(2) else {
-                continue
+        try rows.all { row in
+            guard let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2) else {
+                return nil
             }
-            var text = DueText(id: id, createdAt: created, rowVersion: version, failures: rows.int(3))
-            text.isStored = rows.int(4) != 0
-            text.rowHasVersion = rows.int(5) != 0
-            text.doubtedAt = rows.timestamp(6)
-            due.append(text)
+            var text = DueText(id: id, createdAt: created, rowVersion: version, failures: row.int(3))
+            text.isStored = row.int(4) != 0
+            text.rowHasVersion = row.int(5) != 0
+            text.doubtedAt = row.timestamp(6)
+            return text
         }
-        return due
     }
 
     /// When the next text is due: `earliest` for now, `nil` where none will be by itself.
@@ -65,11 +62,8 @@ extension Store {
             let any = try connection.cached(
                 "SELECT 1 \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?) LIMIT 1"
             ).bind(now)
-            defer { any.reset() }
-            if try any.step() { return .earliest }
-            let next = try connection.cached("SELECT min(problem.next_at) \(Self.due)")
-            defer { next.reset() }
-            return try next.step() ? next.timestamp(0) : nil
+            if try any.hasRow() { return .earliest }
+            return try connection.cached("SELECT min(problem.next_at) \(Self.due)").first { $0.timestamp(0) }
         }
     }
 
@@ -118,15 +112,17 @@ extension Store {
     /// One live item of the copy, whether its text is due or not; `nil` where there is none.
     package func textQuestion(of id: String) throws(UserFacingError) -> DueText? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 "SELECT id, created_at, \(Self.version), status, updated_at FROM item WHERE id = ? AND deleted_at IS NULL"
-            ).bind(id)
-            guard try row.step(), let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2)
-            else { return nil }
-            var due = DueText(id: id, createdAt: created, rowVersion: version)
-            due.isPending = row.text(3) == TimelineItem.pendingStatus
-            due.rowHasVersion = row.text(4) != nil
-            return due
+            ).bind(id).first { row in
+                guard let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2) else {
+                    return nil
+                }
+                var due = DueText(id: id, createdAt: created, rowVersion: version)
+                due.isPending = row.text(3) == TimelineItem.pendingStatus
+                due.rowHasVersion = row.text(4) != nil
+                return due
+            }
         }
     }
 
@@ -137,7 +133,7 @@ extension Store {
             WHERE kind = 'too_large' AND size < CASE error_code WHEN '\(ErrorCode.answerTooLarge.rawValue)' THEN ?2 ELSE ?1 END
             """
         let any = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(text).bind(answer).step()
+            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(text).bind(answer).hasRow()
         }
         guard any else { return }
         try write { connection throws(SQLiteFailure) in
@@ -167,16 +163,15 @@ extension Store {
     package func content(of id: String, version: Timestamp?) throws(UserFacingError) -> String? {
         guard let version else { return nil }
         return try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare("SELECT content FROM item_body WHERE item_id = ? AND version = ?").bind(id)
-                .bind(version)
-            return try row.step() ? row.text(0) : nil
+            try connection.prepare("SELECT content FROM item_body WHERE item_id = ? AND version = ?").bind(id)
+                .bind(version).first { $0.text(0) }
         }
     }
 
     /// A person wants what has failed to be tried now.
     package func hastenTexts(now: Timestamp) throws(UserFacingError) {
         let any = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM text_problem WHERE next_at > ? LIMIT 1").bind(now).step()
+            try connection.prepare("SELECT 1 FROM text_problem WHERE next_at > ? LIMIT 1").bind(now).hasRow()
         }
         guard any else { return }
         try write { connection throws(SQLiteFailure) in
@@ -206,15 +201,15 @@ extension Store {
                 switch answer.outcome {
                 case .text(let text):
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
-                    if !due.isPending { try marks.reset().bind(due.rowVersion).bind(due.id).run() }
-                    try heals.reset().bind(due.id).run()
+                    if !due.isPending { try marks.bind(due.rowVersion).bind(due.id).run() }
+                    try heals.bind(due.id).run()
                     record.added += 1
                 case .doubted(let text, let problem):
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
-                    try marks.reset().bind(nil as Timestamp?).bind(due.id).run()
+                    try marks.bind(nil as Timestamp?).bind(due.id).run()
                     try Self.save(problem, of: due, connection)
                     record.added += 1
-                case .known: try marks.reset().bind(due.rowVersion).bind(due.id).run()
+                case .known: try marks.bind(due.rowVersion).bind(due.id).run()
                 case .problem(let problem): try Self.save(problem, of: due, connection)
                 }
             }
@@ -232,9 +227,7 @@ extension Store {
     private static func store(
         _ text: ItemText, of due: DueText, at now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(due.id)
-        defer { row.reset() }
-        guard try row.step() else { return false }
+        guard try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(due.id).hasRow() else { return false }
         try connection.prepare(
             """
             INSERT OR REPLACE INTO item_body

@@ -13,16 +13,14 @@ extension Store {
         if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
         if isWrong { coverageIsNewer = true }
         let isAhead = try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached(
+            try connection.cached(
                 """
                 SELECT 1 FROM copy WHERE max(coalesce(new_as_of, ''), coalesce(swept_at, '')) > ?1
                 UNION ALL SELECT 1 FROM item WHERE missing_since > ?1
                 UNION ALL SELECT 1 FROM item WHERE missing_since IS NOT NULL AND found_at > ?1
                 UNION ALL SELECT 1 FROM local_item WHERE delivered_at > ?1 LIMIT 1
                 """
-            ).bind(now)
-            defer { row.reset() }
-            return try row.step()
+            ).bind(now).hasRow()
         }
         guard isWrong || isAhead else { return false }
         try write { connection throws(SQLiteFailure) in
@@ -85,7 +83,6 @@ extension Store {
         try connection.execute("DELETE FROM coverage")
         let insert = try connection.prepare("INSERT INTO coverage (from_time, to_time, read_at) VALUES (?, ?, ?)")
         for interval in coverage.intervals {
-            insert.reset()
             try insert.bind(interval.from).bind(interval.to).bind(interval.readAt).run()
         }
         try connection.prepare(
@@ -97,13 +94,11 @@ extension Store {
     }
 
     static func readCoverage(_ connection: Connection) throws(SQLiteFailure) -> Coverage {
-        let rows = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage")
-        var intervals: [Coverage.Interval] = []
-        while try rows.step() {
-            guard let from = rows.timestamp(0), let to = rows.timestamp(1), let readAt = rows.timestamp(2) else {
-                continue  // not ours; what it covered will be read again
+        let intervals = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage").all { row in
+            guard let from = row.timestamp(0), let to = row.timestamp(1), let readAt = row.timestamp(2) else {
+                return nil as Coverage.Interval?  // not ours; what it covered will be read again
             }
-            intervals.append(Coverage.Interval(from: from, to: to, readAt: readAt))
+            return Coverage.Interval(from: from, to: to, readAt: readAt)
         }
         let sweep = try connection.text("SELECT sweep_started_at FROM copy").flatMap { Timestamp($0) }
         return Coverage(intervals: intervals, sweepStart: sweep)

@@ -24,26 +24,16 @@ extension Store {
     ) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
             let order = sampling ? "random()" : "item.created_at DESC"
-            return try Self.ids(
-                connection.prepare("SELECT item.id \(Self.due) ORDER BY \(order) LIMIT ?3").bind(foundBefore).bind(now)
-                    .bind(limit))
+            return try connection.prepare("SELECT item.id \(Self.due) ORDER BY \(order) LIMIT ?3").bind(foundBefore)
+                .bind(now).bind(limit).all { $0.text(0) }
         }
-    }
-
-    private static func ids(_ rows: Statement) throws(SQLiteFailure) -> [String] {
-        var ids: [String] = []
-        while try rows.step() {
-            if let id = rows.text(0) { ids.append(id) }
-        }
-        return ids
     }
 
     /// How many deletion candidates `suspects` would name without a limit.
     package func deletionCandidateCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int
     {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now)
-            return try row.step() ? row.int(0) : 0
+            try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now).first { $0.int(0) } ?? 0
         }
     }
 
@@ -53,16 +43,18 @@ extension Store {
     /// - Parameter wait: from finding one to asking for it again.
     package func deletionCandidatesDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT min(\(Self.waitsSince)), min(next_at), min(\(Self.waitsSince) IS NOT NULL OR next_at IS NOT NULL)
                 FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
                 WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND \(Self.isNotHeld)
-                """)
-            guard try rows.step(), rows.text(2) != nil else { return nil }
-            if rows.int(2) == 0 { return .earliest }
-            let found = rows.timestamp(0)?.advanced(by: wait)
-            return min(found ?? .latest, rows.timestamp(1) ?? .latest)
+                """
+            ).first { row in
+                guard row.text(2) != nil else { return nil }
+                if row.int(2) == 0 { return .earliest }
+                let found = row.timestamp(0)?.advanced(by: wait)
+                return min(found ?? .latest, row.timestamp(1) ?? .latest)
+            }
         }
     }
 
@@ -71,7 +63,7 @@ extension Store {
     package func restartFound(at now: Timestamp) throws(UserFacingError) {
         let found = "missing_since IS NOT NULL AND found_at IS NOT NULL"
         let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM item WHERE \(found) LIMIT 1").step()
+            try connection.prepare("SELECT 1 FROM item WHERE \(found) LIMIT 1").hasRow()
         }
         guard isAny else { return }
         try write { connection throws(SQLiteFailure) in
@@ -102,8 +94,8 @@ extension Store {
     package func forgetHeld(unlessMoreThan few: Int) throws(UserFacingError) {
         let isStill = "EXISTS (SELECT 1 FROM item WHERE item.id = item_id AND missing_since IS NOT NULL)"
         let (held, left) = try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare("SELECT count(*), total(\(isStill)) FROM held_deletion")
-            return try row.step() ? (row.int(0), row.int(1)) : (0, 0)
+            try connection.prepare("SELECT count(*), total(\(isStill)) FROM held_deletion")
+                .first { ($0.int(0), $0.int(1)) } ?? (0, 0)
         }
         guard held > 0, left < held || left <= few else { return }
         try write { connection throws(SQLiteFailure) in
@@ -120,7 +112,7 @@ extension Store {
     package func releaseHeld(_ ids: [String]) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
-            for id in ids { try release.reset().bind(id).run() }
+            for id in ids { try release.bind(id).run() }
             try Self.countHeld(connection)
             try connection.execute("UPDATE copy SET suspects_sampled_at = NULL WHERE deletions_held = 0")
         }
@@ -129,13 +121,12 @@ extension Store {
     /// Deletions that wait for a person's word and are still suspected.
     package func heldDeletionCandidates(limit: Int) throws(UserFacingError) -> [String] {
         try read { connection throws(SQLiteFailure) in
-            try Self.ids(
-                connection.prepare(
-                    """
-                    SELECT item_id FROM held_deletion JOIN item ON item.id = item_id WHERE missing_since IS NOT NULL
-                    ORDER BY created_at DESC LIMIT ?
-                    """
-                ).bind(limit))
+            try connection.prepare(
+                """
+                SELECT item_id FROM held_deletion JOIN item ON item.id = item_id WHERE missing_since IS NOT NULL
+                ORDER BY created_at DESC LIMIT ?
+                """
+            ).bind(limit).all { $0.text(0) }
         }
     }
 
@@ -156,8 +147,8 @@ extension Store {
     ) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             let known = try connection.prepare("SELECT failures FROM unanswered_suspect WHERE item_id = ?").bind(id)
-            let failures = try known.step() ? known.int(0) + 1 : 1
-            known.reset()
+                .first { $0.int(0) }
+            let failures = (known ?? 0) + 1
             try connection.prepare(
                 """
                 INSERT INTO unanswered_suspect (item_id, failures, next_at, error_message) VALUES (?1, ?2, ?3, ?4)
@@ -189,13 +180,12 @@ extension Store {
     /// How many there are, and the words of the one that failed most often.
     package func unanswered() throws(UserFacingError) -> (count: Int, message: String)? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT error_message, (SELECT count(*) FROM unanswered_suspect) FROM unanswered_suspect
                 ORDER BY failures DESC, item_id LIMIT 1
-                """)
-            guard try row.step(), let message = row.text(0) else { return nil }
-            return (row.int(1), message)
+                """
+            ).first { row in row.text(0).map { (count: row.int(1), message: $0) } }
         }
     }
 }

@@ -28,20 +28,18 @@ extension StoreReader {
             let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
             let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items).bind(position.id)
             let text = try hasTexts ? connection.cached(Self.text) : nil
-            defer { rows.reset() }
             let start = bytes.count
-            while try rows.step() {
-                let id = rows.text(0) ?? ""
+            try rows.rows(while: bytes.count - start <= Self.groupSize) { row throws(SQLiteFailure) in
+                let id = row.text(0) ?? ""
                 // In a damaged index the next id may be an earlier one, again and again.
                 guard ByteText(position.id) < ByteText(id) else {
                     throw SQLiteFailure(code: SQLITE_CORRUPT, message: "the ids are not in order", operation: "export")
                 }
-                try Self.append(rows, id, text, to: &bytes)
+                try Self.append(row, id, text, to: &bytes)
                 position.id = id
                 count += 1
-                if bytes.count - start > Self.groupSize { return false }
             }
-            return true
+            return bytes.count - start <= Self.groupSize
         }
         guard isOver else { return (count, position) }
         if position.isLocal { return (count, nil) }
@@ -52,17 +50,11 @@ extension StoreReader {
 
     // MARK: The rows
 
-    private static let columns = [
-        "id", "created_at", "updated_at", "type", "title", "url", "summary", "content", "tags", "platform", "category",
-        "thumbnail_url", "duration", "file_path", "status", "permalink", "extra", "pending", "deleted_at",
-    ]
+    private static let columns = ItemColumn.all.map(\.name) + ["pending", "deleted_at"]
 
     /// As the view `timeline` has them, and tombstones.
     private static let items = """
-        SELECT item.id, item.created_at, item.updated_at, item.type, coalesce(edit.title, item.title), item.url,
-            coalesce(edit.summary, item.summary), item.content, coalesce(edit.tags, item.tags), item.platform,
-            item.category, item.thumbnail_url, item.duration, item.file_path, item.status, item.permalink, item.extra,
-            CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
+        SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
         FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id AND item.deleted_at IS NULL
         WHERE item.id > ?1 AND coalesce(edit.is_deleted, 0) = 0
             AND (item.deleted_at IS NOT NULL
@@ -71,8 +63,7 @@ extension StoreReader {
         """
 
     private static let madeHere = """
-        SELECT made.id, made.created_at, NULL, made.type, coalesce(edit.title, made.title), made.url, edit.summary,
-            made.content, coalesce(edit.tags, made.tags), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'creation', NULL
+        SELECT \(ItemColumn.ofCreation), 'creation', NULL
         FROM local_item AS made LEFT JOIN local_edit AS edit ON edit.item_id = made.id
         WHERE made.id > ?1 AND coalesce(edit.is_deleted, 0) = 0
             AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)
@@ -102,16 +93,12 @@ extension StoreReader {
     ) throws(SQLiteFailure) {
         appendMembers(columns, of: row, to: &bytes)
         bytes.append(contentsOf: ",\"text\":".utf8)
-        if let text {
-            text.reset().bind(id)
-            defer { text.reset() }
-            if try text.step() {
-                appendMembers(textColumns, of: text, to: &bytes)
-                bytes.append(contentsOf: "}}\n".utf8)
-                return
-            }
+        var hasText = false
+        try text?.bind(id).rows(while: !hasText) { row in
+            appendMembers(textColumns, of: row, to: &bytes)
+            hasText = true
         }
-        bytes.append(contentsOf: "null}\n".utf8)
+        bytes.append(contentsOf: (hasText ? "}}\n" : "null}\n").utf8)
     }
 
     /// An object without its end.

@@ -41,16 +41,15 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.patience)
             var origin = ExportOrigin()
-            let row = try connection.prepare("SELECT server_url, account_id, complete FROM copy")
-            if try row.step() {
+            try connection.prepare("SELECT server_url, account_id, complete FROM copy").rows { row in
                 origin.serverURL = row.text(0)
                 origin.accountID = row.text(1)
                 origin.isComplete = row.int(2) == 1
             }
-            let given = try connection.prepare(
-                "SELECT local_id, item_id FROM outbox WHERE local_id IS NOT NULL AND local_id != item_id ORDER BY id")
-            while try given.step() {
-                if let local = given.text(0), let id = given.text(1) { origin.givenIDs.append((local, id)) }
+            try connection.prepare(
+                "SELECT local_id, item_id FROM outbox WHERE local_id IS NOT NULL AND local_id != item_id ORDER BY id"
+            ).rows { row in
+                if let local = row.text(0), let id = row.text(1) { origin.givenIDs.append((local, id)) }
             }
             return origin
         }
@@ -60,10 +59,9 @@ extension StoreReader {
     package func exportRows(_ body: (ExportRow) -> Void) throws(UserFacingError) {
         try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.scanPatience)
-            let rows = try connection.prepare(exportQuery(texts: "", isOfOne: false))
-            while try rows.step() {
-                guard let id = rows.text(0), let createdAt = rows.timestamp(1) else { continue }
-                body(ExportRow(id: id, createdAt: createdAt, fingerprint: Self.fingerprint(rows)))
+            try connection.prepare(exportQuery(texts: "", isOfOne: false)).rows { row in
+                guard let id = row.text(0), let createdAt = row.timestamp(1) else { return }
+                body(ExportRow(id: id, createdAt: createdAt, fingerprint: Self.fingerprint(row)))
             }
         }
     }
@@ -72,17 +70,16 @@ extension StoreReader {
     package func exportItem(_ id: String) throws(UserFacingError) -> ExportItem? {
         try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.patience)
-            let row = try connection.cached(
+            return try connection.cached(
                 exportQuery(
                     texts: """
                         , body.content, iif(body.is_transcription, body.content, body.transcription),
                             \(Self.member("author")), \(Self.member("published_date"))
                         """,
                     isOfOne: true)
-            ).bind(id)
-            defer { row.reset() }
-            guard try row.step(), let id = row.text(0), let createdAt = row.timestamp(1) else { return nil }
-            return ExportItem(shown: Self.shown(row, id, createdAt), fingerprint: Self.fingerprint(row))
+            ).bind(id).first { row in
+                Self.shown(row).map { ExportItem(shown: $0, fingerprint: Self.fingerprint(row)) }
+            }
         }
     }
 
@@ -90,14 +87,12 @@ extension StoreReader {
     package func isKnownDeleted(_ id: String) throws(UserFacingError) -> Bool {
         try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.patience)
-            let row = try connection.cached(
+            return try connection.cached(
                 """
                 SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NOT NULL)
                     OR EXISTS (SELECT 1 FROM local_edit WHERE item_id = ?1 AND is_deleted = 1)
                 """
-            ).bind(id)
-            defer { row.reset() }
-            return try row.step() && row.int(0) == 1
+            ).bind(id).first { $0.int(0) == 1 } ?? false
         }
     }
 
@@ -112,12 +107,17 @@ extension StoreReader {
         """
     }
 
-    /// The columns that files are made from: a change of another one touches no file. Those of `item_body` stand before its
-    /// texts on the disk, so that reading them reads no text.
+    /// A change of another column touches no file.
+    private static let columns = ItemColumn.all.filter { $0.places.contains(.file) }
+    /// Before the texts: `columns`, `pending` and four of `item_body`.
+    private static let hashedColumns = Int32(columns.count + 5)
+
+    /// The columns that files are made from. Those of `item_body` stand before its texts on the disk, so that reading them
+    /// reads no text.
     private func exportQuery(texts: String, isOfOne: Bool) throws(SQLiteFailure) -> String {
         let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
         return """
-            SELECT \(ShownItem.columns), body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
+            SELECT \(Self.columns.of("timeline")), pending, body.version, body.fetched_at, body.is_transcription, body.metadata \(texts)
             FROM timeline LEFT JOIN \(hasTexts ? "item_body" : Self.noTexts) AS body ON body.item_id = timeline.id
             \(isOfOne ? "WHERE timeline.id = ?1" : "")
             """
@@ -129,20 +129,18 @@ extension StoreReader {
             NULL AS content, NULL AS transcription WHERE 0)
         """
 
-    private static let hashedColumns: Int32 = 16
-
     private static func fingerprint(_ row: Statement) -> Fingerprint {
         var fingerprint = Fingerprint(form)
         for column in 0..<hashedColumns { fingerprint.add(field: row.bytes(column)) }
         return fingerprint
     }
 
-    private static func shown(_ row: Statement, _ id: String, _ createdAt: Timestamp) -> ShownItem {
-        var shown = ShownItem(row, id: id, createdAt: createdAt)
-        shown.text.content = row.text(16) ?? shown.item.content
-        shown.text.transcription = row.text(17)
-        shown.author = row.text(18)
-        shown.publishedAt = row.text(19)
+    private static func shown(_ row: Statement) -> ShownItem? {
+        guard var shown = ShownItem(row, columns) else { return nil }
+        shown.text.content = row.text(hashedColumns) ?? shown.item.content
+        shown.text.transcription = row.text(hashedColumns + 1)
+        shown.author = row.text(hashedColumns + 2)
+        shown.publishedAt = row.text(hashedColumns + 3)
         return shown
     }
 }

@@ -60,33 +60,30 @@ struct ItemPrefix {
     private static func short(_ text: String) -> String { text.count > 80 ? text.prefix(80) + "…" : text }
 
     private func exists(_ id: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached(
+        try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NULL
             UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
-            """)
-        defer { row.reset() }
-        return try row.bind(id).step()
+            """
+        ).bind(id).hasRow()
     }
 
     private func wasDeleted(_ id: String) throws(SQLiteFailure) -> Bool {
-        let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NOT NULL")
-        defer { row.reset() }
-        return try row.bind(id).step()
+        try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NOT NULL").bind(id).hasRow()
     }
 
     /// Who kept the local id of an item may go on using it when the server's is known.
     private func boundID(of local: String) throws -> String? {
         guard local.hasPrefix(LocalID.prefix) else { return nil }
         // A creation has a `base` where its item was there before.
-        let row = try connection.prepare(
+        let bound = try connection.prepare(
             """
             SELECT item_id, base IS NOT NULL FROM outbox
             WHERE local_id = ? AND state = 'delivered' AND item_id != local_id
             """
-        ).bind(local)
-        guard try row.step(), let id = row.text(0), try exists(id) else { return nil }
-        guard isForDeletion, row.int(1) == 1 else { return id }
+        ).bind(local).first { ($0.text(0), $0.int(1) == 1) }
+        guard case (let id?, let wasThere)? = bound, try exists(id) else { return nil }
+        guard isForDeletion, wasThere else { return id }
         throw UserFacingError(
             .itemUnknown, "The URL of \(local) was on the server before you captured it.", consequence: consequence,
             recoverySuggestion: "To delete that older item: `prsnlctl delete \(id)`.")
@@ -94,18 +91,13 @@ struct ItemPrefix {
 
     /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.
     private func candidates(_ prefix: String) throws(SQLiteFailure) -> [String] {
-        let rows = try connection.prepare(
+        try connection.prepare(
             """
             SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NULL
             UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
             ORDER BY id LIMIT \(Self.named + 1)
             """
-        ).bind(prefix).bind(prefix + "\u{10FFFF}")
-        var found: [String] = []
-        while try rows.step() {
-            if let id = rows.text(0) { found.append(id) }
-        }
-        return found
+        ).bind(prefix).bind(prefix + "\u{10FFFF}").all { $0.text(0) }
     }
 }
 

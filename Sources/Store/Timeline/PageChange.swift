@@ -83,29 +83,30 @@ package struct TimestampCollision: Sendable, Equatable {
     }
 }
 
+extension TimestampCollision {
+    /// Their instants, newest first.
+    static func all(_ connection: Connection) throws(SQLiteFailure) -> [Timestamp] {
+        try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC").all { $0.timestamp(0) }
+    }
+}
+
 extension Store {
     /// Instants of which the server may have more items than it shows, newest first.
     package func timestampCollisions() throws(UserFacingError) -> [Timestamp] {
-        try read { connection throws(SQLiteFailure) in
-            let rows = try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC")
-            var instants: [Timestamp] = []
-            while try rows.step() {
-                if let at = rows.timestamp(0) { instants.append(at) }
-            }
-            return instants
-        }
+        try read { connection throws(SQLiteFailure) in try TimestampCollision.all(connection) }
     }
 
     static func isKnown(
         _ collision: TimestampCollision?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
     ) throws(SQLiteFailure) -> Bool {
         if let proven {
-            let resolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
-            if try resolved.bind(proven.lowerBound).bind(proven.upperBound).step() { return false }
+            let isResolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
+                .bind(proven.lowerBound).bind(proven.upperBound).hasRow()
+            if isResolved { return false }
         }
         guard let collision else { return true }
         return try connection.prepare("SELECT 1 FROM crowded_instant WHERE at = ? AND seen = ?")
-            .bind(collision.at).bind(collision.seen).step()
+            .bind(collision.at).bind(collision.seen).hasRow()
     }
 
     static func note(

@@ -6,20 +6,16 @@ extension Store {
     /// Items that the server had when it was read last, from an instant on, oldest first.
     package func known(from instant: Timestamp, limit: Int) throws(UserFacingError) -> [KnownItem] {
         try read { connection throws(SQLiteFailure) in
-            let rows = try connection.cached(
+            try connection.cached(
                 """
                 SELECT id, created_at FROM item
                 WHERE created_at >= ? AND deleted_at IS NULL AND missing_since IS NULL
                 ORDER BY created_at LIMIT ?
                 """
-            ).bind(instant).bind(limit)
-            defer { rows.reset() }
-            var known: [KnownItem] = []
-            while try rows.step() {
-                guard let id = rows.text(0), let createdAt = rows.timestamp(1) else { continue }
-                known.append(KnownItem(id: id, createdAt: createdAt))
+            ).bind(instant).bind(limit).all { row in
+                guard let id = row.text(0), let createdAt = row.timestamp(1) else { return nil }
+                return KnownItem(id: id, createdAt: createdAt)
             }
-            return known
         }
     }
 
@@ -29,25 +25,19 @@ extension Store {
     package func unshared(by page: PageChange, moreThan few: Int) throws(UserFacingError) -> [String] {
         guard let proven = page.proven else { return [] }
         return try read { connection throws(SQLiteFailure) in
-            let rows = try connection.cached(
+            let known = try connection.cached(
                 """
                 SELECT id FROM item
                 WHERE created_at BETWEEN ? AND ? AND deleted_at IS NULL AND missing_since IS NULL
                 ORDER BY created_at DESC LIMIT ?
                 """
-            ).bind(proven.lowerBound).bind(proven.upperBound).bind(few + 1)
-            defer { rows.reset() }
-            var known: [String] = []
-            while try rows.step() {
-                if let id = rows.text(0) { known.append(id) }
-            }
+            ).bind(proven.lowerBound).bind(proven.upperBound).bind(few + 1).all { $0.text(0) }
             guard known.count > few else { return [] }
             let shown = Set((page.items.map(\.id) + page.rejected.compactMap(\.id)).map(ByteText.init))
             guard !known.contains(where: { shown.contains(ByteText($0)) }) else { return [] }
             for item in page.items where proven.contains(item.createdAt) {
                 let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NULL").bind(item.id)
-                defer { row.reset() }
-                if try row.step() { return [] }
+                if try row.hasRow() { return [] }
             }
             return known
         }
@@ -64,8 +54,7 @@ extension Store {
             for page in pages {
                 for item in page.items {
                     if inFlight.awaits(item, now: serverNow) { return .news }
-                    defer { statements.sameItem.reset() }
-                    guard try statements.sameItem.bind(item).step() else { return .news }
+                    guard try statements.sameItem.bind(item).hasRow() else { return .news }
                     // It could not be read for a while.
                     if rejected.contains(ByteText(item.id)) { return .news }
                     isProven = true
@@ -73,10 +62,7 @@ extension Store {
                 for rejected in page.rejected {
                     if try Self.isNews(rejected, connection) { return .news }
                 }
-                if let statement = statements.absentItem.binding(absenceOf: page) {
-                    defer { statement.reset() }
-                    if try statement.step() { return .news }
-                }
+                if let absent = statements.absentItem.binding(absenceOf: page), try absent.hasRow() { return .news }
                 if let interval = page.coverage, !covered.covers(interval) { return .news }
                 if try !Self.isKnown(page.collision, provenIn: page.proven, connection) { return .news }
             }
@@ -177,11 +163,8 @@ extension Store {
                 try noteArrival(item, connection)
                 continue
             }
-            statements.deletedItem.reset()
-            let wasDeleted = try statements.deletedItem.bind(item.id).step()
-            statements.deletedItem.reset()
+            let wasDeleted = try statements.deletedItem.bind(item.id).hasRow()
             counts.changed += try statements.updateItem.bind(item).run()
-            statements.reviveItem.reset()
             counts.restored += try statements.reviveItem.bind(item.id).run()
             if wasDeleted {
                 deltas.live += 1
@@ -200,6 +183,6 @@ extension Statement {
     fileprivate func binding(absenceOf page: PageChange) -> Statement? {
         guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }
         let present = JSONText.array(page.items.map(\.id) + page.rejected.compactMap(\.id))
-        return reset().bind(proven.lowerBound).bind(proven.upperBound).bind(present)
+        return bind(proven.lowerBound).bind(proven.upperBound).bind(present)
     }
 }

@@ -15,10 +15,7 @@ extension Store {
         try read { connection throws(SQLiteFailure) in
             try connection.transaction { () throws(SQLiteFailure) in
                 let insert = try connection.prepare("INSERT OR IGNORE INTO temp.seen (id) VALUES (?)")
-                for id in ids {
-                    insert.reset()
-                    try insert.bind(id).run()
-                }
+                for id in ids { try insert.bind(id).run() }
             }
         }
     }

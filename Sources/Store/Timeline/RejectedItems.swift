@@ -12,7 +12,7 @@ extension Store {
     /// By its id where there is one: the rest of its text may vary from answer to answer.
     static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
         try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
-            .bind(rejected.id).bind(rejected.raw).step()
+            .bind(rejected.id).bind(rejected.raw).hasRow()
     }
 
     static func keep(
@@ -44,12 +44,10 @@ extension Store {
     }
 
     static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {
-        let rows = try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL")
-        var ids: Set<ByteText> = []
-        while try rows.step() {
-            if let id = rows.text(0) { ids.insert(ByteText(id)) }
-        }
-        return ids
+        Set(
+            try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL").all { row in
+                row.text(0).map(ByteText.init)
+            })
     }
 
     func noteRejected(_ pages: [PageChange]) {
@@ -66,12 +64,9 @@ extension Store {
     /// Their texts, none where this process did not see the beginning of the read.
     func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
         guard let seen = rejectedSeen else { return [] }
-        let all = try connection.prepare("SELECT raw, item_id FROM rejected_item")
-        var gone: [String] = []
-        while try all.step() {
-            guard let raw = all.text(0) else { continue }
-            if !seen.contains(ByteText(all.text(1) ?? raw)) { gone.append(raw) }
+        return try connection.prepare("SELECT raw, item_id FROM rejected_item").all { row in
+            guard let raw = row.text(0), !seen.contains(ByteText(row.text(1) ?? raw)) else { return nil }
+            return raw
         }
-        return gone
     }
 }

@@ -57,7 +57,6 @@ extension Store {
             var deltas = CounterDeltas()
             let written = inFlight.writtenSince(asOf)
             for id in ids where written[ByteText(id)] == nil {
-                bury.reset()
                 let buried = try bury.bind(id).bind(now).run()
                 if buried > 0 { try Self.releaseEdits(of: id, connection, now: now) }
                 deltas.live -= buried
@@ -85,7 +84,7 @@ extension Store {
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
         let isOld = "deleted_at < ? AND rowid < (SELECT max(rowid) FROM item)"
         let old = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM item WHERE \(isOld) LIMIT 1").bind(limit).step()
+            try connection.prepare("SELECT 1 FROM item WHERE \(isOld) LIMIT 1").bind(limit).hasRow()
         }
         guard old else { return }
         try write { connection throws(SQLiteFailure) in
@@ -103,10 +102,9 @@ extension Store {
     /// The oldest item that the server is still working on, not older than `limit`: the head is read down to it.
     package func oldestPending(notBefore limit: ServerTime) throws(UserFacingError) -> ServerTime? {
         try read { connection throws(SQLiteFailure) in
-            let row = try connection.prepare(
+            try connection.prepare(
                 "SELECT min(created_at) FROM item WHERE status = 'pending' AND created_at >= ? AND deleted_at IS NULL"
-            ).bind(limit.written)
-            return try row.step() ? row.timestamp(0).map(ServerTime.init) : nil
+            ).bind(limit.written).first { $0.timestamp(0).map(ServerTime.init) }
         }
     }
 

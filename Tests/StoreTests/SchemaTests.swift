@@ -1,0 +1,81 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Copies as former versions have left them (`Fixtures`): an item, a tombstone, a note in the queue, and a text from schema 2 on.
+@Suite struct SchemaTests {
+    let fixture = StoreFixture()
+
+    @Test func eachFormerSchemaHasItsFile() {
+        for version in 1..<Schema.current.version {
+            #expect(TestFile.exists(StoreFixture.former(version)), "write it when the step after it is made")
+        }
+    }
+
+    @Test(arguments: 1..<Schema.current.version)
+    func aFormerCopyIsReadAsItIs(version: Int) throws {
+        try fixture.restore(schema: version)
+        let reader = try StoreReader(path: fixture.path)
+        let summary = try reader.summary()
+        #expect(summary.file.schemaVersion == version && summary.copy.live == 1 && summary.outbox.waiting == 1)
+        #expect((summary.copy.texts != nil) == (version >= Schema.versionWithTexts))
+        let item = try reader.item("item-1")
+        #expect(item.item.title == "A title" && item.item.extra == #"{"k":1}"#)
+        #expect(item.text.content == (version >= Schema.versionWithTexts ? "A long text" : nil))
+        var exported: [String] = []
+        try reader.exportRows { exported.append($0.id) }
+        #expect(exported.sorted() == ["item-1", "local-1"])
+    }
+
+    @Test(arguments: 1..<Schema.current.version)
+    func aFormerCopyGoesOnAsAPresentOne(version: Int) async throws {
+        try fixture.restore(schema: version)
+        let store = try fixture.open()
+        #expect(await store.binding.accountName == "ada@example.org")
+        #expect(await store.coverage.isComplete)
+        #expect(
+            try await store.dueTexts(now: .latest, limit: 10).map(\.id)
+                == (version < Schema.versionWithTexts ? ["item-1"] : []))
+        while try await store.indexSome(now: Fixture.at(1), uptime: { .zero }) == .more {}
+        try await store.commit(Fixture.page([Fixture.item(3)]))
+        let entry = try #require(try await store.outboxEntries([1]).first)
+        #expect(entry.state == .queued && entry.payload == .create(NewItem(note: "Buy milk", tags: ["home"])))
+        await store.close()
+
+        let reader = try StoreReader(path: fixture.path)
+        #expect(try reader.damage().isEmpty)
+        #expect(try reader.list(ItemFilter(), limit: 10).items.map(\.id) == ["local-1", "item-1", "item-3"])
+        #expect(try reader.search(SearchQuery("milk", now: Fixture.at(1)), limit: 10).items.map(\.id) == ["local-1"])
+        #expect(try reader.item("item-1").item.summary == "A summary")
+        #expect(try fixture.query("SELECT title FROM item WHERE deleted_at IS NOT NULL") == "Deleted")
+        #expect(try fixture.query("SELECT author FROM item_text") == (version < Schema.versionWithTexts ? nil : "Ada"))
+        #expect(try fixture.query("SELECT live || ' ' || deleted || ' ' || waiting FROM sync_state") == "2 1 1")
+    }
+
+    /// Else a step has forgotten what a new file has.
+    @Test(arguments: 1..<Schema.current.version)
+    func aFormerCopyGetsTheSchemaOfANewOne(version: Int) async throws {
+        try fixture.restore(schema: version)
+        let new = StoreFixture()
+        for fixture in [fixture, new] {
+            let store = try fixture.open()
+            await store.close()
+        }
+        let schema = "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY type, name)"
+        #expect(try fixture.query(schema) == new.query(schema))
+    }
+
+    /// So a new column is one that the file has.
+    @Test func theListOfColumnsIsTheFiles() async throws {
+        let store = try fixture.open()
+        await store.close()
+        let columns = try #require(try fixture.query("SELECT group_concat(name) FROM pragma_table_info('item')"))
+        let own = ["deleted_at", "missing_since", "found_at", "text_for"]
+        #expect(
+            ItemColumn.all.map(\.name) == columns.split(separator: ",").map(String.init).filter { !own.contains($0) })
+    }
+
+    private typealias Fixture = StoreFixture
+}
