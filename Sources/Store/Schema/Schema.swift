@@ -76,3 +76,108 @@ enum WishTables {
             (SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL);
         """
 }
+
+/// The views, which are what readers are meant to use (docs/schema.md), as they are now. `Schema.apply` makes them again after
+/// each change of the tables.
+enum Views {
+    struct View {
+        var name: String
+        var query: String
+
+        var sql: String { "CREATE VIEW \(name) AS\n\(query);" }
+    }
+
+    static let all = [timeline, itemTag, itemText, itemSearch, pendingWrite, syncState, connectivityHistory]
+
+    /// The server's items, with the local changes that wait in the outbox laid over them.
+    private static let timeline = View(
+        name: "timeline",
+        query: """
+            SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
+            FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
+            WHERE item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
+                AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
+            UNION ALL
+            SELECT \(ItemColumn.ofCreation), 'creation'
+            FROM local_item AS made LEFT JOIN local_edit AS edit ON edit.item_id = made.id
+            WHERE coalesce(edit.is_deleted, 0) = 0 AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)
+            ORDER BY created_at DESC, id
+            """)
+
+    private static let itemTag = View(
+        name: "item_tag",
+        query: """
+            SELECT timeline.id AS item_id, tag.value AS tag
+            FROM timeline, json_each(timeline.tags) AS tag
+            """)
+
+    /// Small servers (dialect E) send the text with the timeline: it is stored with the item.
+    private static let itemText = View(
+        name: "item_text",
+        query: """
+            SELECT item_id, content, iif(is_transcription, content, transcription) AS transcription,
+                \(member("author")) AS author, \(member("published_date")) AS published_at,
+                \(member("word_count")) AS word_count, metadata, version, fetched_at
+            FROM item_body
+            UNION ALL
+            SELECT id, content, NULL, NULL, NULL, NULL, NULL, updated_at, NULL
+            FROM item
+            WHERE content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM item_body WHERE item_body.item_id = item.id)
+            """)
+
+    /// Not by `json_extract`: SQLite 3.40 refuses that in a view to readers that do not trust the schema
+    /// (https://sqlite.org/pragma.html#pragma_trusted_schema).
+    private static func member(_ name: String) -> String {
+        "(SELECT value FROM json_each(metadata) WHERE key = '\(name)')"
+    }
+
+    /// What is found. A view cannot be searched by `MATCH` but through a column that is the index itself: `words`.
+    static let itemSearch = View(
+        name: "item_search",
+        query: """
+            SELECT document.item_id AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
+                \(ShownRow.title) AS title, \(ShownRow.url) AS url, search_index.rank AS rank,
+                search_index.search_index AS words
+            FROM search_index JOIN search_document AS document ON document.docid = coalesce(
+                    (SELECT document FROM search_piece WHERE search_piece.docid = search_index.rowid),
+                    search_index.rowid)
+                \(ShownRow.join("document.item_id"))
+            WHERE \(ShownRow.isShown)
+            """)
+
+    private static let pendingWrite = View(
+        name: "pending_write",
+        query: """
+            SELECT id, kind, state, item_id, url, title, payload,
+                accepted_at, next_attempt_at, attempts, last_attempt_at, error_code, error_message
+            FROM outbox
+            WHERE ended_at IS NULL
+            ORDER BY id
+            """)
+
+    private static let syncState = View(
+        name: "sync_state",
+        query: """
+            SELECT server_url, dialect, account_id, account_name,
+                complete = 1 AND NOT EXISTS (SELECT 1 FROM crowded_instant)
+                    AND NOT EXISTS (SELECT 1 FROM rejected_item) AS complete,
+                new_as_of, edits_as_of, live, deleted,
+                (SELECT count(*) FROM item WHERE missing_since IS NOT NULL) AS suspects,
+                deletions_held,
+                (SELECT count(*) FROM rejected_item) AS rejected,
+                (SELECT count(*) FROM crowded_instant) AS crowded_instants,
+                waiting, unknown, parked,
+                complete = 1 AND (dialect = 'E'
+                    OR NOT EXISTS (SELECT 1 FROM item WHERE \(TextTables.isMissing))) AS texts_complete,
+                CASE WHEN dialect = 'E' OR NOT EXISTS
+                    (SELECT 1 FROM item WHERE \(TextTables.isMissing) AND NOT \(TextTables.isTooLarge))
+                    THEN edits_as_of END AS texts_as_of,
+                CASE WHEN dialect = 'E' THEN 0
+                    ELSE (SELECT count(*) FROM item WHERE \(TextTables.isMissing)) END AS texts_missing
+            FROM copy
+            """)
+
+    private static let connectivityHistory = View(
+        name: "connectivity_history",
+        query: "SELECT at, state, error_code, reason FROM connectivity_transition ORDER BY id DESC")
+}

@@ -169,3 +169,144 @@ extension CopySummary {
             .first { RecurringError($0) }
     }
 }
+
+extension CopySummary {
+    /// The texts of items.
+    package struct Texts: Sendable, Equatable, Codable {
+        /// The copy has the text of every item that has one.
+        package var complete = false
+        /// Texts are complete as of this time (T3), but for those that are too large; `nil` while others are missing.
+        @Nullable package var asOf: Timestamp? = nil
+        /// Items whose text was fetched.
+        package var present = 0
+        /// Items whose text was not, or not since they changed. At most `mostCounted`.
+        package var missing = 0
+        package var tooLarge = 0
+        /// Those that failed when they were asked for last, and what the newest failed with.
+        package var failing = 0
+        @Nullable package var failure: UserFacingError? = nil
+        /// What keeps all of them away, else `failure`. Only a running daemon knows the former.
+        @Nullable package var problem: UserFacingError? = nil
+        /// Whether the daemon copies them; `nil` where only the file was asked.
+        @Nullable package var enabled: Bool? = nil
+
+        package init() {}
+
+        /// More than this are not counted: that would take longer than all else of `prsnlctl status`.
+        package static let mostCounted = 20_000
+    }
+}
+
+extension CopySummary.Texts {
+    /// `nil` for a file that a daemon without texts has made.
+    init?(_ connection: Connection, _ summary: CopySummary) throws(SQLiteFailure) {
+        let copy = summary.copy
+        guard summary.file.schemaVersion >= Schema.versionWithTexts else { return nil }
+        self.init()
+        guard summary.server.dialect != .express else {
+            // They come with the timeline.
+            (complete, asOf, present) = (copy.complete, copy.editsAsOf, copy.live)
+            return
+        }
+        try connection.prepare(
+            """
+            SELECT
+                (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)
+                    LIMIT \(Self.mostCounted))),
+                (SELECT count(*) FROM item WHERE status = 'pending' AND deleted_at IS NULL)
+                    + (SELECT count(*) FROM item INDEXED BY item_missing
+                        WHERE missing_since <= (SELECT swept_at FROM copy) AND \(TextTables.isBehind)),
+                \(Self.problems("problem.kind = 'too_large'")), \(Self.problems("problem.kind != 'too_large'"))
+            """
+        ).rows { row in
+            missing = row.int(0)
+            present = max(0, copy.live - row.int(1) - missing)
+            tooLarge = row.int(2)
+            failing = row.int(3)
+            complete = copy.complete && missing == 0
+            asOf = missing == tooLarge ? copy.editsAsOf : nil
+        }
+        guard failing > 0 else { return }
+        failure = try connection.prepare(
+            """
+            SELECT substr(problem.error_code, 1, 100), substr(problem.error_message, 1, 2000)
+            FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
+            WHERE problem.kind != 'too_large' AND \(Self.isCurrent) ORDER BY item.created_at DESC LIMIT 1
+            """
+        ).first { UserFacingError($0.text(0).flatMap(ErrorCode.init) ?? .storeBug, $0.text(1) ?? "") }
+        problem = failure
+    }
+
+    private static let isCurrent =
+        "problem.row_version = coalesce(item.updated_at, item.created_at) AND \(TextTables.isMissing)"
+
+    /// `CROSS JOIN` keeps SQLite from beginning with the items, of which a million may be due.
+    private static func problems(_ condition: String) -> String {
+        """
+        (SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
+            WHERE \(condition) AND \(isCurrent))
+        """
+    }
+}
+
+/// What the file says in one line.
+package struct CopyCounts: Sendable, Equatable {
+    package var live = 0
+    /// Writes that wait to be sent.
+    package var waiting = 0
+    /// Writes that wait for a person.
+    package var parked = 0
+    /// More deletions at once than are believed.
+    package var deletionsHeld = 0
+    /// Nothing is known to be missing.
+    package var isComplete = false
+
+    package init() {}
+}
+
+extension Store {
+    /// Cheap for a file of any size: the counters are maintained, and lists are only tested for a first row.
+    package func counts() throws(UserFacingError) -> CopyCounts {
+        let isCovered = coverage.isComplete
+        return try read { connection throws(SQLiteFailure) in
+            try connection.cached(
+                """
+                SELECT live, waiting, parked, deletions_held,
+                    EXISTS (SELECT 1 FROM crowded_instant), EXISTS (SELECT 1 FROM rejected_item)
+                FROM copy
+                """
+            ).first { row in
+                var counts = CopyCounts()
+                counts.live = row.int(0)
+                counts.waiting = row.int(1)
+                counts.parked = row.int(2)
+                counts.deletionsHeld = row.int(3)
+                counts.isComplete = isCovered && row.int(4) == 0 && row.int(5) == 0
+                return counts
+            } ?? CopyCounts()
+        }
+    }
+}
+
+/// How the file uses its space. Bytes.
+package struct FileFigures: Sendable, Equatable {
+    package var schemaVersion: Int
+    package var size: Int64
+    /// Of it, pages that are kept for what comes.
+    package var freeSize: Int64
+    /// Of the write-ahead log beside it.
+    package var logSize: Int64
+}
+
+extension StoreReader {
+    package func figures() throws(UserFacingError) -> FileFigures {
+        try readTogether { () throws(SQLiteFailure) in
+            let page = try connection.integer("PRAGMA page_size")
+            return FileFigures(
+                schemaVersion: Int(try connection.integer("PRAGMA user_version")),
+                size: page * (try connection.integer("PRAGMA page_count")),
+                freeSize: page * (try connection.integer("PRAGMA freelist_count")),
+                logSize: Int64(FileIdentity.size(path: path + "-wal")))
+        }
+    }
+}

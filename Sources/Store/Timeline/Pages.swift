@@ -1,5 +1,76 @@
 package import PRSNLCore
 
+/// One page of the timeline, and what it proves.
+package struct PageChange: Sendable, Equatable {
+    package var items: [TimelineItem]
+    package var rejected: [RejectedItem]
+    /// The interval of createdAt that the page shows whole: what the copy has there and the page lacks, the server lacks.
+    package var proven: ClosedRange<Timestamp>?
+    /// The interval to count as covered.
+    package var coverage: Coverage.Interval?
+    /// An instant with at least as many items as fit on a page.
+    package var collision: TimestampCollision?
+    /// How many writes had been delivered when the page was asked for (`Store.deliveries`): what it says of items that were
+    /// written to since is out of date.
+    package var asOf = Int.max
+    /// About how much memory it takes.
+    package var bytes = 0
+
+    package init(
+        items: [TimelineItem], rejected: [RejectedItem] = [], proven: ClosedRange<Timestamp>? = nil,
+        coverage: Coverage.Interval? = nil, collision: TimestampCollision? = nil
+    ) {
+        self.items = items
+        self.rejected = rejected
+        self.proven = proven
+        self.coverage = coverage
+        self.collision = collision
+    }
+}
+
+/// An item of the copy by its place on the timeline.
+package struct KnownItem: Sendable, Equatable {
+    package var id: String
+    package var createdAt: Timestamp
+
+    package init(id: String, createdAt: Timestamp) {
+        self.id = id
+        self.createdAt = createdAt
+    }
+}
+
+/// What a group of pages would do to the copy.
+package enum Novelty: Sendable, Equatable {
+    /// It only repeats what the copy holds, and so proves that it comes from the copy's account.
+    case repeats
+    /// It says nothing new, but nothing known either: an empty list looks the same for every account.
+    case unproven
+    /// It would change the copy.
+    case news
+}
+
+/// What a commit changed.
+package struct ChangeCounts: Sendable, Equatable {
+    package var added = 0
+    package var changed = 0
+    /// Items that had been missing or deleted and are back.
+    package var restored = 0
+    package var suspects = 0
+    package var rejected = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { self == ChangeCounts() }
+
+    package static func += (left: inout ChangeCounts, right: ChangeCounts) {
+        left.added += right.added
+        left.changed += right.changed
+        left.restored += right.restored
+        left.suspects += right.suspects
+        left.rejected += right.rejected
+    }
+}
+
 extension Store {
     // MARK: Before the proof
 
@@ -184,5 +255,87 @@ extension Statement {
         guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }
         let present = JSONText.array(page.items.map(\.id) + page.rejected.compactMap(\.id))
         return bind(proven.lowerBound).bind(proven.upperBound).bind(present)
+    }
+}
+
+/// The statements that run once per item or page, prepared once (preparing one costs more than running it).
+final class ItemStatements {
+    let insertItem: Statement
+    let updateItem: Statement
+    let sameItem: Statement
+    let reviveItem: Statement
+    let absentItem: Statement
+    let markMissing: Statement
+    let deletedItem: Statement
+
+    init(_ connection: Connection) throws(SQLiteFailure) {
+        // Parameters 1 and up, in the order of the columns. The first is the id.
+        let columns = ItemColumn.all.enumerated().map { (name: $1.name, parameter: "?\($0 + 1)") }
+        func list(_ separator: String, _ make: (_ name: String, _ parameter: String) -> String) -> String {
+            columns.dropFirst().map { make($0.name, $0.parameter) }.joined(separator: separator)
+        }
+        insertItem = try connection.prepare(
+            """
+            INSERT INTO item (id, \(list(", ") { name, _ in name })) VALUES (?1, \(list(", ") { $1 }))
+            ON CONFLICT (id) DO NOTHING
+            """)
+        updateItem = try connection.prepare(
+            """
+            UPDATE item SET \(list(", ") { "\($0) = \($1)" })
+            WHERE id = ?1 AND (\(list(" OR ") { "\($0) IS NOT \($1)" }))
+            """)
+        sameItem = try connection.prepare(
+            """
+            SELECT 1 FROM item
+            WHERE id = ?1 AND \(list(" AND ") { "\($0) IS \($1)" }) AND deleted_at IS NULL AND missing_since IS NULL
+            """)
+        reviveItem = try connection.prepare(
+            """
+            UPDATE item SET deleted_at = NULL, missing_since = NULL, found_at = NULL
+            WHERE id = ?1 AND (deleted_at IS NOT NULL OR missing_since IS NOT NULL)
+            """)
+        deletedItem = try connection.prepare("SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NOT NULL")
+        absentItem = try connection.prepare(
+            """
+            SELECT 1 FROM item
+            WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL
+                AND id NOT IN (SELECT value FROM json_each(?3))
+            LIMIT 1
+            """)
+        markMissing = try connection.prepare(
+            """
+            UPDATE item SET missing_since = ?4
+            WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL
+                AND id NOT IN (SELECT value FROM json_each(?3))
+            """)
+    }
+}
+
+extension Statement {
+    /// Binds an item to parameters 1 and up, as the item statements have them.
+    func bind(_ item: TimelineItem) -> Statement {
+        for column in ItemColumn.all { column.bind(item, self) }
+        return self
+    }
+}
+
+/// Changes of the maintained counters, written once per transaction.
+struct CounterDeltas {
+    var live = 0
+    var deleted = 0
+    var waiting = 0
+    var unknown = 0
+    var parked = 0
+    /// Sends that were begun: the file's mark follows them.
+    var sends = 0
+
+    func save(_ connection: Connection) throws(SQLiteFailure) {
+        guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 || sends != 0 else { return }
+        try connection.cached(
+            """
+            UPDATE copy SET live = live + ?, deleted = deleted + ?, waiting = waiting + ?, unknown = unknown + ?,
+                parked = parked + ?, sends = sends + ?
+            """
+        ).bind(live).bind(deleted).bind(waiting).bind(unknown).bind(parked).bind(sends).run()
     }
 }

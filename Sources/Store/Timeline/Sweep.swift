@@ -117,3 +117,160 @@ extension Store {
         try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live FROM copy")) }
     }
 }
+
+// Dialects P and E have no cursor, so nothing is proven before the last page of a pass: the ids seen are collected in a
+// temporary table, outside the file and outside memory, and compared at the end.
+extension Store {
+    package func beginPass() throws(UserFacingError) {
+        rejectedSeen = []
+        try read { connection throws(SQLiteFailure) in
+            try connection.execute("CREATE TEMP TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
+            try connection.execute("DELETE FROM temp.seen")
+        }
+    }
+
+    package func noteSeen(_ ids: [String]) throws(UserFacingError) {
+        try read { connection throws(SQLiteFailure) in
+            try connection.transaction { () throws(SQLiteFailure) in
+                let insert = try connection.prepare("INSERT OR IGNORE INTO temp.seen (id) VALUES (?)")
+                for id in ids { try insert.bind(id).run() }
+            }
+        }
+    }
+
+    /// Whether `finishPass` would change nothing but the time of reading.
+    package func isAsSeen() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            guard try unseenRejected(connection).isEmpty else { return false }
+            return try connection.integer(
+                """
+                SELECT (SELECT head_open FROM copy) = 0 AND NOT EXISTS (SELECT 1 FROM item
+                    WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen))
+                """) == 1
+        }
+    }
+
+    /// Ends a pass whose pages fit together: what it did not see is suspected, and all of the timeline is covered.
+    ///
+    /// - Parameters:
+    ///   - start: When the pass began.
+    ///   - asOf: `deliveries` then.
+    package func finishPass(
+        startedAt start: Timestamp, at end: Timestamp, record: PullRecord, asOf: Int = .max
+    ) throws(UserFacingError) -> PullRecord {
+        var record = record
+        var next = Coverage()
+        next.insert(Coverage.Interval(from: .earliest, to: .latest, readAt: start))
+        // What was written while the pass ran may have come too late for its page.
+        try noteSeen(inFlight.writtenSince(asOf).keys.map(\.text))
+        try write { connection throws(SQLiteFailure) in
+            record.suspects += try connection.prepare(
+                """
+                UPDATE item SET missing_since = ?
+                WHERE deleted_at IS NULL AND missing_since IS NULL AND id NOT IN (SELECT id FROM temp.seen)
+                """
+            ).bind(end).run()
+            try Self.save(next, connection)
+            try connection.prepare("UPDATE copy SET swept_at = ?, head_open = 0").bind(end).run()
+            try forgetUnseenRejected(connection)
+            record = try Self.save(record, connection)
+        }
+        coverage = next
+        coverageIsNewer = false
+        rejectedSeen = nil
+        return record
+    }
+
+    /// Whether a poll of the newest pages was begun and did not reach what was known: what lies between is only found by
+    /// a pass.
+    package func headIsOpen() throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            try connection.integer("SELECT head_open FROM copy") == 1
+        }
+    }
+
+    package func setHeadOpen(_ isOpen: Bool) throws(UserFacingError) {
+        guard try headIsOpen() != isOpen else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
+        }
+    }
+
+    /// A pass that found everything as it was: the coverage is newer, in memory.
+    package func notePassUnchanged(startedAt start: Timestamp) {
+        noteUnchanged([
+            PageChange(items: [], coverage: Coverage.Interval(from: .earliest, to: .latest, readAt: start))
+        ])
+    }
+}
+
+// Items that could not be read, as they came.
+extension Store {
+    /// Items that the server has and that could not be read.
+    package func rejectedCount() throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            Int(try connection.integer("SELECT count(*) FROM rejected_item"))
+        }
+    }
+
+    /// By its id where there is one: the rest of its text may vary from answer to answer.
+    static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+        try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
+            .bind(rejected.id).bind(rejected.raw).hasRow()
+    }
+
+    static func keep(
+        _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
+    ) throws(SQLiteFailure) -> Int {
+        var kept = 0
+        for item in rejected where try isNews(item, connection) {
+            kept += try connection.prepare(
+                """
+                INSERT INTO rejected_item (raw, item_id, reason, first_seen) VALUES (?, ?, ?, ?)
+                ON CONFLICT (raw) DO NOTHING
+                """
+            ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
+        }
+        let known = try rejectedIDs(connection)
+        for item in healed where known.contains(ByteText(item.id)) {
+            try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
+        }
+        return kept
+    }
+
+    /// A server that sends only broken items must not fill the disk. With so many the copy is incomplete in any case.
+    private static let mostRejected = 1_000
+
+    /// Whether to keep it.
+    static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+        if try isKnown(rejected, connection) { return false }
+        return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
+    }
+
+    static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {
+        Set(
+            try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL").all { row in
+                row.text(0).map(ByteText.init)
+            })
+    }
+
+    func noteRejected(_ pages: [PageChange]) {
+        for item in pages.lazy.flatMap(\.rejected) { rejectedSeen?.insert(ByteText(item.id ?? item.raw)) }
+    }
+
+    /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
+    func forgetUnseenRejected(_ connection: Connection) throws(SQLiteFailure) {
+        for raw in try unseenRejected(connection) {
+            try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
+        }
+    }
+
+    /// Their texts, none where this process did not see the beginning of the read.
+    func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
+        guard let seen = rejectedSeen else { return [] }
+        return try connection.prepare("SELECT raw, item_id FROM rejected_item").all { row in
+            guard let raw = row.text(0), !seen.contains(ByteText(row.text(1) ?? raw)) else { return nil }
+            return raw
+        }
+    }
+}

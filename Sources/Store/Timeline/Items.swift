@@ -1,0 +1,288 @@
+package import PRSNLCore
+
+/// A column of an item. This is the one list of them: the statements that write items, the rows that are read, the view
+/// `timeline` and the export are made from it. A column is made by a step of `Schema`.
+struct ItemColumn: Sendable {
+    /// Who else has the column.
+    struct Places: OptionSet {
+        let rawValue: Int
+        /// `local_edit`: an edit that waits.
+        static let edit = Places(rawValue: 1)
+        /// `local_item`: an item that was made here.
+        static let creation = Places(rawValue: 2)
+        /// The files of an export: its change writes the file again.
+        static let file = Places(rawValue: 4)
+    }
+
+    let name: String
+    let places: Places
+    let bind: @Sendable (TimelineItem, Statement) -> Void
+    /// From the column of this number.
+    let read: @Sendable (inout TimelineItem, Statement, Int32) -> Void
+
+    static let all = [
+        ItemColumn("id", [.creation, .file], { $1.bind($0.id) }),
+        ItemColumn("created_at", [.creation, .file], { $1.bind($0.createdAt) }),
+        ItemColumn("updated_at", [.file], { $1.bind($0.updatedAt) }, { $0.updatedAt = $1.timestamp($2) }),
+        ItemColumn("type", [.creation, .file], { $1.bind($0.type) }, { $0.type = $1.text($2) }),
+        ItemColumn("title", [.edit, .creation, .file], { $1.bind($0.title) }, { $0.title = $1.text($2) }),
+        ItemColumn("url", [.creation, .file], { $1.bind($0.url) }, { $0.url = $1.text($2) }),
+        ItemColumn("summary", [.edit, .file], { $1.bind($0.summary) }, { $0.summary = $1.text($2) }),
+        ItemColumn("content", [.creation, .file], { $1.bind($0.content) }, { $0.content = $1.text($2) }),
+        ItemColumn("tags", [.edit, .creation, .file], { $1.bind($0.tags) }, { $0.tags = $1.text($2) }),
+        ItemColumn("platform", [.file], { $1.bind($0.platform) }, { $0.platform = $1.text($2) }),
+        ItemColumn("category", [], { $1.bind($0.category) }, { $0.category = $1.text($2) }),
+        ItemColumn("thumbnail_url", [], { $1.bind($0.thumbnailURL) }, { $0.thumbnailURL = $1.text($2) }),
+        ItemColumn("duration", [], { $1.bind($0.duration) }, { $0.duration = $1.isNull($2) ? nil : $1.double($2) }),
+        ItemColumn("file_path", [], { $1.bind($0.filePath) }, { $0.filePath = $1.text($2) }),
+        ItemColumn("status", [.file], { $1.bind($0.status) }, { $0.status = $1.text($2) }),
+        ItemColumn("permalink", [], { $1.bind($0.permalink) }, { $0.permalink = $1.text($2) }),
+        ItemColumn("extra", [], { $1.bind($0.extra) }, { $0.extra = $1.text($2) }),
+    ]
+
+    /// - Parameter read: Nothing for what an item is made with.
+    private init(
+        _ name: String, _ places: Places, _ bind: @escaping @Sendable (TimelineItem, Statement) -> Void,
+        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void = { _, _, _ in }
+    ) {
+        (self.name, self.places, self.bind, self.read) = (name, places, bind, read)
+    }
+
+    // MARK: Columns of `timeline`
+
+    /// From `item`, and from the `edit` of it that waits.
+    static let ofServer = all.map { column in
+        let name = column.name
+        return column.places.contains(.edit) ? "coalesce(edit.\(name), item.\(name)) AS \(name)" : "item.\(name)"
+    }.joined(separator: ", ")
+
+    /// From `local_item AS made`, and from the `edit` of it that waits.
+    static let ofCreation = all.map { column in
+        let sources =
+            (column.places.contains(.edit) ? ["edit"] : []) + (column.places.contains(.creation) ? ["made"] : [])
+        let values = sources.map { "\($0).\(column.name)" }
+        return values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first ?? "NULL"
+    }.joined(separator: ", ")
+}
+
+extension [ItemColumn] {
+    /// Those of a table, or of a view.
+    func of(_ table: String) -> String { map { "\(table).\($0.name)" }.joined(separator: ", ") }
+}
+
+/// One item with its text, as a person reads it: with the local changes that wait.
+package struct ShownItem: Sendable, Equatable {
+    package var item: TimelineItem
+    /// `creation` or `edit`, where something of it is not on the server yet.
+    package var pending: String?
+    package var text = ItemText(id: "")
+    /// When the text was fetched; `nil` where it was not, or came with the timeline.
+    package var fetchedAt: Timestamp?
+    package var author: String?
+    package var publishedAt: String?
+    package var wordCount: Int?
+    /// The server has changed the item since.
+    package var isOutdated = false
+    /// Why the text is not here, or is an older one.
+    package var problem: TextProblem?
+
+    package init(item: TimelineItem) {
+        self.item = item
+    }
+
+    /// - Parameter columns: What the row begins with. `pending` follows.
+    init?(_ row: Statement, _ columns: [ItemColumn]) {
+        guard let id = row.text(0), let createdAt = row.timestamp(1) else { return nil }
+        item = TimelineItem(id: id, createdAt: createdAt)
+        for (number, column) in columns.enumerated() { column.read(&item, row, Int32(number)) }
+        pending = row.text(Int32(columns.count))
+        text.id = id
+        text.content = item.content
+    }
+}
+
+extension StoreReader {
+    /// The live item whose id begins so.
+    ///
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    package func item(_ prefix: String) throws(UserFacingError) -> ShownItem {
+        try resolving(prefix) { try shown($0) }
+    }
+
+    /// The id of the live item whose id begins so.
+    ///
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    package func itemID(_ prefix: String) throws(UserFacingError) -> String { try resolving(prefix) { $0 } }
+
+    private func resolving<Answer>(
+        _ prefix: String, _ body: (_ id: String) throws -> Answer
+    ) throws(UserFacingError) -> Answer {
+        try readTogether { () throws(SQLiteFailure) -> Result<Answer, UserFacingError> in
+            do {
+                return .success(try body(ItemPrefix(connection: connection, consequence: nil).resolve(prefix)))
+            } catch let error as UserFacingError {
+                return .failure(error)
+            } catch let error as SQLiteFailure {
+                throw error
+            } catch {
+                return .failure(UserFacingError(.storeBug, "The item could not be read.", cause: "\(error)"))
+            }
+        }.get()
+    }
+
+    private func shown(_ id: String) throws -> ShownItem {
+        let found = try connection.prepare(
+            "SELECT \(ItemColumn.all.of("timeline")), pending FROM timeline WHERE id = ?"
+        ).bind(id).first { ShownItem($0, ItemColumn.all) }
+        guard var shown = found else {
+            throw UserFacingError(
+                .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
+        }
+        if try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts { try addText(to: &shown) }
+        return shown
+    }
+
+    private func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
+        try connection.prepare(
+            """
+            SELECT content, transcription, metadata, version, fetched_at, author, published_at, word_count
+            FROM item_text WHERE item_id = ?
+            """
+        ).bind(shown.item.id).rows { row in
+            shown.text.content = row.text("content") ?? shown.text.content
+            shown.text.transcription = row.text("transcription")
+            shown.text.metadata = row.text("metadata")
+            shown.text.updatedAt = row.timestamp("version")
+            shown.fetchedAt = row.timestamp("fetched_at")
+            shown.author = row.text("author")
+            shown.publishedAt = row.text("published_at")
+            shown.wordCount = row.text("word_count") == nil ? nil : row.int("word_count")
+        }
+        try connection.prepare(
+            """
+            SELECT problem.kind, problem.failures, problem.next_at, problem.size, problem.error_code,
+                problem.error_message
+            FROM item LEFT JOIN text_problem AS problem ON problem.item_id = item.id
+                AND problem.row_version = coalesce(item.updated_at, item.created_at)
+            WHERE item.id = ? AND \(TextTables.isBehind)
+            """
+        ).bind(shown.item.id).rows { row in
+            shown.isOutdated = shown.fetchedAt != nil
+            guard let kind = row.text(0).flatMap(TextProblem.Kind.init) else { return }
+            shown.problem = TextProblem(
+                kind, failures: row.int(1), nextAt: row.timestamp(2), size: row.text(3) == nil ? nil : row.int(3),
+                code: row.text(4).flatMap(ErrorCode.init) ?? .storeBug, message: row.text(5) ?? "")
+        }
+    }
+}
+
+/// Finds the item that a person means by the beginning of its id.
+struct ItemPrefix {
+    let connection: Connection
+    /// What it means that there is no such item.
+    var consequence: String? = "Nothing was queued."
+    /// A deletion means what its person has captured, and never an item that the server had before that.
+    var isForDeletion = false
+
+    /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
+    private static let shortest = 4
+
+    /// At most so many items are named to choose from.
+    private static let named = 5
+
+    /// - Returns: The whole id of the one live item that begins so.
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    func resolve(_ prefix: String) throws -> String {
+        guard !prefix.isEmpty else { throw UserFacingError(.itemUnknown, "An empty id names no item.") }
+        if try exists(prefix) { return prefix }
+        if let bound = try boundID(of: prefix) { return bound }
+        guard prefix.utf8.count >= Self.shortest else {
+            throw UserFacingError(
+                .itemUnknown,
+                "\(prefix) is not the id of an item, and too short for the beginning of one: give \(Self.shortest) characters or more.",
+                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
+        }
+        let found = try candidates(prefix)
+        guard let first = found.first else {
+            if try wasDeleted(prefix) {
+                throw UserFacingError(
+                    .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: consequence,
+                    recoverySuggestion: "There is nothing left to change.")
+            }
+            throw UserFacingError(
+                .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
+                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
+        }
+        guard found.count == 1 else {
+            throw UserFacingError(
+                .itemAmbiguous,
+                "\(found.count > Self.named ? "More than \(Self.named)" : "\(found.count)") items have ids that begin "
+                    + "with \(Self.short(prefix)): \(found.prefix(Self.named).joined(separator: ", ")).",
+                consequence: consequence)
+        }
+        return first
+    }
+
+    /// What looks like the number of a write.
+    private static func queueHint(_ text: String) -> Advice? {
+        let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
+        guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            return nil
+        }
+        return
+            "If the write #\(digits) is meant: `prsnlctl queue show \(digits)`, or `prsnlctl queue drop \(digits)` to give it up."
+    }
+
+    private static func short(_ text: String) -> String { text.count > 80 ? text.prefix(80) + "…" : text }
+
+    private func exists(_ id: String) throws(SQLiteFailure) -> Bool {
+        try connection.cached(
+            """
+            SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NULL
+            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
+            """
+        ).bind(id).hasRow()
+    }
+
+    private func wasDeleted(_ id: String) throws(SQLiteFailure) -> Bool {
+        try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NOT NULL").bind(id).hasRow()
+    }
+
+    /// Who kept the local id of an item may go on using it when the server's is known.
+    private func boundID(of local: String) throws -> String? {
+        guard local.hasPrefix(LocalID.prefix) else { return nil }
+        // A creation has a `base` where its item was there before.
+        let bound = try connection.prepare(
+            """
+            SELECT item_id, base IS NOT NULL FROM outbox
+            WHERE local_id = ? AND state = 'delivered' AND item_id != local_id
+            """
+        ).bind(local).first { ($0.text(0), $0.int(1) == 1) }
+        guard case (let id?, let wasThere)? = bound, try exists(id) else { return nil }
+        guard isForDeletion, wasThere else { return id }
+        throw UserFacingError(
+            .itemUnknown, "The URL of \(local) was on the server before you captured it.", consequence: consequence,
+            recoverySuggestion: "To delete that older item: `prsnlctl delete \(id)`.")
+    }
+
+    /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.
+    private func candidates(_ prefix: String) throws(SQLiteFailure) -> [String] {
+        try connection.prepare(
+            """
+            SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NULL
+            UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
+            ORDER BY id LIMIT \(Self.named + 1)
+            """
+        ).bind(prefix).bind(prefix + "\u{10FFFF}").all { $0.text(0) }
+    }
+}
+
+/// Ids of items that were made here, until the server gives them its own.
+package enum LocalID {
+    static let prefix = "local-"
+
+    /// Whether the server has given the item no id yet, as far as is known here.
+    package static func isLocal(_ id: String) -> Bool { id.hasPrefix(prefix) }
+
+    static func make(at now: Timestamp) -> String { prefix + TimedUUID.make(at: now) }
+}
