@@ -108,15 +108,8 @@ enum SmallFile {
 
     /// Writes all of it.
     static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                if Glibc.errno == EINTR { continue }
-                throw .last
-            }
-            rest = rest.dropFirst(count)
-        }
+        let code = bytes.withUnsafeBytes { Descriptors.write($0, to: descriptor) }
+        if code != 0 { throw Failure(errno: code, reason: String(cString: strerror(code))) }
     }
 
     /// Opens for reading, as root with the rights of the user whose folder it is in. O_NONBLOCK keeps a FIFO without a writer

@@ -183,16 +183,7 @@ final class OpenFile {
     }
 
     func write(_ bytes: borrowing [UInt8]) throws(UserFacingError) {
-        let code = bytes.withUnsafeBytes { buffer -> Int32 in
-            var done = 0
-            while done < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
-                if count < 0, errno == EINTR { continue }
-                if count < 0 { return errno }
-                done += count
-            }
-            return 0
-        }
+        let code = bytes.withUnsafeBytes { Descriptors.write($0, to: descriptor) }
         if code != 0 { throw FolderFailure.error(code, "written", path) }
     }
 

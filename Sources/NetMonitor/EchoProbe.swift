@@ -19,19 +19,19 @@ package enum EchoProbe {
     /// - Parameter address: an IP address, not a name.
     /// - Throws: `CancellationError` at once when the task is cancelled.
     package static func ping(_ address: String, within timeout: Duration) async throws(CancellationError) -> Outcome {
-        guard let cancellation = Cancellation() else { return .noAnswer(because: "no descriptor is left for it") }
+        guard let cancellation = EventDescriptor() else { return .noAnswer(because: "no descriptor is left for it") }
         let outcome = await withTaskCancellationHandler {
             // A thread of its own, because it waits in poll(2), and tasks must not block.
             await WorkerThread.result(of: "prsnl-probe") { run(address, within: timeout, cancellation) }
         } onCancel: {
-            cancellation.cancel()
+            cancellation.signal()
         }
         guard let outcome else { throw CancellationError() }
         return outcome
     }
 
     /// - Returns: `nil` where it was cancelled.
-    static func run(_ address: String, within timeout: Duration, _ cancellation: Cancellation) -> Outcome? {
+    static func run(_ address: String, within timeout: Duration, _ cancellation: EventDescriptor) -> Outcome? {
         guard let address = IPAddress(address) else { return .noAnswer(because: "\(address) is not an IP address") }
         let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, type, Int32(address.isIPv6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))
@@ -107,29 +107,11 @@ struct EchoConversation {
 }
 
 extension EchoProbe {
-    /// Told when the probe is not wanted any longer: `descriptor` is readable then.
-    final class Cancellation: Sendable {
-        let descriptor: Int32
-
-        /// `nil` where there is no descriptor to be had.
-        init?() {
-            descriptor = eventfd(0, Int32(EFD_CLOEXEC))
-            if descriptor < 0 { return nil }
-        }
-
-        deinit { if descriptor >= 0 { close(descriptor) } }
-
-        func cancel() {
-            var one: UInt64 = 1
-            while write(descriptor, &one, 8) < 0 && errno == EINTR {}
-        }
-    }
-
     private enum Waited { case ready, tooLate, cancelled }
 
     /// Waits until the descriptor can be read.
     private static func wait(
-        for descriptor: Int32, until end: ContinuousClock.Instant, _ cancellation: Cancellation
+        for descriptor: Int32, until end: ContinuousClock.Instant, _ cancellation: EventDescriptor
     ) -> Waited {
         while true {
             var descriptors = [

@@ -88,20 +88,18 @@ final class NetworkSharedState: Sendable {
     private let wishList = Mutex(Wishes())
     private let continuation: AsyncStream<NetworkEvent>.Continuation
     let heartbeat = Heartbeat("the network listener")
-    /// Readable where there is a new wish.
-    let wake: Int32
+    /// Signalled where there is a new wish.
+    let wake: EventDescriptor
 
     /// - Throws: `limit_reached`.
     init(_ continuation: AsyncStream<NetworkEvent>.Continuation) throws(UserFacingError) {
         self.continuation = continuation
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wake >= 0 else {
+        guard let wake = EventDescriptor() else {
             throw UserFacingError(
                 .limitReached, "The network cannot be listened to: eventfd: \(String(cString: strerror(errno))).")
         }
+        self.wake = wake
     }
-
-    deinit { if wake >= 0 { close(wake) } }
 
     var snapshot: NetworkSnapshot { current.withLock { $0 } }
     var wishes: Wishes { wishList.withLock { $0 } }
@@ -109,8 +107,7 @@ final class NetworkSharedState: Sendable {
     func wish(_ change: (inout Wishes) -> Void) {
         wishList.withLock { change(&$0) }
         heartbeat.call()
-        var one: UInt64 = 1
-        while write(wake, &one, 8) < 0 && errno == EINTR {}
+        wake.signal()
     }
 
     /// - Parameter snapshot: `nil` where it could not be read.
@@ -172,7 +169,7 @@ final class ListenerLoop {
     private func wait() -> (clock: Bool, hints: Bool) {
         // While a hint waits for its dump, more of them are not listened to: a flood does not wake the thread.
         let listening = schedule.isHinted ? -1 : hints?.descriptor ?? -1
-        var descriptors = [shared.wake, alarm.descriptor, listening].map {
+        var descriptors = [shared.wake.descriptor, alarm.descriptor, listening].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         let timeout = nextDump(shared.wishes).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
@@ -180,10 +177,7 @@ final class ListenerLoop {
         let count = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
         shared.heartbeat.wake()
         guard count > 0 else { return (false, false) }
-        if descriptors[0].revents != 0 {
-            var count: UInt64 = 0
-            _ = read(shared.wake, &count, 8)  // EAGAIN: another wish was counted already
-        }
+        if descriptors[0].revents != 0 { shared.wake.take() }
         return (descriptors[1].revents != 0, descriptors[2].revents != 0)
     }
 

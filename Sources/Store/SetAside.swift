@@ -37,7 +37,10 @@ extension Store {
         defer { unlock() }
         let target = try rename(to: name)
         CrashPoint.afterSetAside.reach()
-        synchronizeFolder()
+        // So that the name survives a power cut. What was renamed is renamed, also where this fails: it is only said.
+        if Descriptors.synchronizeFolder(of: path) != 0 {
+            log(.warning, .store, "\(Descriptors.folder(of: path)) could not be synchronized")
+        }
         return target
     }
 
@@ -76,15 +79,6 @@ extension Store {
             }
             throw failure("\(path) cannot be renamed to \(target)")
         }
-    }
-
-    /// So that the name survives a power cut. What was renamed is renamed, also where this fails: it is only said.
-    private func synchronizeFolder() {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { return log(.warning, .store, "\(folder) could not be opened to be synchronized") }
-        if fsync(descriptor) != 0 { log(.warning, .store, "\(folder) could not be synchronized") }
-        Glibc.close(descriptor)
     }
 
     private func failure(_ what: String) -> UserFacingError {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 import TestSupport
 import Testing
 
@@ -9,8 +10,8 @@ import Testing
 @Suite struct ProbeTests {
     private static let longTime: Duration = .seconds(3_600)
 
-    private static func neverCancelled() throws -> EchoProbe.Cancellation {
-        try #require(EchoProbe.Cancellation())
+    private static func neverCancelled() throws -> EventDescriptor {
+        try #require(EventDescriptor())
     }
 
     private static func isAnswered(_ outcome: EchoProbe.Outcome?) -> Bool {
@@ -106,11 +107,11 @@ import Testing
     func anEchoThatIsCancelledEndsAtOnce() async throws {
         let (here, there) = try await pair()
         try there.set("net/ipv4/icmp_echo_ignore_all", "1")
-        let cancellation = try #require(EchoProbe.Cancellation())
+        let cancellation = try #require(EventDescriptor())
         async let outcome = Task.detached {
             try here.perform { EchoProbe.run("192.0.2.1", within: Self.longTime, cancellation) }
         }.value
-        cancellation.cancel()
+        cancellation.signal()
         #expect(try await outcome == nil)
     }
 

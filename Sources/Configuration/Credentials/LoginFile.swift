@@ -171,12 +171,8 @@ package struct LoginFile: Sendable {
         }
     }
 
-    /// fsync(2): "does not necessarily ensure that the entry in the directory containing the file has also reached disk".
     private func syncFolder() throws(SmallFile.Failure) {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .last }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw .last }
+        let code = Descriptors.synchronizeFolder(of: path)
+        if code != 0 { throw SmallFile.Failure(errno: code, reason: String(cString: strerror(code))) }
     }
 }

@@ -104,16 +104,9 @@ package enum ServerSetting {
             } else if forEveryone, fchmod(descriptor, 0o644) != 0 {
                 throw failure("\(new) cannot be given its mode")
             }
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-                if count > 0 {
-                    rest = rest.dropFirst(count)
-                } else if errno != EINTR {
-                    throw failure("\(new) cannot be written")
-                }
+            guard bytes.withUnsafeBytes({ Descriptors.write($0, to: descriptor) }) == 0, fsync(descriptor) == 0 else {
+                throw failure("\(new) cannot be written")
             }
-            guard fsync(descriptor) == 0 else { throw failure("\(new) cannot be written") }
             // A file that appeared in the meantime stays.
             if old == nil {
                 if link(new, path) == 0 {
@@ -129,16 +122,8 @@ package enum ServerSetting {
             unlink(new)
             throw error
         }
-        synchronizeFolder(of: path)
-    }
-
-    /// The new file has its place. A power cut may still bring the old one back, which a second login would find out.
-    private static func synchronizeFolder(of path: String) {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
+        // Where this fails, a power cut may still bring the old file back, which a second login would find out.
+        _ = Descriptors.synchronizeFolder(of: path)
     }
 
     private static func failure(_ what: String) -> UserFacingError {

@@ -32,14 +32,13 @@ final class CurlLoop: Sendable {
         let heartbeat = Heartbeat("the HTTP client")
         /// Bodies whose reader is done, to be filled again: saves an allocation of a page's size per request.
         var spareBodies: [[UInt8]] = []
-        /// An eventfd(2), as long as the thread lives.
-        var wakeDescriptor: Int32?
+        /// As long as the thread lives.
+        var wakeup: EventDescriptor?
 
         func wake() {
-            guard let wakeDescriptor else { return }
+            guard let wakeup else { return }
             heartbeat.call()
-            var one: UInt64 = 1
-            while write(wakeDescriptor, &one, 8) < 0 && errno == EINTR {}
+            wakeup.signal()
         }
     }
 
@@ -63,12 +62,11 @@ final class CurlLoop: Sendable {
     ///
     /// - Returns: what becomes of the request where that cannot be done.
     private func begin(_ inbox: inout Inbox) -> HTTPOutcome? {
-        if inbox.wakeDescriptor != nil { return nil }
-        let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard descriptor >= 0 else { return .notBegun("eventfd: \(String(cString: strerror(errno)))") }
-        let begun = WorkerThread(name: "prsnl-http") { [self] in work(descriptor) }
+        if inbox.wakeup != nil { return nil }
+        guard let wakeup = EventDescriptor() else { return .notBegun("eventfd: \(String(cString: strerror(errno)))") }
+        let begun = WorkerThread(name: "prsnl-http") { [self] in work(wakeup) }
         thread.withLock { $0 = begun }
-        inbox.wakeDescriptor = descriptor
+        inbox.wakeup = wakeup
         return nil
     }
 
@@ -152,30 +150,28 @@ final class CurlLoop: Sendable {
 
     // MARK: On the thread
 
-    private func work(_ wakeDescriptor: Int32) {
+    private func work(_ wakeup: EventDescriptor) {
         blockSignals()
-        let driver = CurlDriver(loop: self, wakeDescriptor: wakeDescriptor)
+        let driver = CurlDriver(loop: self, wakeDescriptor: wakeup.descriptor)
         let heartbeat = heartbeat
         var stopping = false
         while !stopping {
             heartbeat.rest(atMost: nil)
             driver.wait()
             heartbeat.wake()
-            let work = takeWork(wakeDescriptor)
+            let work = takeWork(wakeup)
             stopping = work.stopping
             if !work.jobs.isEmpty { HangPoint.http.block() }
             driver.advance(work)
         }
         driver.close()
-        inbox.withLock { $0.wakeDescriptor = nil }
+        inbox.withLock { $0.wakeup = nil }
         heartbeat.end()
-        close(wakeDescriptor)
     }
 
-    private func takeWork(_ wakeDescriptor: Int32) -> Work {
-        var count: UInt64 = 0
-        // EAGAIN: woken by a socket or a timer, and not by another thread.
-        while read(wakeDescriptor, &count, 8) < 0 && errno == EINTR {}
+    private func takeWork(_ wakeup: EventDescriptor) -> Work {
+        // Without a signal, a socket or a timer has woken it.
+        wakeup.take()
         return inbox.withLock { inbox in
             let taken = inbox.work
             inbox.work = Work(stopping: taken.stopping)
@@ -354,9 +350,5 @@ final class CurlDriver {
         loop.dropSpareBodies()
     }
 
-    static func monotonicMilliseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    static func monotonicMilliseconds() -> Int64 { TimeSource.nanoseconds() / 1_000_000 }
 }

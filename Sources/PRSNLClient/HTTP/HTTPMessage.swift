@@ -1,4 +1,5 @@
 import Glibc
+import PRSNLCore
 
 /// One request as it goes over the wire.
 struct HTTPRequest: Sendable {
@@ -119,9 +120,7 @@ final class CPUMeter {
 
     /// In nanoseconds.
     func lap() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        let now = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        let now = TimeSource.nanoseconds(CLOCK_THREAD_CPUTIME_ID)
         defer { last = now }
         return now - last
     }

@@ -44,10 +44,9 @@ package final class ThreadWakeup: Sendable {
     package func wait(atMost limit: Duration? = nil) -> Bool {
         var end = timespec()
         if let limit {
-            clock_gettime(CLOCK_MONOTONIC, &end)
             let parts = max(.zero, limit).components
-            let nanoseconds = end.tv_nsec + Int(parts.attoseconds / 1_000_000_000)
-            end.tv_sec += Int(clamping: min(parts.seconds, 1 << 40)) + nanoseconds / 1_000_000_000
+            let nanoseconds = Int(TimeSource.nanoseconds()) + Int(parts.attoseconds / 1_000_000_000)
+            end.tv_sec = Int(clamping: min(parts.seconds, 1 << 40)) + nanoseconds / 1_000_000_000
             end.tv_nsec = nanoseconds % 1_000_000_000
         }
         pthread_mutex_lock(mutex)

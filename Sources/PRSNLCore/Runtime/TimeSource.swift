@@ -27,10 +27,12 @@ package struct TimeSource: Sendable {
     )
 
     /// What one of the machine's clocks says (clock_gettime(2)).
-    package static func clock(_ id: Int32) -> Duration {
+    package static func clock(_ id: Int32) -> Duration { .nanoseconds(nanoseconds(id)) }
+
+    package static func nanoseconds(_ id: Int32 = CLOCK_MONOTONIC) -> Int64 {
         var time = timespec()
         // Fails only for an unknown clock or a bad pointer. Both are constants here.
         clock_gettime(id, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

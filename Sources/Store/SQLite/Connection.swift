@@ -13,7 +13,7 @@ final class Connection {
     /// How long another program's lock is waited for, in milliseconds.
     private static let patience: Int32 = 5_000
     /// When reading is given up (uptime in nanoseconds), for `bound`.
-    private let end = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
+    private let end = UnsafeMutablePointer<Int64>.allocate(capacity: 1)
     /// How many bytes may be taken out of the file yet, and how many in all, for `bound`.
     let budget = ReadBudget()
     private var mostTaken = Int.max
@@ -67,12 +67,12 @@ final class Connection {
         _ = prsnl_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         try execute("PRAGMA temp_store = MEMORY")
         sqlite3_progress_handler(
-            handle, 10_000, { end in end?.load(as: UInt64.self) ?? 0 < Connection.uptime() ? 1 : 0 }, end)
+            handle, 10_000, { end in end?.load(as: Int64.self) ?? 0 < TimeSource.nanoseconds() ? 1 : 0 }, end)
     }
 
     /// A limit for what is read from now on, of a connection that is bound.
     func extendDeadline(to limit: Duration) {
-        end.pointee = Self.uptime() + UInt64(max(0, limit.wholeMilliseconds)) * 1_000_000
+        end.pointee = TimeSource.nanoseconds() + max(0, limit.wholeMilliseconds) * 1_000_000
         budget.left = mostTaken
     }
 
@@ -85,12 +85,6 @@ final class Connection {
     /// Twice what the largest item may have.
     private static let longestValue: Int32 = 32 << 20
     private static let mostOfSmallFile = 64 << 20
-
-    private static func uptime() -> UInt64 {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
-    }
 
     /// The three characters that mean something in a URI's path are written otherwise.
     private static func immutable(_ path: String) -> String {

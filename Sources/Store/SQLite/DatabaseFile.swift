@@ -162,7 +162,7 @@ struct FileIdentity {
 enum NetworkFileSystem {
     /// - Throws: `database_on_network`.
     static func refuse(path: String) throws(UserFacingError) {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let folder = Descriptors.folder(of: path)
         var status = stat()
         // What is wrong with the folder is said by what opens the file.
         guard stat(folder, &status) == 0 else { return }

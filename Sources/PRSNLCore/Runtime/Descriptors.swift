@@ -1,0 +1,59 @@
+import CLinux
+import Glibc
+
+/// What takes more than one call of the system.
+package enum Descriptors {
+    /// Writes all of it, however often it is interrupted.
+    ///
+    /// - Returns: 0, or the errno of what failed.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+        var done = 0
+        while done < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
+            if count >= 0 { done += count } else if errno != EINTR { return errno }
+        }
+        return 0
+    }
+
+    /// The folder that a file is in.
+    package static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// Brings the names in a file's folder onto the disk. fsync(2) of the file "does not necessarily ensure that the entry in
+    /// the directory containing the file has also reached disk".
+    ///
+    /// - Returns: 0, or the errno of what failed.
+    package static func synchronizeFolder(of path: String) -> Int32 {
+        let descriptor = prsnl_open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return errno }
+        defer { close(descriptor) }
+        return fsync(descriptor) == 0 ? 0 : errno
+    }
+}
+
+/// Wakes a thread that sleeps in poll(2), from any other: an eventfd(2). Where there is no other descriptor to sleep on,
+/// `ThreadWakeup` needs none.
+package final class EventDescriptor: Sendable {
+    /// Readable from `signal` on until `take`.
+    package let descriptor: Int32
+
+    /// `nil` where there is no descriptor to be had; errno says why.
+    package init?() {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    package func signal() {
+        var one: UInt64 = 1
+        while Glibc.write(descriptor, &one, 8) < 0 && errno == EINTR {}
+    }
+
+    /// Forgets the signals so far, of which there may be none.
+    package func take() {
+        var count: UInt64 = 0
+        while read(descriptor, &count, 8) < 0 && errno == EINTR {}
+    }
+}
