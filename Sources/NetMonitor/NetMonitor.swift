@@ -110,16 +110,6 @@ package final class NetMonitor: Sendable {
 
     /// A request has failed. What says nothing about the route to the server changes nothing.
     package func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
-        fail(failure, isProbe: isProbe, at: now)
-    }
-
-    /// A person wants to know now: a probe is sent whatever the kernel says.
-    package func probeNow() {
-        state.withLock { $0.rules.ask(uptime: time.uptime()) }
-        wakeup.signal()
-    }
-
-    private func fail(_ failure: Failure, isProbe: Bool, at now: Timestamp) {
         let draw = random.unit()
         let host = state.withLock { $0.address.host }
         apply {
@@ -127,6 +117,12 @@ package final class NetMonitor: Sendable {
                 failure.error, isProbe: isProbe, isGateway: failure.isGateway, host: host, at: now,
                 uptime: time.uptime(), draw: draw)
         }
+    }
+
+    /// A person wants to know now: a probe is sent whatever the kernel says.
+    package func probeNow() {
+        state.withLock { $0.rules.ask(uptime: time.uptime()) }
+        wakeup.signal()
     }
 
     /// Changes the value, and tells its user and its watchers of it.
@@ -311,7 +307,7 @@ package final class NetMonitor: Sendable {
         let now = time.now()
         switch result {
         case .success: noteProbe(at: now)
-        case .failure(let failure as Failure): fail(failure, isProbe: true, at: now)
+        case .failure(let failure as Failure): noteFailure(failure, isProbe: true, at: now)
         case .failure: break
         }
     }

@@ -272,6 +272,25 @@ import Testing
         await store.close()
     }
 
+    @Test func aDeletionTakesThePlaceOfAParkedEditUnderAnotherIDOfTheItem() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        let made = try await accept(store, .create(NewItem(note: "Same words")))
+        #expect(try await store.beginSending(made.entry, evidence: nil, now: now))
+        try await record(store, made.entry, .unknown(.maybeApplied), dueAt: now)
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "New")))
+        #expect(try await store.beginSending(2, evidence: nil, now: now))
+        try await record(store, 2, .parked(.rejected), error: UserFacingError(.invalidInput, "no"))
+        _ = try await accept(store, .delete(item: made.itemID))
+        let found = WriteRecord(
+            entry: made.entry, from: .unknown, outcome: .delivered(WriteOutcome.Delivery(serverID: "item-1")),
+            attempt: OutboxAttempt(.lookup, startedAt: now))
+        _ = try await store.record([found], now: now)
+        #expect(try await states(store) == [.delivered, .superseded, .queued])
+        #expect(try await store.dueEntry(now: now, sending: [.delete])?.entry.id == 3)
+        await store.close()
+    }
+
     @Test func aTwinOfAnUnknownCreationWaitsForIt() async throws {
         let store = try fixture.open()
         _ = try await store.accept(

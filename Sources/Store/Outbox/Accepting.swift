@@ -15,9 +15,9 @@ package struct AcceptedWrite: Sendable, Equatable {
     package var kind: OutboxEntry.Kind
     package var itemID: String
     /// The very same write was waiting already (a second delete). Nothing new was queued.
-    package var wasQueued: Bool
+    package var wasQueued = false
     /// Entries that this one made superfluous.
-    package var supersedes: [Int64]
+    package var supersedes: [Int64] = []
     /// The entry of the same item that is sent first.
     package var behind: Int64?
 }
@@ -88,7 +88,7 @@ extension OutboxWriter {
             kind, item: id, localID: id, payload: .create(item), dueAt: now, requestKey: key)
         try insertLocalItem(id, entry: entry, item)
         return AcceptedWrite(
-            entry: entry, state: .queued, kind: kind, itemID: id, wasQueued: false, supersedes: [], behind: nil)
+            entry: entry, state: .queued, kind: kind, itemID: id)
     }
 
     // MARK: Edits
@@ -139,7 +139,7 @@ extension OutboxWriter {
         try refreshLocalEdit(item)
         try advance(item)
         return AcceptedWrite(
-            entry: entry, state: .queued, kind: .edit, itemID: item, wasQueued: false,
+            entry: entry, state: .queued, kind: .edit, itemID: item,
             supersedes: last.map { [$0.id] } ?? [], behind: try self.open(item).last { $0.id < entry }?.id)
     }
 
@@ -176,8 +176,8 @@ extension OutboxWriter {
         try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
             .bind(item).bind(Int(entry)).bind(made.shownTitle).bind(Tags.json(made.tags)).run()
         return AcceptedWrite(
-            entry: entry, state: .queued, kind: creation.kind, itemID: item, wasQueued: false,
-            supersedes: [creation.id], behind: nil)
+            entry: entry, state: .queued, kind: creation.kind, itemID: item,
+            supersedes: [creation.id])
     }
 
     // MARK: Deletions
@@ -186,8 +186,7 @@ extension OutboxWriter {
         let open = try open(item)
         if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
             return AcceptedWrite(
-                entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true, supersedes: [],
-                behind: nil)
+                entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true)
         }
         let creation = open.first { $0.kind.isCreation }
         let neverSent = creation.map { $0.isUnsent } ?? false
@@ -209,7 +208,7 @@ extension OutboxWriter {
         }
         try refreshLocalEdit(item)
         return AcceptedWrite(
-            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item, wasQueued: false,
+            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item,
             supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
     }
 }
@@ -231,7 +230,7 @@ extension OutboxWriter {
                 consequence: "Nothing was queued.", recoverySuggestion: "Choose a new key for each write.")
         }
         return AcceptedWrite(
-            entry: entry.id, state: entry.state, kind: entry.kind, itemID: entry.itemID, wasQueued: false,
+            entry: entry.id, state: entry.state, kind: entry.kind, itemID: entry.itemID,
             supersedes: try superseded(by: entry.id, request.draft), behind: entry.behind)
     }
 

@@ -217,12 +217,14 @@ extension OutboxWriter {
         ).bind(item).run()
     }
 
-    /// A later deletion takes the place of edits that were made under another id of the item.
-    private mutating func giveWayToDeletion(_ item: String) throws(SQLiteFailure) {
+    /// A deletion takes the place of edits that the server does not have: also of one that was under way when the deletion was
+    /// accepted, and of those that were made under another id of the item.
+    mutating func giveWayToDeletion(_ item: String) throws(SQLiteFailure) {
         let open = try open(item)
         guard let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued }) else { return }
-        for edit in open where edit.kind == .edit && edit.state == .queued && edit.isUnsent && edit.id < deletion.id {
-            try move(edit.id, from: .queued, to: .superseded, supersededBy: deletion.id)
+        for edit in open where edit.kind == .edit && edit.id < deletion.id {
+            guard edit.state == .queued || edit.state == .parked else { continue }
+            try move(edit.id, from: edit.state, to: .superseded, supersededBy: deletion.id)
         }
     }
 

@@ -29,7 +29,8 @@ extension OutboxWriter {
         case .delivered, .unknown, .parked: break
         }
         if task.entry.kind == .edit, !record.outcome.isUnknown {
-            try giveWayToDeletion(task.entry, from: record.outcome.state)
+            try giveWayToDeletion(task.entry.itemID)
+            try advance(task.entry.itemID)
         }
         // What was said meanwhile does not wait behind a follow-up that has failed.
         if task.entry.follows != nil, !record.outcome.isUnknown {
@@ -181,17 +182,6 @@ extension OutboxWriter {
         try connection.cached("UPDATE outbox SET item_id = ?2 WHERE id = ?1").bind(Int(capture.id)).bind(capture.itemID)
             .run()
         return true
-    }
-
-    /// A deletion takes the place of edits that the server does not have, also of one that was under way when the deletion
-    /// was accepted.
-    private mutating func giveWayToDeletion(
-        _ edit: OutboxEntry, from state: OutboxEntry.State
-    ) throws(SQLiteFailure) {
-        let deletion = try open(edit.itemID).first { $0.kind == .delete && $0.state == .queued && $0.id > edit.id }
-        guard let deletion else { return }
-        try move(edit.id, from: state, to: .superseded, supersededBy: deletion.id)
-        try advance(edit.itemID)
     }
 
     /// A creation that the server has refused while its item's deletion waited behind it: nothing is left to send.

@@ -137,25 +137,25 @@ extension OutboxWriter {
         let row = try connection.cached(
             """
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
-                WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at), failures, error_code,
+                WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at) AS last_request_at, error_code,
                 maybe_applied, last_attempt_at, awaits_item FROM outbox
             WHERE id = ?
             """
         ).bind(Int(id))
         defer { row.reset() }
-        guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1) else {
-            return .isOver
-        }
-        let nextAttempt = row.timestamp(2)
+        guard try row.step(), let state = row.text("state").flatMap(OutboxEntry.State.init),
+            let item = row.text("item_id")
+        else { return .isOver }
+        let nextAttempt = row.timestamp("next_attempt_at")
         // Looks count, but a person's decision about what a look has just shown is carried out at once.
-        let tried = state == .parked && isNamed ? row.timestamp(7) : row.timestamp(3)
+        let tried = state == .parked && isNamed ? row.timestamp("last_attempt_at") : row.timestamp("last_request_at")
         let wasJustTried = tried.map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
         switch state {
         case .sending: return .isBeingSent
         case .delivered, .dropped, .superseded: return .isOver
         case .queued, .unknown:
             guard let nextAttempt else { return .isBehind }
-            if row.int(8) == 1, !isNamed { return .awaitsItem }
+            if row.int("awaits_item") == 1, !isNamed { return .awaitsItem }
             if nextAttempt <= now { return .isDue }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
@@ -170,9 +170,9 @@ extension OutboxWriter {
             guard isNamed || parked else { return .isParked }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
-            let code = row.text(5)
+            let code = row.text("error_code")
             // What may have been sent from another copy of the file is never sent unseen.
-            let isLookedFor = row.int(6) == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
+            let isLookedFor = row.int("maybe_applied") == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
             try unpark(
                 id, item: item, to: isLookedFor ? .unknown : .queued,
                 manual: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)

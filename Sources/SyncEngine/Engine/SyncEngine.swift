@@ -203,11 +203,8 @@ extension SyncEngine: NetworkUser {
     package func clockStepped() { inbox.post(.clockStepped) }
 
     package func save(_ transitions: [ConnectivityTransition]) async {
-        do throws(UserFacingError) {
-            try await store.saveTransitions(transitions)
-        } catch {
-            log(.warning, .store, "changes of the connectivity could not be written: \(error.message)")
-        }
+        await SyncFailure.logged(
+            log, "changes of the connectivity could not be written", try await store.saveTransitions(transitions))
     }
 }
 

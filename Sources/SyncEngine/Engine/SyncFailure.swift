@@ -84,6 +84,13 @@ struct SyncFailure: Error, Sendable {
         do { return try await call() } catch { throw SyncFailure(error) }
     }
 
+    /// For what is no reason to stop: where it fails, the log says so.
+    static func logged(
+        _ log: LogHandler, _ what: String, at level: LogLevel = .warning, _ call: @autoclosure () async throws -> Void
+    ) async {
+        do { try await call() } catch { log(level, .store, "\(what): \(SyncFailure(error).error.message)") }
+    }
+
     /// For logs and for the list of errors: "GET /api/timeline", or "database".
     var endpoint: String {
         switch origin {

@@ -44,7 +44,7 @@ struct AbsenceCheck {
             if try await store.deletionCandidateCount(foundBefore: cutoff, now: start) > believable {
                 try await setAside(foundBefore: cutoff)
             }
-            // Those that were found leave the list by that, those that are gone by being buried.
+            // Those that were found leave the list by that, those that are gone by their tombstones.
             while case let suspects = try await store.deletionCandidates(
                 foundBefore: cutoff, now: time.now(), limit: Self.batch), !suspects.isEmpty
             {

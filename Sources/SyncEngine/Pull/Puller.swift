@@ -37,12 +37,17 @@ struct Puller: Sendable {
             left.texts += right.texts
         }
 
-        mutating func add(_ record: PullRecord) {
-            suspects += record.suspects
-            guard record.kind != .texts else { return texts += record.added }
-            added += record.added
-            changed += record.changed
-            deleted += record.deleted
+        init() {}
+
+        init(_ record: PullRecord) {
+            suspects = record.suspects
+            if record.kind == .texts {
+                texts = record.added
+            } else {
+                added = record.added
+                changed = record.changed
+                deleted = record.deleted
+            }
         }
     }
 
@@ -56,24 +61,21 @@ struct Puller: Sendable {
     func head(
         pageSize: Int, newAsOf: Timestamp?, serverAhead ahead: Duration?
     ) async throws(SyncFailure) -> Changes {
-        var changes = Changes()
         let start = time.now()
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
         let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
         let newest = coverage.newest ?? .earliest
-        changes.add(
-            try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
-                _ = try await cursorPull(committer, requests).run(
-                    top: nil, bottom: bottom, readAt: start, pageSize: pageSize, knownNewest: newest)
-                guard !isFirst else { return }
-                // The answers may tell that the server's clock was set back: what is new may be dated before the last poll.
-                let lower = try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
-                guard bottom.duration(since: lower) > Schedule.clockTolerance else { return }
-                _ = try await cursorPull(committer, requests).run(
-                    top: bottom, bottom: lower, readAt: start, pageSize: pageSize, knownNewest: newest)
-            })
-        return changes
+        return try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
+            _ = try await cursorPull(committer, requests).run(
+                top: nil, bottom: bottom, readAt: start, pageSize: pageSize, knownNewest: newest)
+            guard !isFirst else { return }
+            // The answers may tell that the server's clock was set back: what is new may be dated before the last poll.
+            let lower = try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
+            guard bottom.duration(since: lower) > Schedule.clockTolerance else { return }
+            _ = try await cursorPull(committer, requests).run(
+                top: bottom, bottom: lower, readAt: start, pageSize: pageSize, knownNewest: newest)
+        }
     }
 
     /// Each gap below the newest items, newest first. Where there is something below it, as far down as the head would have
@@ -95,12 +97,11 @@ struct Puller: Sendable {
                 let lastRead = serverTime(of: max(readBelow, newAsOf ?? .earliest), ahead) ?? ServerTime(bottom)
                 bottom = min(bottom, lastRead.advanced(by: .zero - Self.overlap).written)
             }
-            changes.add(
-                try await record(.backfill) { committer, requests throws(SyncFailure) in
-                    _ = try await cursorPull(committer, requests).run(
-                        top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
-                        knownNewest: coverage.newest ?? .earliest)
-                })
+            changes += try await record(.backfill) { committer, requests throws(SyncFailure) in
+                _ = try await cursorPull(committer, requests).run(
+                    top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
+                    knownNewest: coverage.newest ?? .earliest)
+            }
         }
         return changes
     }
@@ -155,19 +156,17 @@ struct Puller: Sendable {
         if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
-        var changes = Changes()
         var end = CursorPull.End.reachedBottom
-        changes.add(
-            try await record(.sweep) { committer, requests throws(SyncFailure) in
-                var known: ClosedRange<Timestamp>?
-                while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
-                    let newest = await store.coverage.newest ?? .earliest
-                    end = try await cursorPull(committer, requests).run(
-                        top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                        pageSize: pageSize, knownNewest: newest, pacing: pacing)
-                }
-                if end == .gaveWay { committer.record.outcome = .incomplete }
-            })
+        let changes = try await record(.sweep) { committer, requests throws(SyncFailure) in
+            var known: ClosedRange<Timestamp>?
+            while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
+                let newest = await store.coverage.newest ?? .earliest
+                end = try await cursorPull(committer, requests).run(
+                    top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
+                    pageSize: pageSize, knownNewest: newest, pacing: pacing)
+            }
+            if end == .gaveWay { committer.record.outcome = .incomplete }
+        }
         if end == .gaveWay {
             try await SyncFailure.from(try await store.saveCoverage())
             return nil
@@ -188,12 +187,10 @@ struct Puller: Sendable {
     func pass(
         _ dialect: Dialect, pacing: Pacing?
     ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
-        var changes = Changes()
         var total = 0
-        changes.add(
-            try await record(.pass) { committer, requests throws(SyncFailure) in
-                (committer.record, total) = try await passPull(dialect, committer, requests).run(pacing: pacing)
-            })
+        let changes = try await record(.pass) { committer, requests throws(SyncFailure) in
+            (committer.record, total) = try await passPull(dialect, committer, requests).run(pacing: pacing)
+        }
         return (changes, total)
     }
 
@@ -201,13 +198,11 @@ struct Puller: Sendable {
     func headOfPages(
         _ dialect: Dialect, etag: String?, pageSize: Int, lastPoll: Timestamp
     ) async throws(SyncFailure) -> (changes: Changes, head: PassPull.Head) {
-        var changes = Changes()
         var head = PassPull.Head()
-        changes.add(
-            try await record(.head) { committer, requests throws(SyncFailure) in
-                head = try await passPull(dialect, committer, requests).head(
-                    etag: etag, pageSize: pageSize, lastPoll: lastPoll)
-            })
+        let changes = try await record(.head) { committer, requests throws(SyncFailure) in
+            head = try await passPull(dialect, committer, requests).head(
+                etag: etag, pageSize: pageSize, lastPoll: lastPoll)
+        }
         return (changes, head)
     }
 
@@ -223,14 +218,12 @@ struct Puller: Sendable {
     // MARK: Absence
 
     func check(accepted: Bool, manual: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
-        var changes = Changes()
         var held = 0
-        changes.add(
-            try await record(.check) { committer, requests throws(SyncFailure) in
-                (committer.record, held) = try await AbsenceCheck(
-                    store: store, identity: identity, time: time, requests: requests
-                ).run(record: committer.record, accepted: accepted, manual: manual)
-            })
+        let changes = try await record(.check) { committer, requests throws(SyncFailure) in
+            (committer.record, held) = try await AbsenceCheck(
+                store: store, identity: identity, time: time, requests: requests
+            ).run(record: committer.record, accepted: accepted, manual: manual)
+        }
         return (changes, held)
     }
 
@@ -238,20 +231,18 @@ struct Puller: Sendable {
 
     /// The texts that are due, and then the rows of items that turned out to have changed.
     func texts(_ dialect: Dialect, pacing: Pacing) async throws(SyncFailure) -> (changes: Changes, end: TextPull.End) {
-        var changes = Changes()
         var end = TextPull.End.done
         var doubtful: [Timestamp] = []
         let expected = try await SyncFailure.from(try await store.missingTexts())
         let meter = ProgressMeter(kind: .texts, time: time, shared: shared)
-        changes.add(
-            try await record(.texts) { committer, requests throws(SyncFailure) in
-                var pull = textPull(committer.record, requests) { meter.item(of: expected) }
-                defer {
-                    committer.record = pull.record
-                    doubtful = pull.doubtfulRows
-                }
-                end = try await pull.run(dialect, pacing: pacing)
-            })
+        var changes = try await record(.texts) { committer, requests throws(SyncFailure) in
+            var pull = textPull(committer.record, requests) { meter.item(of: expected) }
+            defer {
+                committer.record = pull.record
+                doubtful = pull.doubtfulRows
+            }
+            end = try await pull.run(dialect, pacing: pacing)
+        }
         // Others are left to the next sweep.
         guard dialect == .cursor else { return (changes, end) }
         for row in Set(doubtful).sorted(by: >).prefix(Self.mostRereads) {
@@ -268,14 +259,11 @@ struct Puller: Sendable {
 
     /// The text of one item, of any size.
     func text(of id: String) async throws(SyncFailure) -> Changes {
-        var changes = Changes()
-        changes.add(
-            try await record(.texts) { committer, requests throws(SyncFailure) in
-                var pull = textPull(committer.record, requests) {}
-                defer { committer.record = pull.record }
-                try await pull.one(id)
-            })
-        return changes
+        try await record(.texts) { committer, requests throws(SyncFailure) in
+            var pull = textPull(committer.record, requests) {}
+            defer { committer.record = pull.record }
+            try await pull.one(id)
+        }
     }
 
     private func textPull(
@@ -288,15 +276,12 @@ struct Puller: Sendable {
 
     /// The items at one time, as the timeline has them now.
     private func reread(at time: Timestamp) async throws(SyncFailure) -> Changes {
-        var changes = Changes()
         let start = self.time.now()
         let newest = await store.coverage.newest ?? .earliest
-        changes.add(
-            try await record(.head) { committer, requests throws(SyncFailure) in
-                _ = try await cursorPull(committer, requests).run(
-                    top: time, bottom: time, readAt: start, pageSize: Self.smallPage, knownNewest: newest)
-            })
-        return changes
+        return try await record(.head) { committer, requests throws(SyncFailure) in
+            _ = try await cursorPull(committer, requests).run(
+                top: time, bottom: time, readAt: start, pageSize: Self.smallPage, knownNewest: newest)
+        }
     }
 
     private static let smallPage = 5
@@ -307,7 +292,7 @@ struct Puller: Sendable {
     private func record(
         _ kind: PullRecord.Kind,
         _ body: (PageCommitter, RequestCounter) async throws(SyncFailure) -> Void
-    ) async throws(SyncFailure) -> PullRecord {
+    ) async throws(SyncFailure) -> Changes {
         let requests = RequestCounter()
         let committer = PageCommitter(
             store: store, identity: identity, requests: requests, time: time,
@@ -315,20 +300,18 @@ struct Puller: Sendable {
         defer { shared.publish { $0.pull = nil } }
         do {
             try await body(committer, requests)
-            return try await finish(
-                committer.record, requests, committer.record.outcome == .incomplete ? .incomplete : .complete)
+            return Changes(
+                try await finish(
+                    committer.record, requests, committer.record.outcome == .incomplete ? .incomplete : .complete))
         } catch {
             let outcome: PullRecord.Outcome = error.verdict == .cancelled ? .interrupted : .failed
             var record = committer.record
             record.errorCode = error.verdict == .cancelled ? nil : error.error.code.rawValue
-            do {
-                _ = try await finish(record, requests, outcome)
-            } catch let second {
-                // The first failure is the cause; this one is its consequence on the same file.
-                log(.warning, .store, "the history could not be written: \(second.error.message)")
-            }
+            // The first failure is the cause; one here is its consequence on the same file.
+            await SyncFailure.logged(
+                log, "the history could not be written", _ = try await finish(record, requests, outcome))
             var failure = error
-            failure.changes.add(record)
+            failure.changes += Changes(record)
             throw failure
         }
     }

@@ -17,21 +17,18 @@ extension Replayer {
         // The first, the second, the fourth and so on: hours of it are a few writes to the disk.
         let failures = hindrance.failures
         guard !hindrance.isOfDatabase, failures & (failures - 1) == 0 else { return }
-        do {
+        await SyncFailure.logged(
+            log, "the error is remembered until it can be written", at: .debug,
             try await store.recordError(
                 code: hindrance.error.code, endpoint: Store.outboxEndpoint, message: hindrance.error.message,
-                times: max(1, failures / 2), at: time.now())
-        } catch {
-            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
-        }
+                times: max(1, failures / 2), at: time.now()))
     }
 
     func endHindrance() async {
-        do {
+        await SyncFailure.logged(
+            log, "an error that is over stands in the list", at: .debug,
             try await store.endErrors(at: Store.outboxEndpoint)
-        } catch {
-            log(.debug, .store, "an error that is over stands in the list: \(error.message)")
-        }
+        )
     }
 
     /// Why nothing is sent, where something other than the network is the reason.
@@ -45,11 +42,9 @@ extension Replayer {
     /// The disk does not take what has to be written before and after each request.
     func noteRefusal(by error: UserFacingError) async {
         refusedByDisk.withLock { $0 = error }
-        do {
-            try await store.recordError(code: error.code, endpoint: "database", message: error.message, at: time.now())
-        } catch {
-            log(.debug, .store, "the error is remembered until it can be written: \(error.message)")
-        }
+        await SyncFailure.logged(
+            log, "the error is remembered until it can be written", at: .debug,
+            try await store.recordError(code: error.code, endpoint: "database", message: error.message, at: time.now()))
     }
 
     /// What `status` and `queue` say of the server's wait.

@@ -115,11 +115,7 @@ extension Replayer {
     private func send(
         _ task: OutboxTask, _ evidence: SendEvidence?, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
     ) async throws {
-        do {
-            guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
-        } catch {
-            throw SyncFailure(store: error)
-        }
+        guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
         var begun = task
         begun.entry.state = .sending
         begun.entry.attempts += 1

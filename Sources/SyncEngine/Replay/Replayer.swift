@@ -87,11 +87,7 @@ final class Replayer: Sendable {
         }
         heartbeat.end()
         await countReachable()
-        do {
-            try await store.saveReachable()
-        } catch {
-            log(.warning, .store, "stopping: \(error.message)")
-        }
+        await SyncFailure.logged(log, "stopping", try await store.saveReachable())
     }
 
     /// Sends what is due, once, and returns when nothing is, or when the server does not take it now.
@@ -101,11 +97,8 @@ final class Replayer: Sendable {
     }
 
     private func remember() async -> ReplayMemory {
-        do {
-            try await store.distrustDueTimes(now: time.now())
-        } catch {
-            log(.warning, .store, "the times of waiting writes could not be checked: \(error.message)")
-        }
+        await SyncFailure.logged(
+            log, "the times of waiting writes could not be checked", try await store.distrustDueTimes(now: time.now()))
         return ReplayMemory(bootTime: bootTime)
     }
 
@@ -116,19 +109,13 @@ final class Replayer: Sendable {
             memory.machine.gate.noteReturn()
             memory.spread = Self.spreadSends
             memory.isAwaited = true
-        case .recovered: await retryFailed(&memory)
+        case .recovered:
+            // The server answers again what it has failed at.
+            memory.machine.gate.noteRecovery()
+            await SyncFailure.logged(
+                log, "failed writes could not be made due", try await store.hastenFailed(now: time.now()))
         case .connectivity(isReturn: false), .clockStepped, .writes(manual: false): break
         case .settings, .credentials, .sync, .delivered, .outboxSent: break
-        }
-    }
-
-    /// The server answers again what it has failed at.
-    private func retryFailed(_ memory: inout ReplayMemory) async {
-        memory.machine.gate.noteRecovery()
-        do {
-            try await store.hastenFailed(now: time.now())
-        } catch {
-            log(.warning, .store, "failed writes could not be made due: \(error.message)")
         }
     }
 
@@ -149,11 +136,9 @@ final class Replayer: Sendable {
         let step = clockStep(memory)
         memory.bootTime = bootTime
         guard step != .zero else { return }
-        do {
-            try await store.shiftDueTimes(by: step, now: time.now())
-        } catch {
-            log(.warning, .store, "the times of waiting writes could not be set with the clock: \(error.message)")
-        }
+        await SyncFailure.logged(
+            log, "the times of waiting writes could not be set with the clock",
+            try await store.shiftDueTimes(by: step, now: time.now()))
     }
 
     /// Both clocks in one moment: a process that was stopped in between would take that for a step.

@@ -154,7 +154,10 @@ struct PullLoop {
         }
         served.removeAll { $0.request.textOf != nil }
         guard !served.isEmpty else { return }
-        if served.contains(where: \.request.texts) { await hastenTexts() }
+        if served.contains(where: \.request.texts) {
+            await SyncFailure.logged(
+                log, "texts that have failed could not be made due", try await store.hastenTexts(now: time.now()))
+        }
         let request = SyncRequest(
             full: served.contains { $0.request.full }, acceptDeletions: served.contains { $0.request.acceptDeletions })
         let result = await attempt(.pull, request)
@@ -174,14 +177,6 @@ struct PullLoop {
         } catch {
             log(.warning, .store, "the texts that fail could not be counted: \(error.message)")
             return true
-        }
-    }
-
-    private func hastenTexts() async {
-        do {
-            try await store.hastenTexts(now: time.now())
-        } catch {
-            log(.warning, .store, "texts that have failed could not be made due: \(error.message)")
         }
     }
 
@@ -302,12 +297,10 @@ struct PullLoop {
             failure.verdict == .tryRarely ? .error : .warning, .pull,
             "\(failure.endpoint): \(failure.logText) [\(failure.error.code.rawValue)]"
                 + (memory.isOnce ? "" : "; next try in \(wait / 1_000) s"))
-        do {
+        await SyncFailure.logged(
+            log, "the error could not be recorded", at: .error,
             try await store.recordError(
-                code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now)
-        } catch {
-            log(.error, .store, "the error could not be recorded: \(error.message)")
-        }
+                code: failure.error.code, endpoint: failure.endpoint, message: failure.error.message, at: now))
         await memory.remember(store, now: time.now(), log: log)
         await store.releaseMemory()
     }
@@ -321,12 +314,8 @@ struct PullLoop {
 
     /// Writes what only memory knows, and answers those that still wait.
     private mutating func stop() async {
-        do {
-            try await memory.saveNewAsOf(store)
-            try await store.saveCoverage()
-        } catch {
-            log(.warning, .store, "stopping: \(error.message)")
-        }
+        await SyncFailure.logged(log, "stopping", try await memory.saveNewAsOf(store))
+        await SyncFailure.logged(log, "stopping", try await store.saveCoverage())
         for event in inbox.pulls.take() { hear(event) }
         for one in requests + textWaiters.map(\.request) {
             one.answer.resume(returning: SyncResult(isComplete: false, problem: SyncFailure.cancelled.error))

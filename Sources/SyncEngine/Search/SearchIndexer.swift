@@ -91,12 +91,10 @@ struct SearchIndexer: Sendable {
     /// The copy is as good without the index. What needs a person is told by everything else that writes.
     private func note(_ error: UserFacingError) async {
         log(.warning, .store, "the full-text index is not kept up to date: \(error.message); next try in 10 min")
-        do {
+        await SyncFailure.logged(
+            log, "an error was not recorded", at: .debug,
             try await store.recordError(
-                code: error.code, endpoint: "search index", message: error.message, at: time.now())
-        } catch {
-            log(.debug, .store, "an error was not recorded: \(error.message)")
-        }
+                code: error.code, endpoint: "search index", message: error.message, at: time.now()))
         heartbeat.rest(atMost: Self.afterFailure)
         do { try await time.sleep(Self.afterFailure) } catch { return }
         store.committed.signal()

@@ -26,7 +26,7 @@ struct OutboxLookup: Sendable {
         switch task.entry.payload {
         case .create(let item):
             // A URL that the server has refused is of an item that was there before, and the question is of which.
-            let isRefused = task.entry.errorCode == ErrorCode.conflict.rawValue
+            let isRefused = task.isOfExistingURL
             if item.url != nil, dialect == .cursor || isRefused {
                 return try await lookForURL(task, interval: interval)
             }
@@ -40,9 +40,7 @@ struct OutboxLookup: Sendable {
     private func lookForDeleted(_ task: OutboxTask) async throws(SyncFailure) -> WriteOutcome {
         let item: ItemDetail?
         do throws(SyncFailure) {
-            item = try await ask { () async throws(APIError) in
-                try await session.item(task.entry.itemID)
-            }
+            item = try await SyncFailure.from(try await session.item(task.entry.itemID))
         } catch {
             // The answer to the deletion itself will tell.
             if !error.concernsEverything, error.verdict != .cancelled, error.origin != .session {
@@ -76,9 +74,7 @@ struct OutboxLookup: Sendable {
     func compare(
         _ edit: ItemEdit, _ task: OutboxTask
     ) async throws(SyncFailure) -> (outcome: WriteOutcome, edit: ItemEdit, theirs: ItemEdit) {
-        let item = try await ask { () async throws(APIError) in
-            try await session.item(task.entry.itemID)
-        }
+        let item = try await SyncFailure.from(try await session.item(task.entry.itemID))
         try await prove()
         guard let item else { return (.parked(.itemGone), edit, ItemEdit()) }
         try await refuseStale(item)
@@ -108,11 +104,7 @@ struct OutboxLookup: Sendable {
             return .delivered(delivery, remark: task.entry.attempts == 0 ? "the server had it already" : nil)
         case .send:
             if task.entry.base == nil {
-                do {
-                    try await store.setBase(theirs.fields(of: edit), of: task.entry.id)
-                } catch {
-                    throw SyncFailure(store: error)
-                }
+                try await SyncFailure.from(try await store.setBase(theirs.fields(of: edit), of: task.entry.id))
             }
             return .queued(.notApplied())
         case .conflict(let theirs): return .parked(.conflict(theirs: theirs))
@@ -122,9 +114,7 @@ struct OutboxLookup: Sendable {
     /// An answer that is older than the item's row comes from a cache, and says nothing of what the server has.
     private func refuseStale(_ item: ItemDetail) async throws(SyncFailure) {
         guard let answered = item.updatedAt,
-            let known = try await fromStore({ () async throws(UserFacingError) in
-                try await store.textQuestion(of: item.id)
-            }),
+            let known = try await SyncFailure.from(try await store.textQuestion(of: item.id)),
             answered < known.rowVersion
         else { return }
         throw SyncFailure(
@@ -140,7 +130,7 @@ struct OutboxLookup: Sendable {
         _ task: OutboxTask, interval: Duration
     ) async throws(SyncFailure) -> WriteOutcome {
         // After "already exists", the one question is under which id.
-        let exists = task.entry.errorCode == ErrorCode.conflict.rawValue
+        let exists = task.isOfExistingURL
         switch try await whereIs(task.entry, exists: exists) {
         case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
@@ -176,9 +166,7 @@ struct OutboxLookup: Sendable {
         let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
         // Its order is that of the commands: deleted first, then captured again.
-        let deletion = try await fromStore { () async throws(UserFacingError) in
-            try await store.openDeletion(of: id, before: entry.id)
-        }
+        let deletion = try await SyncFailure.from(try await store.openDeletion(of: id, before: entry.id))
         return deletion.map(Whereabouts.toBeDeleted) ?? found
     }
 
@@ -186,9 +174,7 @@ struct OutboxLookup: Sendable {
         _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
     ) async throws(SyncFailure) -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
-        let sentAt = try await fromStore { () async throws(UserFacingError) in
-            try await store.firstUnknownSend(of: entry.id)
-        }
+        let sentAt = try await SyncFailure.from(try await store.firstUnknownSend(of: entry.id))
         // No attempt of ours can have made it.
         guard let sentAt else {
             if let there = try await known(existing?.id, url) { return .was(try await delivery(of: there)) }
@@ -230,7 +216,7 @@ struct OutboxLookup: Sendable {
     /// is asked.
     private func known(_ found: String?, _ url: String) async throws(SyncFailure) -> String? {
         if let found { return found }
-        return try await fromStore { () async throws(UserFacingError) in try await store.itemID(url: url) }
+        return try await SyncFailure.from(try await store.itemID(url: url))
     }
 
     /// Those that may be the entry's work: no other entry has made them, and the copy did not have them before it was sent.
@@ -238,9 +224,8 @@ struct OutboxLookup: Sendable {
         _ items: [TimelineItem], for entry: OutboxEntry
     ) async throws(SyncFailure) -> [TimelineItem] {
         let ids = items.map(\.id)
-        let others = try await fromStore { () async throws(UserFacingError) in
-            try await store.boundIDs(among: ids).union(try await store.knownIDs(among: ids, before: entry.id))
-        }
+        let others = try await SyncFailure.from(
+            try await store.boundIDs(among: ids).union(try await store.knownIDs(among: ids, before: entry.id)))
         return items.filter { !others.contains(ByteText($0.id)) }
     }
 
@@ -274,7 +259,7 @@ struct OutboxLookup: Sendable {
 
     /// An item that is not this entry's work, with what the server has in its fields.
     private func delivery(of id: String) async throws(SyncFailure) -> WriteOutcome.Delivery {
-        let there = try await ask { () async throws(APIError) in try await session.item(id) }
+        let there = try await SyncFailure.from(try await session.item(id))
         try await prove()
         return WriteOutcome.Delivery(serverID: id, there: there.map { ItemEdit($0) } ?? ItemEdit())
     }
@@ -290,18 +275,12 @@ struct OutboxLookup: Sendable {
         _ item: NewItem, _ task: OutboxTask, interval: Duration
     ) async throws(SyncFailure) -> WriteOutcome {
         guard let evidence = task.evidence else { return .parked(.undecidable) }
-        let sentAt = try await fromStore { () async throws(UserFacingError) in
-            try await store.firstUnknownSend(of: task.entry.id)
-        }
+        let sentAt = try await SyncFailure.from(try await store.firstUnknownSend(of: task.entry.id))
         let search = CreationSearch(
             item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
         let found = try await newest.candidates(of: search)
-        let candidates: [CreationSearch.Candidate]
-        do {
-            candidates = try await contents(try await free(found, for: task.entry), search)
-        } catch {
-            throw SyncFailure(error)
-        }
+        let unbound = try await free(found, for: task.entry)
+        let candidates = try await SyncFailure.from(try await contents(unbound, search))
         try await prove()
         switch search.outcome(candidates) {
         case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
@@ -330,26 +309,6 @@ struct OutboxLookup: Sendable {
     /// Proves the account that the answers of this session were given to.
     func prove() async throws(SyncFailure) {
         try await identity.prove(session, counting: RequestCounter())
-    }
-
-    private func ask<Answer: Sendable>(
-        _ question: () async throws(APIError) -> Answer
-    ) async throws(SyncFailure) -> Answer {
-        do {
-            return try await question()
-        } catch {
-            throw SyncFailure(error)
-        }
-    }
-
-    private func fromStore<Answer: Sendable>(
-        _ question: () async throws(UserFacingError) -> Answer
-    ) async throws(SyncFailure) -> Answer {
-        do {
-            return try await question()
-        } catch {
-            throw SyncFailure(store: error)
-        }
     }
 }
 
