@@ -165,7 +165,7 @@ package struct OutboxTask: Sendable, Equatable {
     package var manual: ManualDecision?
     /// Of the send whose outcome is looked for.
     package var evidence: SendEvidence?
-    /// When a look, by the server's clock, first could not find what was sent. One look is not enough: servers insert late.
+    /// When a lookup, by the server's clock, first could not find what was sent. One is not enough: servers insert late.
     package var undecidedSince: UndecidedSince?
     /// In a row, for their backoff.
     package var failedLookups: Int
@@ -185,7 +185,7 @@ package struct SendEvidence: Sendable, Equatable {
     }
 }
 
-/// When a look first could not find what was sent. Either clock may be set: only what both say has passed.
+/// When a lookup first could not find what was sent. Either clock may be set: only what both say has passed.
 package struct UndecidedSince: Sendable, Equatable {
     package var server: ServerTime
     package var here: Timestamp

@@ -96,7 +96,7 @@ extension OutboxWriter {
         count(from: record.from, to: outcome.state)
     }
 
-    /// The attempt that was begun with `sending`, or a new one for a look.
+    /// The attempt that was begun with `sending`, or a new one for a lookup.
     private func recordAttempt(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
         if attempt.purpose == .lookup {
             try connection.cached(

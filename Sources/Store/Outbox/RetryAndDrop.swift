@@ -147,7 +147,7 @@ extension OutboxWriter {
             let item = row.text("item_id")
         else { return .isOver }
         let nextAttempt = row.timestamp("next_attempt_at")
-        // Looks count, but a person's decision about what a look has just shown is carried out at once.
+        // Lookups count, but a person's decision about what one has just shown is carried out at once.
         let tried = state == .parked && isNamed ? row.timestamp("last_attempt_at") : row.timestamp("last_request_at")
         let wasJustTried = tried.map { now.duration(since: $0) < Store.retryPause && $0 <= now } ?? false
         switch state {

@@ -121,7 +121,7 @@ struct PullWork {
     private func pullPages(
         _ dialect: Dialect, _ memory: inout PullMemory, _ changes: inout Puller.Changes, pacing: Pacing?
     ) async throws(SyncFailure) -> Bool {
-        // A look that was begun and not finished may have left edits below what it read.
+        // A poll that was begun and not finished may have left edits below what it read.
         let isOpen = try await SyncFailure.from(try await store.headIsOpen())
         guard await store.coverage.isComplete, !isOpen, let lastPoll = memory.newAsOf else {
             changes += try await pass(dialect, &memory, pacing: pacing)
