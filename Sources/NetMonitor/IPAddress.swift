@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 
 /// An IP address as one writes it in a URL or as a connection reports it.
 struct IPAddress: Sendable, Equatable {
@@ -23,7 +24,7 @@ struct IPAddress: Sendable, Equatable {
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
         if text.contains(":") {
             let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let bytes = Self.read(AF_INET6, String(parts[0]), count: 16) else { return nil }
+            guard let bytes = ServerURL.addressBytes(String(parts[0])), bytes.count == 16 else { return nil }
             let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
             self.bytes = isMapped ? Array(bytes.suffix(4)) : bytes
             if parts.count == 2, !isMapped {
@@ -31,14 +32,9 @@ struct IPAddress: Sendable, Equatable {
                 self.zone = String(zone)
             }
         } else {
-            guard let bytes = Self.read(AF_INET, String(text), count: 4) ?? Self.readShort(text) else { return nil }
+            guard let bytes = ServerURL.addressBytes(String(text)) ?? Self.readShort(text) else { return nil }
             self.bytes = bytes
         }
-    }
-
-    private static func read(_ family: Int32, _ text: String, count: Int) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: count)
-        return inet_pton(family, text, &bytes) == 1 ? bytes : nil
     }
 
     /// `127.1`, `0x7f000001` and their like, which libcurl takes for addresses too (inet_aton(3)).

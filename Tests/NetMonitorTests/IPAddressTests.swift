@@ -16,7 +16,7 @@ import Testing
 
     @Test(arguments: [
         "", "prsnl.example", "example", "1.2.3.4.5", "[192.0.2.1", "::1::", "1.2.3.4 x", "face", "dead.beef", "[]", "%",
-        ":%v0",
+        ":%v0", "0.0.0.0%:",
     ])
     func aNameIsNone(_ text: String) { #expect(IPAddress(text) == nil) }
 

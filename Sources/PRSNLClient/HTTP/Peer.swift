@@ -80,10 +80,7 @@ extension ClientConfiguration {
 
 extension Peer {
     /// Needs no name server: inet_pton(3).
-    var isAddress: Bool {
-        var address = in6_addr()
-        return inet_pton(host.contains(":") ? AF_INET6 : AF_INET, host, &address) == 1
-    }
+    var isAddress: Bool { ServerURL.addressBytes(host) != nil }
 
     /// For people: "127.0.0.1:9", "the proxy [::1]:3128".
     var place: String {

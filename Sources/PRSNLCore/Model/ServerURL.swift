@@ -91,9 +91,13 @@ package struct ServerURL: Sendable, Equatable {
         return withUnsafeBytes(of: address) { $0.map { String($0) }.joined(separator: ".") }
     }
 
-    private static func isIPv6(_ text: String) -> Bool {
-        var address = in6_addr()
-        return inet_pton(AF_INET6, text, &address) == 1
+    private static func isIPv6(_ text: String) -> Bool { addressBytes(text)?.count == 16 }
+
+    /// The 4 or 16 bytes of an IP address in its usual notation (inet_pton(3)). `nil` for a name, and for an address with a zone.
+    package static func addressBytes(_ text: String) -> [UInt8]? {
+        let isIPv6 = text.contains(":")
+        var bytes = [UInt8](repeating: 0, count: isIPv6 ? 16 : 4)
+        return inet_pton(isIPv6 ? AF_INET6 : AF_INET, text, &bytes) == 1 ? bytes : nil
     }
 
     /// Whether the traffic stays on this machine.
@@ -105,11 +109,8 @@ package struct ServerURL: Sendable, Equatable {
     /// - Parameter host: as in `ServerURL.host`.
     package static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" { return true }
-        var four = in_addr()
-        if inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
-        var six = in6_addr()
-        guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
-        return withUnsafeBytes(of: six) { $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
+        guard let bytes = addressBytes(host) else { return false }
+        return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
     /// Scheme, host, and the port where it is not the scheme's own.
