@@ -125,7 +125,7 @@ test: setup-build setup-test
 
 # As root: the tests whose result depends on the user, once more as a user who may open 1,024 files. The engine's tests are
 # not among them: they touch nothing but a folder and a socket of their own.
-USER_TESTS := ^(PRSNLCore|Store|Control|Configuration|NetMonitor|PRSNLClient)Tests|DescriptorTests|LoginCommandTests
+USER_TESTS := ^(PRSNLCore|Store|Console|Control|Commands|Configuration|NetMonitor|PRSNLClient)Tests|DescriptorTests|LoginCommandTests
 USER_TESTS := $(USER_TESTS)|LoginFateTests|SecretsTests|FileModeTests|OncePullTests|CommandLineTests
 USER_LOG := .build/test-user.log
 .PHONY: test-user

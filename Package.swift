@@ -34,23 +34,19 @@ let package = Package(
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
-        .target(
-            name: "Reports", dependencies: ["Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
-            swiftSettings: strict),
-        .target(name: "Export", dependencies: ["PRSNLCore", "Store", "CLinux"], swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
-                "Control", "Reports", "Console", "CLinux",
+                "Control", "Commands", "Console", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
         .target(
             name: "Commands",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Reports",
-                "Console", "Export", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control",
+                "Console", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -114,28 +110,41 @@ let package = Package(
             name: "NetMonitorTests", dependencies: ["NetMonitor", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
+            name: "ConsoleTests", dependencies: ["Commands", "Console", "PRSNLCore"], swiftSettings: strict),
+        // One of each request and report.
+        .target(
+            name: "CommandSamples",
+            dependencies: ["Commands", "Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
+            path: "Tests/CommandSamples", swiftSettings: strict),
+        .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Commands", "Control", "Reports", "Console", "Configuration", "Store", "NetMonitor", "PRSNLCore",
-                "TestSupport", "CTestSupport", "CLinux",
+                "Commands", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
+                "PRSNLCore", "TestSupport", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SupervisionTests", dependencies: ["prsnld", "PRSNLCore", "TestSupport"], swiftSettings: strict),
+            name: "CommandsTests",
+            dependencies: [
+                "Commands", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
+                "PRSNLCore", "TestSupport", "CLinux",
+            ],
+            swiftSettings: strict),
+        .testTarget(name: "prsnldTests", dependencies: ["prsnld", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],
             swiftSettings: strict),
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Commands", "Export", "TestSupport",
+                "DevServer", "Store", "PRSNLCore", "Control", "Console", "Commands", "TestSupport",
                 "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Reports", "Console", "Commands", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Console", "Commands", "TestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -151,7 +160,7 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
         .executableTarget(
             name: "prsnl-fuzz",
             dependencies: [
-                "NetMonitor", "PRSNLClient", "Configuration", "Control", "Reports", "Console", "Store", "PRSNLCore",
+                "NetMonitor", "PRSNLClient", "Configuration", "Control", "Commands", "Console", "Store", "PRSNLCore",
                 "CLinux",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,

@@ -14,24 +14,34 @@ struct Command: Sendable {
     }
 
     let entry: CommandDescription
+    /// What it asks the daemon, which answers these and no others.
+    let requests: [any Request.Type]
+    /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
+    let onlyReads: Bool
     let run: Run
 
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
         _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
-        language: [CommandDescription.Term] = [], run: @escaping Body
+        language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
+        run: @escaping Body
     ) {
-        self.init(name, summary, operands, options, language, .withContext(run))
+        self.init(name, summary, operands, options, language, requests, onlyReads, .withContext(run))
     }
 
-    init(early name: String, _ summary: String, options: [CommandOption] = [], run: @escaping EarlyBody) {
-        self.init(name, summary, .none, options, [], .early(run))
+    init(
+        early name: String, _ summary: String, options: [CommandOption] = [], asks requests: [any Request.Type] = [],
+        run: @escaping EarlyBody
+    ) {
+        self.init(name, summary, .none, options, [], requests, false, .early(run))
     }
 
     private init(
         _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption],
-        _ language: [CommandDescription.Term], _ run: Run
+        _ language: [CommandDescription.Term], _ requests: [any Request.Type], _ onlyReads: Bool, _ run: Run
     ) {
+        self.requests = requests
+        self.onlyReads = onlyReads
         entry = CommandDescription(
             name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
         self.run = run
@@ -49,17 +59,6 @@ extension Command {
         ErrorsCommand.command, DoctorCommand.command,
         LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
     ]
-}
-
-extension Command {
-    /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
-    var onlyReads: Bool {
-        [
-            SearchCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command, OpenCommand.command,
-            ExportCommand.command, StatusCommand.command, HistoryCommand.command, PingCommand.command,
-            NetCommand.command, QueueCommand.command, QueueShowCommand.command, ErrorsCommand.command,
-        ].contains { $0.entry == entry }
-    }
 }
 
 extension CommandTable {

@@ -3,11 +3,10 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 
 /// What every command needs: where the daemon and its file are, and how to print.
-struct CommandContext {
+struct CommandContext: Sendable {
     let paths: ClientPaths
     /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
     let isFileGiven: Bool
@@ -163,33 +162,10 @@ struct CommandContext {
         }
     }
 
-    /// Asks the daemon, where it runs and its file is meant; else reads the file.
-    ///
-    /// - Parameter here: answers from the file at a path.
-    func read<Request: ControlRequest>(
-        _ request: Request, here: (String) throws(UserFacingError) -> Request.Answer
-    ) throws(UserFacingError) -> Request.Answer {
-        if !isFileGiven, let answer = try ask(request) { return answer }
-        return try here(paths.database)
-    }
-
-    /// Asks the daemon something that the file knows too; `nil` where the file has to answer.
-    func ask<Request: ControlRequest>(_ request: Request) throws(UserFacingError) -> Request.Answer? {
-        switch try askDaemon(request) {
-        case .success(let answer): return answer
-        case .failure: return nil
-        }
-    }
-
-    /// The same, with the reason for which the file has to answer.
-    func askDaemon<Request: ControlRequest>(
-        _ request: Request
-    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
-        let answer = try answer(request, timeout: .seconds(10))
-        if case .failure(let error) = answer, error.code == .daemonBusy {
-            say("the daemon is not responding; showing data from the file")
-        }
-        return answer
+    /// The answer of the daemon, or of this process: see `RequestClient`.
+    func answer<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Asked.Answer {
+        var client = RequestClient(self)
+        return try client.ask(request)
     }
 
     /// Says when the daemon is silent.
@@ -199,21 +175,6 @@ struct CommandContext {
             say(asksServer ? "waiting for the server's answer" : "the daemon is not responding; waiting")
         }
         return client
-    }
-
-    /// The same, with the reason for which the file has to answer.
-    func answer<Request: ControlRequest>(
-        _ request: Request, timeout: Duration
-    ) throws(UserFacingError) -> Result<Request.Answer, UserFacingError> {
-        var daemon = DaemonConnection(self)
-        do throws(UserFacingError) {
-            try daemon.open()
-            return .success(try daemon.ask(request, timeout: timeout).get())
-        } catch {
-            // The file can answer where the daemon does not: also where it serves others, or not this user.
-            guard [.daemonNotRunning, .controlRefused, .daemonBusy].contains(error.code) else { throw error }
-            return .failure(error)
-        }
     }
 
     /// The first step towards a copy is a login, where there is nothing to show to the server.
@@ -262,17 +223,6 @@ struct CommandContext {
 
     static func offer(_ item: ListedItem) -> Advice {
         "A search for it finds one item, \"\(TextLayout.cut(item.title ?? item.url ?? item.id, to: 60))\"."
-    }
-
-    /// What the copy says of itself, where it can be read: only to be told along with what was done.
-    func copyAtBest() -> CopySummary? {
-        guard access(paths.database, F_OK) == 0 else { return nil }
-        do throws(UserFacingError) {
-            return try StoreReader(path: paths.database).summary()
-        } catch {
-            say("warning: \(error.message)")
-            return nil
-        }
     }
 
     /// This very command, as root.

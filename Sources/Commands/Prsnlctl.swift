@@ -2,7 +2,6 @@ import Configuration
 import Console
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 
 /// The command line: finds the command and turns errors into words and exit codes.

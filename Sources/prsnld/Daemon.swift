@@ -1,3 +1,4 @@
+import Commands
 import Configuration
 import Console
 import Control
@@ -16,7 +17,9 @@ struct Daemon {
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
     private let groupRight = GroupRight()
-    private let events = AsyncStream<Event>.makeStream()
+    private let events: Events
+
+    private typealias Events = (stream: AsyncStream<Event>, continuation: AsyncStream<Event>.Continuation)
 
     private enum Event: Sendable {
         case signal(Int32)
@@ -30,8 +33,23 @@ struct Daemon {
         case newCopy(NewCopy)
     }
 
-    /// Returns when it was told to stop.
+    /// Returns when it was told to stop. For a new copy every part ends and begins again, so that none has to be taught that
+    /// its file can become another one.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
+        let events: Events = AsyncStream.makeStream()
+        let forward = Task(executorPreference: TaskLoop.current) {
+            for await signal in setup.signals.stream { events.continuation.yield(.signal(signal)) }
+        }
+        defer { forward.cancel() }
+        while true {
+            if let code = try await start(setup, events) { return code }
+        }
+    }
+
+    /// From the start of the parts to their end.
+    ///
+    /// - Returns: `nil` where they are to begin again.
+    private static func start(_ setup: Setup, _ events: Events) async throws(UserFacingError) -> ExitCode? {
         let startedAt = TimeSource.system.now()
         let loaded = try setup.load()
         let logger = Logger(
@@ -50,11 +68,10 @@ struct Daemon {
             return .fine
         }
         var daemon = Daemon(
-            setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
+            setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded, events: events)
         // The engine starts before the control socket is made: the first rows need not wait for that.
         let engine = Task(executorPreference: TaskLoop.current) { [engine = parts.engine] in await engine.run() }
-        let check = Task(executorPreference: TaskLoop.current) { [parts] in await parts.checkAfterUncleanStop(log: log)
-        }
+        let check = Task(executorPreference: TaskLoop.current) { await parts.checkAfterUncleanStop(log: log) }
         defer { check.cancel() }
         let control: ControlServer
         let supervisor: Supervisor
@@ -72,24 +89,26 @@ struct Daemon {
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        switch await daemon.serve(setup.signals, engine, supervisor) {
-        case .exit(let code):
+        let end = await daemon.serve(engine, supervisor)
+        switch end {
+        case .exit:
             supervisor.stopping()
             control.stop()
             engine.cancel()
             await engine.value
-            await parts.stop()
-            log(.notice, .daemon, "stopped")
-            return code
         case .newCopy(let order):
             supervisor.startingAgain()
             engine.cancel()
             await engine.value
-            await order.perform(parts, log: log)
+            // While the lock is held, which goes with the copy.
+            await parts.finishRenewal()
+            await order.perform(parts.store, log: log)
             control.stop()
-            await parts.stop()
-            throw UserFacingError(.storeBug, "The daemon could not start again: \(NewCopy.startAgain()).")
         }
+        await parts.stop()
+        guard case .exit(let code) = end else { return nil }
+        log(.notice, .daemon, "stopped")
+        return code
     }
 
     /// With fewer it would start, and fail in parts: connections, clients of the control socket, netlink.
@@ -105,29 +124,23 @@ struct Daemon {
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
-        let handler = RequestHandler(
-            parts: parts, database: loaded.configuration.database, startedAt: startedAt,
+        let running = RunningDaemon(
+            parts, database: loaded.configuration.database, startedAt: startedAt,
             begin: { [events] in events.continuation.yield(.newCopy($0)) })
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
-            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: handler.requests)
+            path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: running.requests)
     }
 
     /// Until it is to stop.
     private mutating func serve(
-        _ signals: TerminationSignals, _ engine: Task<Void, Never>, _ supervisor: Supervisor
+        _ engine: Task<Void, Never>, _ supervisor: Supervisor
     ) async -> End {
-        let forward = Task(executorPreference: TaskLoop.current) { [events] in
-            for await signal in signals.stream { events.continuation.yield(.signal(signal)) }
-        }
         let watch = Task(executorPreference: TaskLoop.current) { [events] in
             await engine.value
-            events.continuation.yield(.engineEnded)
+            if !Task.isCancelled { events.continuation.yield(.engineEnded) }
         }
-        defer {
-            forward.cancel()
-            watch.cancel()
-        }
+        defer { watch.cancel() }
         for await event in events.stream {
             switch event {
             case .signal(SIGHUP):

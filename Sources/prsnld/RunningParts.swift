@@ -1,3 +1,4 @@
+import Commands
 import Configuration
 import Console
 import Control
@@ -7,16 +8,8 @@ import PRSNLCore
 import Store
 import SyncEngine
 
-/// The parts of a running daemon, wired: started in order, stopped in reverse.
-struct RunningParts: Sendable {
-    let store: Store
-    let client: PRSNLClient
-    let engine: SyncEngine
-    let login: LoginKeeper
-    /// What the requests have cost.
-    let figures: RequestMetrics
-    let time: TimeSource
-
+// The parts of a running daemon, wired: started in order, stopped in reverse.
+extension RunningParts {
     /// Opens the file and takes its lock before anything is asked of the server.
     static func start(
         _ loaded: LoadedConfiguration, _ setup: Setup, log: @escaping LogHandler
@@ -25,7 +18,7 @@ struct RunningParts: Sendable {
         let server = try setup.server(configuration)
         let file = LoginFile(database: configuration.database)
         // What cannot be used is said before anything is made.
-        _ = try setup.credentials(configuration, server: server)
+        _ = try FoundCredentials(configuration, setup.environment, server: server)
         let folder = Folder.containing(configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
@@ -39,9 +32,9 @@ struct RunningParts: Sendable {
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.
             try file.cleanUp()
-            let found = try setup.credentials(configuration, server: server)
+            let found = try FoundCredentials(configuration, setup.environment, server: server)
             for warning in found.warnings { log(.warning, .config, warning) }
-            let storage = LoginStorage(file, stored: found.login)
+            let storage = LoginStorage(file, of: found)
             let figures = RequestMetrics()
             let client = try PRSNLClient(
                 configuration: ClientConfiguration(
@@ -58,7 +51,8 @@ struct RunningParts: Sendable {
                 store: store, client: client, serverURL: server.text, source: try .kernel(log: log),
                 settings: configuration.sync, time: time, log: log)
             let login = LoginKeeper(
-                found, setup: setup, server: server, storage: storage, client: client, engine: engine, log: log)
+                found, environment: setup.environment, server: server, storage: storage, client: client, engine: engine,
+                log: log)
             return RunningParts(
                 store: store, client: client, engine: engine, login: login, figures: figures, time: time)
         } catch {

@@ -1,5 +1,6 @@
 import CLinux
 import CTestSupport
+import CommandSamples
 import Glibc
 import PRSNLCore
 import Synchronization

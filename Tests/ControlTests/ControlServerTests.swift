@@ -1,4 +1,5 @@
 import CLinux
+import CommandSamples
 import Console
 import Glibc
 import PRSNLCore
@@ -7,8 +8,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Commands
 @testable import Control
-@testable import Reports
 
 private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversation) async -> Void
 

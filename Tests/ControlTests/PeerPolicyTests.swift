@@ -1,5 +1,5 @@
+import Commands
 import PRSNLCore
-import Reports
 import Store
 import Testing
 

@@ -1,8 +1,9 @@
 import CLinux
+import CommandSamples
+import Commands
 import Console
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

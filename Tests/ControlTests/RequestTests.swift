@@ -1,9 +1,10 @@
+import CommandSamples
 import PRSNLCore
 import Store
 import Testing
 
+@testable import Commands
 @testable import Control
-@testable import Reports
 
 /// The lines to the control socket, and the drafts in them.
 @Suite struct RequestTests {

@@ -1,10 +1,10 @@
 import CLinux
+import Commands
 import Console
 import Control
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import TestSupport
 
 /// A daemon that runs as a user of its own, and other users around it, as on a machine with the package installed. Needs

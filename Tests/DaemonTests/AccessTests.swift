@@ -1,6 +1,6 @@
+import Commands
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

@@ -3,7 +3,6 @@ import Console
 import Control
 import DevServer
 import Glibc
-import Reports
 import TestSupport
 import Testing
 
@@ -73,11 +72,11 @@ import Testing
         ("ca.pem", "some text\n", "cannot be used: FILE holds no certificate in PEM (-----BEGIN CERTIFICATE-----)"),
         (
             "ca.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n",
-            "cannot be used: FILE is damaged: its certificate 1 has no end"
+            "cannot be used: FILE is damaged: certificate 1 has no end"
         ),
         (
             "ca.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
-            "cannot be used: FILE is damaged: its certificate 1 is none"
+            "cannot be used: FILE is damaged: certificate 1 cannot be parsed"
         ),
     ])
     func aCAFileThatCannotBeUsedStopsEverything(name: String, content: String?, reason: String) async throws {

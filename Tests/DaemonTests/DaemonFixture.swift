@@ -1,8 +1,8 @@
+import Commands
 import Console
 import Control
 import DevServer
 import PRSNLCore
-import Reports
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
+import Commands
 import Console
 import Control
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import TestSupport
 import Testing
 

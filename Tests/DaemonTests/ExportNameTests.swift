@@ -1,4 +1,4 @@
-import Export
+import Commands
 import PRSNLCore
 import Testing
 

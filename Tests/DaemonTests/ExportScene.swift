@@ -1,7 +1,7 @@
+import Commands
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import TestSupport
 
 @testable import Store

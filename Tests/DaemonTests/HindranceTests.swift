@@ -1,7 +1,7 @@
+import Commands
 import Console
 import DevServer
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

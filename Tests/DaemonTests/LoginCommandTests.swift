@@ -1,8 +1,8 @@
+import Commands
 import Console
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 import CLinux
+import Commands
 import Console
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

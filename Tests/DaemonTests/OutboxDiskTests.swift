@@ -5,7 +5,6 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

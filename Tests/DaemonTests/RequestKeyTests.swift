@@ -1,7 +1,7 @@
+import Commands
 import Control
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

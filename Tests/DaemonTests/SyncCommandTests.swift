@@ -1,7 +1,7 @@
+import Commands
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 import TestSupport
 import Testing

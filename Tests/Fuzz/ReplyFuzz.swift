@@ -1,5 +1,5 @@
+import Commands
 import PRSNLCore
-import Reports
 
 @testable import Console
 @testable import Control

@@ -4,7 +4,6 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
-import Reports
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Reports
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import Configuration
-import Console
+package import Console
+package import Control
 import Glibc
-import PRSNLCore
-import Reports
-import Store
+package import PRSNLCore
+package import Store
 
 /// `prsnlctl account`: whose timeline the copy is of; with `--accept-new`, a new copy takes its place.
 enum AccountCommand {
@@ -14,7 +14,7 @@ enum AccountCommand {
                 "--accept-new", nil,
                 "Set this copy aside, with what was not delivered, and start one of the account or server of now."),
             CommandOption("--dry-run", nil, "Only say what would be done."),
-        ], run: run)
+        ], asks: [AccountRequest.self], run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
@@ -25,78 +25,366 @@ enum AccountCommand {
                 .usage, "--dry-run says what --accept-new would do, which is not given.",
                 nextCommand: "prsnlctl account --accept-new --dry-run")
         }
-        let report = acceptNew && !dryRun ? try accept(context) : try look(context, acceptNew: acceptNew)
+        var client = RequestClient(context)
+        let report = try client.changeAccount(AccountRequest(acceptNew: acceptNew, dryRun: dryRun))
         try context.write(report)
         return report.exitCode
     }
+}
 
-    private static func look(_ context: CommandContext, acceptNew: Bool) throws(UserFacingError) -> AccountReport {
-        if !context.isFileGiven,
-            let report = try context.ask(AccountRequest(acceptNew: acceptNew, dryRun: true))
-        {
-            return report
+extension RequestClient {
+    /// Asks what the daemon logs in with, or whose copy it keeps, or changes that.
+    ///
+    /// - Throws: what `ask` throws; `daemon_busy` where the daemon ended before it answered.
+    mutating func changeAccount<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Asked.Answer {
+        do throws(UserFacingError) {
+            return try ask(request)
+        } catch {
+            guard request.isChange, isUnanswered, error.code == .daemonNotRunning else { throw error }
+            throw UserFacingError(
+                .daemonBusy, "The daemon ended before it answered.",
+                recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
         }
-        var report = try readHere(context)
+    }
+}
+
+/// Asks whose timeline the copy is of. With `acceptNew`, sets the copy aside and starts a new one.
+package struct AccountRequest: Request {
+    package typealias Answer = AccountReport
+    package static let command = "account"
+
+    package let acceptNew: Bool
+    package let dryRun: Bool
+    package var isChange: Bool { acceptNew && !dryRun }
+
+    package init(acceptNew: Bool, dryRun: Bool) {
+        self.acceptNew = acceptNew
+        self.dryRun = dryRun
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        acceptNew = try members.bool("accept_new")
+        dryRun = try members.bool("dry_run")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("accept_new", acceptNew)
+        line.add("dry_run", dryRun)
+    }
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> AccountReport? {
+        switch context.host {
+        case .daemon(let daemon, let conversation):
+            guard acceptNew else { return try daemon.account(context) }
+            return try await daemon.acceptNew(dryRun: dryRun, context, conversation)
+        case .command(let command, _): return try await answerHere(context, command)
+        }
+    }
+
+    // MARK: Without a daemon
+
+    private func answerHere(
+        _ context: RequestContext, _ command: CommandContext
+    ) async throws(UserFacingError) -> AccountReport {
+        if isChange { try FileOwner.become(ownerOf: context.database, consequence: Self.refused) }
+        var report = try Self.read(context, command)
         guard acceptNew else { return report }
         try AccountChange.require(report.change)
-        report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
-        return report
-    }
-
-    private static func accept(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
-        let database = context.paths.database
-        let consequence = "Nothing was changed."
-        var outbox = OutboxClient(context)
-        let report = try outbox.changeAccount(
-            AccountRequest(acceptNew: true, dryRun: false), consequence: consequence
-        ) { () throws(UserFacingError) in
-            try FileOwner.become(ownerOf: database, consequence: consequence)
-            return try setAside(context)
+        guard !dryRun else {
+            report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
+            return report
         }
-        if report.source == .file, let aside = report.setAside { try startNew(context, aside: aside) }
-        return report
-    }
-
-    private static func setAside(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
-        let database = context.paths.database
-        var report = try readHere(context)
-        try AccountChange.require(report.change)
-        let name = report.setAsideName
-        report.setAside = try blocking { () async throws(UserFacingError) -> String in
-            let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
-            return try await store.setAside(as: name)
-        }
-        return report
-    }
-
-    /// An empty copy, so that writes can be queued before the daemon runs again.
-    private static func startNew(_ context: CommandContext, aside: String) throws(UserFacingError) {
-        let database = context.paths.database
+        let store = try Store(path: context.database, allowsNetwork: command.paths.allowsNetworkFileSystem)
+        let aside = try await store.setAside(as: report.setAsideName)
+        report.setAside = aside
         do throws(UserFacingError) {
-            try blocking { () async throws(UserFacingError) in
-                let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
-                await store.close()
-            }
+            // An empty copy, so that writes can be queued before the daemon runs again.
+            let new = try Store(path: context.database, allowsNetwork: command.paths.allowsNetworkFileSystem)
+            await new.close()
         } catch {
             throw UserFacingError(
                 error.code, error.message,
                 consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.",
                 recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
         }
+        return report
     }
 
-    private static func readHere(_ context: CommandContext) throws(UserFacingError) -> AccountReport {
-        let database = context.paths.database
-        let reader = try StoreReader(path: database)
+    private static func read(
+        _ context: RequestContext, _ command: CommandContext
+    ) throws(UserFacingError) -> AccountReport {
+        let reader = try context.reader()
         let copy = try reader.summary()
-        let stored = try StoredCredentials(context)
-        let configured = try context.configuration().configuration.serverURL?.text
+        let stored = try StoredCredentials(command)
+        let configured = try command.configuration().configuration.serverURL?.text
         let change = AccountChange.found(
             copy: copy, problem: try reader.standingError(of: AccountChange.codes),
             subject: stored.login.flatMap { AccessToken($0.pair.access)?.subject },
             server: configured ?? stored.login?.server)
         return AccountReport(
-            copy, source: .file, file: database, credentials: stored.report, change: change,
-            now: TimeSource.system.now())
+            copy, source: .file, file: context.database, credentials: stored.report, change: change, now: context.now)
+    }
+}
+
+// MARK: In the daemon
+
+extension RunningDaemon {
+    fileprivate func account(_ context: RequestContext) throws(UserFacingError) -> AccountReport {
+        let copy = try context.reader().summary()
+        let login = parts.login
+        let change = AccountChange.found(
+            copy: copy, problem: parts.engine.state.problem, subject: parts.client.credentials.subject,
+            server: login.server.text)
+        return AccountReport(
+            copy, source: .daemon, file: database, credentials: login.report, change: change, now: context.now)
+    }
+
+    /// - Returns: `nil` where the daemon answers later: when the file is set aside.
+    fileprivate func acceptNew(
+        dryRun: Bool, _ context: RequestContext, _ conversation: ControlConversation
+    ) async throws(UserFacingError) -> AccountReport? {
+        var report = try account(context)
+        try AccountChange.require(report.change)
+        try refuseExpiredToken(report.credentials, context.now)
+        guard !dryRun else {
+            report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
+            return report
+        }
+        // Its reader would keep the copy from being set aside.
+        guard await !parts.store.awaitsCheck else {
+            throw UserFacingError(
+                .daemonBusy, "The copy was not closed properly the last time, and is being checked.",
+                consequence: "Nothing was changed.",
+                recoverySuggestion: "Give the command again when that is done; the log says when.")
+        }
+        guard !isEnding.exchange(true, ordering: .relaxed) else {
+            try refuseWhileEnding()
+            return nil
+        }
+        begin(NewCopy(report: report, conversation: conversation))
+        // Only keeps the connection until the daemon answers.
+        do { try await context.time.sleep(.seconds(60)) } catch { return nil }
+        return nil
+    }
+
+    /// The server shows a test user's items to a token that has expired: a new copy would be of those.
+    private func refuseExpiredToken(
+        _ credentials: CredentialsReport, _ now: Timestamp
+    ) throws(UserFacingError) {
+        guard credentials.kind == .loginToken, let end = credentials.expiresAt, end <= now else { return }
+        throw UserFacingError(
+            .loginExpired, "The token in \(credentials.path ?? "api_key_file") has expired.",
+            consequence: "Nothing was changed.")
+    }
+}
+
+/// The order to begin a new copy, for the daemon to carry out when everything that works on the copy has stopped.
+package struct NewCopy: Sendable {
+    let report: AccountReport
+    let conversation: ControlConversation
+
+    /// Sets the copy aside and answers. Where that fails, the copy is as it was, and the answer says why.
+    package func perform(_ store: Store, log: LogHandler) async {
+        var report = report
+        do throws(UserFacingError) {
+            let path = try await store.setAside(as: report.setAsideName)
+            report.setAside = path
+            log(.notice, .daemon, "the copy was set aside: \(path)")
+            conversation.send(report)
+        } catch {
+            log(.error, .daemon, error.inFull)
+            conversation.send(error)
+        }
+    }
+}
+
+/// Whose timeline the copy is of: the JSON of `prsnlctl account --json`.
+package struct AccountReport: ControlReply {
+    package static let type = "account"
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// `null` where the copy is not bound.
+    @Nullable package var account: AccountName? = nil
+    @Nullable package var server: String? = nil
+    @Nullable package var dialect: String? = nil
+    /// When the copy was bound to it.
+    @Nullable package var since: Timestamp? = nil
+    package var items: Int
+    /// Writes that are not on the server: waiting, and parked.
+    package var waiting: Int
+    package var parked: Int
+    package var credentials: CredentialsReport
+    /// Why a new copy may be started: the server or the account is another one now. `null` where they are the same. With the
+    /// code `login_expired` the login has to be made again instead, because the server takes it for another account's.
+    @Nullable package var change: UserFacingError? = nil
+    package var file: String
+    /// With `--accept-new`: where the copy is now, or with `--dry-run` would be.
+    @Nullable package var setAside: String? = nil
+    package var dryRun = false
+
+    package init(
+        _ summary: CopySummary, source: StatusReport.Source, file: String, credentials: CredentialsReport,
+        change: UserFacingError?, now: Timestamp
+    ) {
+        self.source = source
+        self.file = file
+        self.credentials = credentials
+        generatedAt = now
+        account = AccountName(known: summary.server.accountID, summary.server.accountName)
+        server = summary.server.url
+        dialect = summary.server.dialect?.rawValue
+        since = summary.boundAt
+        items = summary.copy.live
+        waiting = summary.outbox.waiting
+        parked = summary.outbox.parked
+        self.change = change
+    }
+
+    /// 4 where the copy is of another account or server than the daemon asks now.
+    package var exitCode: ExitCode { change != nil && (setAside == nil || dryRun) ? .needsAttention : .fine }
+}
+
+extension AccountReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        if let setAside { return setAsideText(setAside, style) }
+        var fields: [[String]] = [
+            field("Account", [accountText(style)], style),
+            field("Server", [serverText(style)], style),
+        ]
+        if let since { fields.append(field("Since", [Formatting.time(since)], style)) }
+        fields += [
+            field("Items", [Formatting.count(items)], style),
+            field("Writes", [undelivered ?? "none undelivered"], style),
+            field("Credentials", credentials.paragraphs(style, now: generatedAt), style),
+        ]
+        if let change {
+            fields.append(
+                field(
+                    "Changed",
+                    [
+                        style.paint(style.safe(change.message), .red),
+                        change.code == .loginExpired
+                            ? "\(style.command("prsnlctl login")) logs in again"
+                            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one",
+                    ], style))
+        }
+        fields.append(field("File", [style.safe(file)], style))
+        return fields.joined().map { $0 + "\n" }.joined()
+    }
+
+    private func accountText(_ style: TextStyle) -> String {
+        account.map { $0.text(style) }
+            ?? (server == nil ? "none yet: nothing was pulled" : "none: the server names none")
+    }
+
+    private func serverText(_ style: TextStyle) -> String {
+        guard let server else { return Formatting.notKnown }
+        return style.safe(server) + (dialect.map { ", dialect \(style.safe($0))" } ?? "")
+    }
+
+    private var undelivered: String? {
+        let parts = [
+            waiting > 0 ? "\(Formatting.count(waiting)) wait" : nil,
+            parked > 0 ? "\(Formatting.count(parked)) parked" : nil,
+        ]
+        .compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    private func setAsideText(_ path: String, _ style: TextStyle) -> String {
+        let whose = account.map { "of \($0.text(style))" } ?? server.map { "of \(style.safe($0))" } ?? "as it was"
+        var lines = ["the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"]
+        let kept = [Formatting.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
+            .compactMap(\.self).joined(separator: " and ")
+        lines.append("It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent."))
+        lines.append(
+            dryRun
+                ? "Nothing was changed. \(style.command("prsnlctl account --accept-new")) does it."
+                : source == .daemon
+                    ? "The daemon restarts with an empty copy and pulls."
+                    : "There is an empty copy now; the daemon fills it when it runs.")
+        return paragraphs(lines, style)
+    }
+}
+
+/// Whether the copy is of another account or server than the one that is asked now. Only then may a new copy take its place:
+/// a good copy should not be set aside by a slip.
+package enum AccountChange {
+    /// What a pull ends with that has found out.
+    package static let codes: [ErrorCode] = [.accountChanged, .serverChanged]
+
+    /// - Parameters:
+    ///   - problem: what the last pull ended with, where it is one of `codes`.
+    ///   - subject: the account that the login is for, by its token's own word.
+    ///   - server: the server that is asked now.
+    /// - Returns: what has changed, in words; `login_expired` where the login is the copy's account's, and the server takes it for
+    ///   another account's; `nil` where nothing has.
+    package static func found(
+        copy: CopySummary, problem: UserFacingError?, subject: String?, server: String?
+    ) -> UserFacingError? {
+        if let problem, codes.contains(problem.code) {
+            return problem.code == .accountChanged && isOf(copy, subject) ? loginExpired : problem
+        }
+        if let bound = copy.server.url, let server, bound != server {
+            return UserFacingError(
+                .serverChanged, "The copy is of \(bound), and the daemon is to ask \(server).",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
+        if let bound = copy.accountSubject, let subject, ByteText(bound) != ByteText(subject) {
+            return UserFacingError(
+                .accountChanged, "The login is for another account than the one this copy is of.",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
+        if copy.isAnonymous, subject != nil {
+            return UserFacingError(
+                .accountChanged, "This copy was made without a login and holds the items of all accounts.",
+                consequence: "Nothing is pulled and nothing is sent.")
+        }
+        return nil
+    }
+
+    /// Whether the token names the account that the copy is of.
+    package static func isOf(_ copy: CopySummary, _ subject: String?) -> Bool {
+        guard let subject else { return false }
+        return [copy.accountSubject, copy.server.accountID, copy.server.accountName].contains {
+            $0.map(ByteText.init) == ByteText(subject)
+        }
+    }
+
+    /// A new copy would be of the account that the server shows to a login that it does not take.
+    package static let loginExpired = UserFacingError(
+        .loginExpired, "The server does not take the login for the account's any more.",
+        consequence: "The copy is of the right account, and was not changed.")
+
+    /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
+    package static func require(_ change: UserFacingError?) throws(UserFacingError) {
+        if change?.code == .loginExpired { throw loginExpired }
+        guard change == nil else { return }
+        throw UserFacingError(
+            .nothingToAccept, "The copy is of the account and the server that the daemon asks, as far as is known.",
+            consequence: "Nothing was changed.")
+    }
+}
+
+extension AccountReport {
+    /// What the copy is called when it is set aside, by number.
+    package var setAsideName: @Sendable (Int) -> String {
+        let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
+        return { [file, generatedAt] in
+            SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
+        }
+    }
+
+    private static func host(_ server: String) -> String {
+        let rest = server.firstRange(of: "://").map { server[$0.upperBound...] } ?? server[...]
+        return String(rest.prefix { $0 != "/" && $0 != ":" })
+    }
+
+    /// Says what would be done.
+    package mutating func plan(number: Int, dryRun: Bool) {
+        setAside = setAsideName(number)
+        self.dryRun = dryRun
     }
 }

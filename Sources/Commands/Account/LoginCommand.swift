@@ -1,9 +1,9 @@
 import Configuration
 import Console
+import Control
 import Glibc
 import PRSNLClient
 import PRSNLCore
-import Reports
 import Store
 
 /// `prsnlctl login`: asks for the password, makes the login itself, and hands the pair of tokens over. The password never
@@ -15,7 +15,7 @@ enum LoginCommand {
             CommandOption("--email", "EMAIL", "Whose account it is; asked for where it is not given."),
             CommandOption("--server", "URL", "The server; written into the configuration where that names none."),
             CommandOption("--password-stdin", nil, "Read the password from the first line of stdin."),
-        ], run: run)
+        ], asks: [LoginRequest.self, LoginCheckRequest.self], run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
@@ -173,5 +173,50 @@ enum LoginCommand {
         } catch {
             context.say("the login was not stored, and the server could not be told: \(error.message)")
         }
+    }
+}
+
+/// Where a login goes: to the daemon that runs, or into its file while none does.
+enum LoginPlace {
+    /// - Throws: `control_refused`, `not_owner` with the command that would do it; `credentials_conflict`,
+    ///   `login_not_possible` where the daemon would not use it; `database_locked`.
+    static func check(_ context: CommandContext, _ plan: LoginPlan) throws(UserFacingError) {
+        var client = RequestClient(context)
+        guard let server = try client.changeAccount(LoginCheckRequest()).server, server != plan.server.text else {
+            return
+        }
+        throw UserFacingError(
+            .loginNotPossible,
+            "The daemon works with \(server), and the configuration names \(plan.server.text).",
+            consequence: LoginRequest.refused, recoverySuggestion: "Restart the daemon first.",
+            nextCommand: "systemctl restart prsnld")
+    }
+
+    /// Why a login was not stored.
+    struct Failure: Error {
+        let error: UserFacingError
+        /// Whether that is certain: a daemon that was asked and gave no answer may have stored it.
+        let isCertain: Bool
+    }
+
+    /// The daemon is asked also where there was none a minute ago: one that has started since would not read the file again.
+    static func store(
+        _ made: LoginCommand.Made, _ context: CommandContext, _ plan: LoginPlan
+    ) throws(Failure) -> LoginReport {
+        var client = RequestClient(context)
+        do throws(UserFacingError) {
+            return try client.changeAccount(
+                LoginRequest(server: plan.server.text, pair: made.pair, account: made.account))
+        } catch {
+            let wasBeingWritten = error.code == .loginNotStored || error.code == .diskFull
+            let login = StoredLogin(server: plan.server.text, pair: made.pair)
+            let isInFile = wasBeingWritten && holds(login, context.paths.database)
+            throw Failure(error: error, isCertain: !client.isUnanswered && !isInFile)
+        }
+    }
+
+    /// It may be in its place though the disk did not confirm it.
+    private static func holds(_ login: StoredLogin, _ database: String) -> Bool {
+        do throws(UserFacingError) { return try LoginFile(database: database).read() == login } catch { return true }
     }
 }

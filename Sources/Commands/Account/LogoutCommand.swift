@@ -1,45 +1,55 @@
 import Configuration
-import Console
+package import Console
 import Control
 import Glibc
 import PRSNLClient
-import PRSNLCore
-import Reports
+package import PRSNLCore
 import Store
 
 /// `prsnlctl logout`: the login goes, here first, so that nothing can use it any more whatever the server says.
 enum LogoutCommand {
     static let command = Command(
-        "logout", "Forget the login, here and on the server; copy and queue stay."
+        "logout", "Forget the login, here and on the server; copy and queue stay.", asks: [LogoutRequest.self]
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
-        let report = try report(context)
+        var client = RequestClient(context)
+        let report = try client.changeAccount(LogoutRequest())
         try context.write(report)
         return report.exitCode
     }
+}
 
-    private static let consequence = "Nothing was changed."
+/// Forgets the login, here and on the server.
+package struct LogoutRequest: Request, BareRequest {
+    package typealias Answer = LogoutReport
+    package static let command = "logout"
+    package var isChange: Bool { true }
 
-    private static func report(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
-        var outbox = OutboxClient(context)
-        return try outbox.changeAccount(LogoutRequest(), consequence: consequence) { () throws(UserFacingError) in
-            try logOutHere(context)
-        }
-    }
+    package init() {}
 
-    private static func logOutHere(_ context: CommandContext) throws(UserFacingError) -> LogoutReport {
-        let database = context.paths.database
-        var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
-        // Nothing is made where nothing is.
-        if access(Folder.containing(database), F_OK) != 0, errno == ENOENT { return report }
-        let login = try OutboxClient.withLock(context, consequence: consequence) { () throws(UserFacingError) in
-            try remove(LoginFile(database: database), &report)
-        }
-        if let login { tell(login, context, &report) }
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> LogoutReport? {
+        var report =
+            switch context.host {
+            case .daemon(let daemon, _): LogoutReport(try await daemon.parts.login.logout(), daemon.parts.login.server)
+            case .command(let command, _): try await Self.logOutHere(context, command)
+            }
         if let copy = context.copyAtBest() {
             report.items = copy.copy.live
             report.undelivered = copy.outbox.waiting + copy.outbox.parked
         }
+        return report
+    }
+
+    private static func logOutHere(
+        _ context: RequestContext, _ command: CommandContext
+    ) async throws(UserFacingError) -> LogoutReport {
+        var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+        // Nothing is made where nothing is.
+        if access(Folder.containing(context.database), F_OK) != 0, errno == ENOENT { return report }
+        let login = try context.withLock { () throws(UserFacingError) in
+            try remove(LoginFile(database: context.database), &report)
+        }
+        if let login { await tell(login, command, &report) }
         return report
     }
 
@@ -64,18 +74,89 @@ enum LogoutCommand {
     }
 
     /// Best effort: without the server, the login ends there by itself.
-    private static func tell(_ login: StoredLogin, _ context: CommandContext, _ report: inout LogoutReport) {
+    private static func tell(_ login: StoredLogin, _ command: CommandContext, _ report: inout LogoutReport) async {
         do throws(UserFacingError) {
-            let configuration = try context.configuration().configuration
+            let configuration = try command.configuration().configuration
             let client = try LoginPlan.client(login.server, configuration, .login(login.pair))
-            try blocking { () async throws(UserFacingError) in
-                defer { client.shutdown() }
-                do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
-            }
+            defer { client.shutdown() }
+            do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
             report.serverTold = true
         } catch {
             report.serverTold = false
             report.error = error
         }
+    }
+}
+
+extension RequestContext {
+    /// What the copy says of itself, where it can be read: only to be told along with what was done.
+    func copyAtBest() -> CopySummary? {
+        do throws(UserFacingError) {
+            return try reader().summary()
+        } catch {
+            switch host {
+            case .daemon(let daemon, _): daemon.parts.login.log(.warning, .store, error.inFull)
+            case .command(let command, _): if error.code != .noDatabase { command.say("warning: \(error.message)") }
+            }
+            return nil
+        }
+    }
+}
+
+/// What `prsnlctl logout` did: its JSON, and the daemon's answer.
+package struct LogoutReport: ControlReply {
+    package static let type = "logout"
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    /// There was a login to forget.
+    package var wasLoggedIn: Bool
+    /// The server of the login.
+    @Nullable package var server: String? = nil
+    /// The server was told, so that the login can no longer be used; `null` where there was none.
+    @Nullable package var serverTold: Bool? = nil
+    /// Why it could not be told.
+    @Nullable package var error: UserFacingError? = nil
+    /// What stays: items, and writes that are not delivered. `null` where there is no copy.
+    @Nullable package var items: Int? = nil
+    @Nullable package var undelivered: Int? = nil
+
+    package init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
+        self.source = source
+        self.wasLoggedIn = wasLoggedIn
+        self.server = server
+    }
+
+    /// What the daemon did.
+    init(_ outcome: LoginKeeper.Logout, _ server: ServerURL) {
+        self.init(source: .daemon, wasLoggedIn: outcome.wasLoggedIn, server: outcome.wasLoggedIn ? server.text : nil)
+        if outcome.wasLoggedIn { serverTold = outcome.serverFailure == nil }
+        error = outcome.serverFailure
+    }
+
+    package var exitCode: ExitCode { .fine }
+}
+
+extension LogoutReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String] = []
+        if wasLoggedIn {
+            lines.append("logged out" + (server.map { " of \(style.safe($0))" } ?? ""))
+        } else {
+            lines.append("not logged in")
+        }
+        if serverTold == false {
+            lines.append(
+                style.paint("The server could not be told", .yellow)
+                    + (error.map { " (\(style.safe($0.message)))" } ?? "")
+                    + ". The login is gone from this machine; on the server it ends by itself within a week.")
+        }
+        if let items {
+            lines.append(
+                "The copy stays: \(Formatting.count(items, "item"))"
+                    + (undelivered.map { $0 > 0 ? ", and \(Formatting.count($0, "undelivered write"))" : "" } ?? "")
+                    + ". It is brought up to date after the next login.")
+        }
+        return paragraphs(lines, style)
     }
 }

@@ -1,7 +1,7 @@
 import Configuration
 import Console
-import PRSNLCore
-import Reports
+import Control
+package import PRSNLCore
 import Store
 import Synchronization
 
@@ -12,15 +12,14 @@ enum DoctorCommand {
         options: [
             CommandOption("--repair", nil, "Repair the files beside the database first, as root or as its owner."),
             CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first."),
-        ]
+        ], asks: [RebuildIndexRequest.self]
     ) { arguments, environment throws(UserFacingError) in
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true)
         let context = CommandContext(arguments, environment, loaded, file: file)
         if arguments.has("--rebuild-index") {
-            var outbox = OutboxClient(context)
-            let rebuilt = try outbox.perform(RebuildIndexRequest())
+            let rebuilt = try context.answer(RebuildIndexRequest())
             context.say(
                 rebuilt.notIndexed > 0
                     ? "the index is built again; `prsnlctl status` shows how many items are left"
@@ -32,6 +31,43 @@ enum DoctorCommand {
         try context.write(report, of: scene.unit)
         return report.exitCode
     }
+}
+
+/// Builds the full-text index again: the daemon does it in the background, and prsnlctl at once where none runs.
+package struct RebuildIndexRequest: Request, BareRequest {
+    package typealias Answer = RebuildIndexReport
+    package static let command = "rebuild_index"
+    package var isChange: Bool { true }
+
+    package init() {}
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> RebuildIndexReport? {
+        guard context.engine?.keepsSearchIndex ?? true else {
+            throw UserFacingError(
+                .usage, "The daemon keeps no index: its configuration has search_index = no.",
+                consequence: "Nothing was changed.",
+                recoverySuggestion: "Set search_index = yes and run `systemctl reload prsnld`.")
+        }
+        return try await context.withStore(isChange: false) { store throws(UserFacingError) in
+            try await store.rebuildIndex()
+            if context.daemon != nil {
+                store.committed.signal()
+            } else {
+                while try await store.indexSome(now: context.now, uptime: context.time.uptime) == .more {}
+            }
+            return RebuildIndexReport(notIndexed: try await store.searchState().notIndexed)
+        }
+    }
+
+    package func remark(_ answer: RebuildIndexReport, path: String) -> String? { Remark.change(true, path: path) }
+}
+
+/// What is left to index.
+package struct RebuildIndexReport: ControlReply {
+    package static let type = "rebuild_index"
+
+    package var schemaVersion = 1
+    package var notIndexed: Int
 }
 
 /// All checks of `prsnlctl doctor`, each with a thread and a deadline of its own.

@@ -1,6 +1,5 @@
 package import Console
 package import PRSNLCore
-import Reports
 
 /// What `prsnlctl doctor` has found: the JSON of `--json` and the lines of its text, from the same values.
 ///

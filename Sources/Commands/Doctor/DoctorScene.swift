@@ -3,7 +3,6 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 
 /// What the checks share: the configuration as far as it could be read, the paths, and what the daemon says of itself.

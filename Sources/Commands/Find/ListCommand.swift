@@ -1,6 +1,5 @@
 import Console
 import PRSNLCore
-import Reports
 import Store
 
 /// `prsnlctl list`: items by time, from the file.
@@ -16,7 +15,7 @@ enum ListCommand {
             CommandOption("--before", "TIME", "Created earlier than that."),
             .limit, .ids, .reverse,
             .text("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
-        ]
+        ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         if let prefix = arguments.value("--complete") { return try complete(prefix, reader, context) }
@@ -59,7 +58,8 @@ enum ListCommand {
 
 /// `prsnlctl tags`
 enum TagsCommand {
-    static let command = Command("tags", "List the tags, the most used first.") { context, _ throws(UserFacingError) in
+    static let command = Command("tags", "List the tags, the most used first.", onlyReads: true) {
+        context, _ throws(UserFacingError) in
         try context.write(TagsReport(try StoreReader(path: context.paths.database).tagCounts()))
         return .fine
     }

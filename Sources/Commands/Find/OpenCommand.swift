@@ -1,12 +1,13 @@
 import Console
 import Glibc
 import PRSNLCore
-import Reports
 import Store
 
 /// `prsnlctl open`: an item in the browser.
 enum OpenCommand {
-    static let command = Command("open", "Open an item's address in the browser.", operands: .one("ID")) {
+    static let command = Command(
+        "open", "Open an item's address in the browser.", operands: .one("ID"), onlyReads: true
+    ) {
         context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         let item = try reader.item(arguments.operands[0]).item

@@ -1,13 +1,13 @@
 import Console
 import PRSNLCore
-import Reports
 import Store
 
 /// `prsnlctl search`: items by their words, from the file, whether the daemon runs or not.
 enum SearchCommand {
     static let command = Command(
         "search", "Find items by their words, the best first.", operands: .some("WORD"),
-        options: [.limit, .ids, .reverse], language: language
+        options: [.limit, .ids, .reverse], language: language,
+        onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let words = arguments.operands.joined(separator: " ")
         let query = try SearchQuery(words, now: TimeSource.system.now())

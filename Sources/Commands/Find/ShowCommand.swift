@@ -1,8 +1,7 @@
-import Console
+package import Console
 import Glibc
-import PRSNLCore
-import Reports
-import Store
+package import PRSNLCore
+package import Store
 
 /// `prsnlctl show`: one item with its text, from the file, whether the daemon runs or not.
 enum ShowCommand {
@@ -11,7 +10,7 @@ enum ShowCommand {
         options: [
             CommandOption("--raw", nil, "Print the text alone, as the server has it."),
             CommandOption("--no-pager", nil, "Print a long text at once, also on a terminal."),
-        ]
+        ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let report = ItemReport(try StoreReader(path: context.paths.database).item(arguments.operands[0]))
         guard arguments.has("--raw") else {
@@ -49,5 +48,162 @@ private enum Pager {
     private static var terminalRows: Int? {
         guard isatty(STDIN_FILENO) == 1 else { return nil }
         return TextStyle.rows(of: STDOUT_FILENO)
+    }
+}
+
+/// One item with its text: the JSON of `prsnlctl show --json`.
+package struct ItemReport: Sendable, Equatable, Codable {
+    /// Why the text is not here.
+    package enum TextState: String, Sendable, Codable {
+        /// It is here, as of the item's last change that is known.
+        case current
+        /// An older one is here.
+        case outdated
+        /// It was not fetched yet.
+        case missing
+        /// The server still works on the item.
+        case pending
+        case tooLarge = "too_large"
+        case failing
+    }
+
+    package var schemaVersion = 1
+    package var id: String
+    package var createdAt: Timestamp
+    @Nullable package var updatedAt: Timestamp? = nil
+    @Nullable package var type: String? = nil
+    @Nullable package var title: String? = nil
+    @Nullable package var url: String? = nil
+    @Nullable package var summary: String? = nil
+    package var tags: [String]
+    @Nullable package var platform: String? = nil
+    @Nullable package var status: String? = nil
+    /// `creation` or `edit`, where something of it is not on the server yet.
+    @Nullable package var pending: String? = nil
+    package var textState: TextState
+    /// Why it is missing or an older one.
+    @Nullable package var textProblem: String? = nil
+    @Nullable package var textVersion: Timestamp? = nil
+    @Nullable package var fetchedAt: Timestamp? = nil
+    @Nullable package var author: String? = nil
+    @Nullable package var publishedAt: String? = nil
+    @Nullable package var wordCount: Int? = nil
+    @Nullable package var content: String? = nil
+    @Nullable package var transcription: String? = nil
+
+    package init(_ shown: ShownItem) {
+        let item = shown.item
+        id = item.id
+        createdAt = item.createdAt
+        updatedAt = item.updatedAt
+        type = item.type
+        title = item.title
+        url = item.url
+        summary = item.summary
+        tags = Tags.parse(item.tags) ?? []
+        platform = item.platform
+        status = item.status
+        pending = shown.pending
+        textState = Self.state(of: shown)
+        textProblem = shown.problem?.message
+        textVersion = shown.text.updatedAt
+        fetchedAt = shown.fetchedAt
+        author = shown.author
+        publishedAt = shown.publishedAt
+        wordCount = shown.wordCount
+        content = shown.text.content
+        transcription = shown.text.transcription
+    }
+
+    private static func state(of shown: ShownItem) -> TextState {
+        if shown.item.status == TimelineItem.pendingStatus { return .pending }
+        if shown.isOutdated { return .outdated }
+        if shown.fetchedAt != nil || shown.text.content != nil { return .current }
+        switch shown.problem?.kind {
+        case .tooLarge: return .tooLarge
+        case .failing, .stale: return .failing
+        case nil: return .missing
+        }
+    }
+
+    /// The text alone, as the server has it. Of two that differ, both.
+    package var rawText: String {
+        [content, transcription == content ? nil : transcription].compactMap(\.self).filter { !$0.isEmpty }
+            .joined(separator: "\n\n")
+    }
+
+    /// A text with its lines, and nothing that a terminal would obey.
+    package static func harmless(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.harmless(String($0)) }
+            .joined(separator: "\n")
+    }
+}
+
+extension ItemReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines = TextLayout.wrap(style.safe(title ?? "Untitled"), width: style.width).map { style.paint($0, .bold) }
+        lines += origin(style)
+        lines.append("")
+        lines += textLines(style)
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private func origin(_ style: TextStyle) -> [String] {
+        var times = "created \(Formatting.time(createdAt))"
+        if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.time(updatedAt))" }
+        let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
+        let kind = [type, platform, status == "completed" ? nil : status].compactMap(\.self)
+        let words = wordCount.map { [Formatting.count($0, "word")] } ?? []
+        // An address stays whole, so that it can be copied.
+        var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
+        if !tags.isEmpty { lines.append("tags: " + style.safe(tags.joined(separator: ", "))) }
+        lines.append("id: " + style.safe(id))
+        switch pending {
+        case "creation":
+            lines.append(
+                LocalID.isLocal(id)
+                    ? "made here, and not on the server yet"
+                    : "made here and delivered; the next pull brings the server's item")
+        case "edit": lines.append("edited here; the edit is not on the server yet")
+        default: break
+        }
+        return (url.map { [style.safe($0)] } ?? [])
+            + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
+    }
+
+    private func textLines(_ style: TextStyle) -> [String] {
+        var lines: [String] = []
+        if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
+        let hasText = content != nil || transcription != nil
+        if !hasText, let summary { lines += ["Summary:"] + paragraphs(summary, style) }
+        if let content { lines += paragraphs(content, style) }
+        if let transcription, !transcription.isEmpty, transcription != content {
+            lines +=
+                (content == nil ? [] : ["", style.paint("Transcription", .bold), ""]) + paragraphs(transcription, style)
+        }
+        while lines.last == "" { lines.removeLast() }
+        return lines
+    }
+
+    private func paragraphs(_ text: String, _ style: TextStyle) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .flatMap { TextLayout.wrap(style.safe(String($0)), width: style.width) }
+    }
+
+    /// Why there is no text, or an older one.
+    private func note(_ style: TextStyle) -> String? {
+        let reason = textProblem.map { ": " + style.safe($0) } ?? "."
+        switch textState {
+        case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
+        case .outdated:
+            return
+                "The server may have another text now. This is its text of \(textVersion.map(Formatting.time) ?? "before")"
+                + reason
+        case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
+        case .pending: return "The server still works on this item, so that there is no text yet."
+        case .tooLarge:
+            return "Its text was not fetched\(reason) \(style.command("prsnlctl sync --text \(id)")) fetches it."
+        case .failing: return "Its text could not be fetched" + reason
+        }
     }
 }

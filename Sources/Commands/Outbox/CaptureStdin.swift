@@ -2,13 +2,12 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Reports
 
 /// `prsnlctl capture --stdin`: lines in groups, each group in one durable transaction, so that 10,000 lines a second can
 /// be accepted and no more than a group is ever in memory.
 struct CaptureStdin: ~Copyable {
     private let context: CommandContext
-    private var outbox: OutboxClient
+    private var outbox: RequestClient
     private var reader: LineReader
     private let interruption: Interruption?
     private var report = CaptureReport()
@@ -27,7 +26,7 @@ struct CaptureStdin: ~Copyable {
     private static let pause: Int32 = 200
 
     static func run(_ context: CommandContext, _ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
-        var capture = CaptureStdin(context: context, outbox: OutboxClient(context))
+        var capture = CaptureStdin(context: context, outbox: RequestClient(context))
         if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
         try capture.readAll()
         if let wait, capture.interruption?.signal == nil { try capture.wait(wait) }
@@ -37,7 +36,7 @@ struct CaptureStdin: ~Copyable {
         return capture.report.exitCode
     }
 
-    private init(context: CommandContext, outbox: consuming OutboxClient) {
+    private init(context: CommandContext, outbox: consuming RequestClient) {
         self.context = context
         self.outbox = outbox
         interruption = Interruption.watch()
@@ -112,9 +111,9 @@ struct CaptureStdin: ~Copyable {
         group.removeAll(keepingCapacity: true)
         groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
-        let outcome: OutboxClient.Outcome<WriteTally>
+        let outcome: RequestClient.Outcome<WriteTally>
         do throws(UserFacingError) {
-            outcome = try outbox.write(TallyRequest(OutboxClient.keyed(drafts)))
+            outcome = try outbox.write(TallyRequest(RequestClient.keyed(drafts)))
         } catch {
             throw stopped(error, before: lines.first ?? report.lines)
         }

@@ -1,24 +1,18 @@
 import Console
-import PRSNLCore
-import Reports
-import Store
+package import Control
+package import PRSNLCore
+package import Store
 
-/// `prsnlctl queue`: from the daemon when it runs, from the file when it does not.
+/// `prsnlctl queue`
 enum QueueCommand {
     static let command = Command(
         "queue", "List the writes that are not delivered yet.",
         options: [
             CommandOption("--all", nil, "List those that are over, too."),
             CommandOption("--state", "STATE", "List those in this state only."),
-        ]
+        ], asks: [QueueRequest.self], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let request = QueueRequest(try filter(arguments))
-        try context.write(
-            try context.read(request) { path throws(UserFacingError) in
-                QueueReport(
-                    try StoreReader(path: path).outbox(request.filter, limit: request.limit), filter: request.filter,
-                    source: .file, now: TimeSource.system.now())
-            })
+        try context.write(try context.answer(QueueRequest(try filter(arguments))))
         return .fine
     }
 
@@ -35,23 +29,6 @@ enum QueueCommand {
     }
 }
 
-/// `prsnlctl queue show`
-enum QueueShowCommand {
-    static let command = Command(
-        "queue show", "Show everything about one write, with every attempt to send it.", operands: .one("N")
-    ) { context, arguments throws(UserFacingError) in
-        try context.write(try entry(EntryNumbers.parse(arguments)[0], context))
-        return .fine
-    }
-
-    static func entry(_ number: Int64, _ context: CommandContext) throws(UserFacingError) -> EntryReport {
-        try context.read(EntryRequest(number)) { path throws(UserFacingError) in
-            let (entry, attempts) = try StoreReader(path: path).outboxEntry(number)
-            return EntryReport(entry, attempts, source: .file, now: TimeSource.system.now())
-        }
-    }
-}
-
 /// Entries as people name them: `12` or `#12`.
 enum EntryNumbers {
     static func parse(_ arguments: ParsedArguments) throws(UserFacingError) -> [Int64] {
@@ -63,5 +40,189 @@ enum EntryNumbers {
             if !numbers.contains(number) { numbers.append(number) }
         }
         return numbers
+    }
+}
+
+/// Asks for a part of the outbox.
+package struct QueueRequest: Request {
+    package typealias Answer = QueueReport
+    package static let command = "queue"
+
+    /// Entries in one answer.
+    private static let mostListed: Int64 = 1_000
+    /// What a list has where nothing else is asked for.
+    package static let usuallyListed = 50
+
+    package let filter: OutboxFilter
+    package let limit: Int
+    package var isChange: Bool { false }
+
+    package init(_ filter: OutboxFilter, limit: Int = usuallyListed) {
+        self.filter = filter
+        self.limit = limit
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        let name = try members.text("filter") ?? "open"
+        guard let filter = OutboxFilter(name: name) else {
+            throw RequestRefusal(reason: "filter must be open, all or a state")
+        }
+        self.filter = filter
+        limit = Int(min(try members.number("limit") ?? Int64(Self.usuallyListed), Self.mostListed))
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("filter", filter.name)
+        line.add("limit", Int64(limit))
+    }
+
+    package func answer(_ context: RequestContext) throws(UserFacingError) -> QueueReport? {
+        var list = try context.reader().outbox(filter, limit: limit)
+        list.entries = list.entries.map(context.asOfNow)
+        return QueueReport(list, filter: filter, context)
+    }
+}
+
+extension RequestContext {
+    /// An entry with what only the replayer knows: until when it is left alone, and what keeps all that is due from being
+    /// sent.
+    func asOfNow(_ entry: OutboxEntry) -> OutboxEntry {
+        guard let state = engine, let dueAt = entry.nextAttemptAt else { return entry }
+        let now = now
+        var entry = entry
+        if let until = state.refusedUntil[entry.id] { entry.nextAttemptAt = until }
+        let nextTry = state.hindrance?.until ?? now
+        if let hindrance = state.hindrance, dueAt <= max(now, nextTry) {
+            entry.nextAttemptAt = max(dueAt, nextTry)
+            entry.errorCode = hindrance.error.code.rawValue
+            entry.errorMessage = hindrance.error.message
+        }
+        return entry
+    }
+}
+
+/// A part of the outbox: the JSON of `prsnlctl queue --json`.
+package struct QueueReport: ControlReply {
+    package static let type = "queue"
+
+    package struct Entry: Sendable, Equatable, Codable {
+        package var entry: Int64
+        package var state: String
+        package var kind: String
+        package var itemID: String
+        /// What a person knows it by: the title, else the URL, else a note's first line, else the item's id.
+        package var what: String
+        package var acceptedAt: Timestamp
+        @Nullable package var endedAt: Timestamp? = nil
+        @Nullable package var nextAttemptAt: Timestamp? = nil
+        @Nullable package var behind: Int64? = nil
+        /// The parked entry that it waits for.
+        @Nullable package var awaitsDecision: Int64? = nil
+        /// Of an edit that carries what a creation asked for and the server replaced: the creation.
+        @Nullable package var follows: Int64? = nil
+        /// It waits until the server has processed the item.
+        package var awaitsItem: Bool
+        @Nullable package var supersededBy: Int64? = nil
+        package var attempts: Int
+        @Nullable package var lastAttemptAt: Timestamp? = nil
+        /// Seconds for which the server could be reached while it waited.
+        package var reachableAge: Int
+        @Nullable package var remark: String? = nil
+        @Nullable package var error: UserFacingError? = nil
+    }
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// Whether the server can be used; `null` where the file answered.
+    @Nullable package var connectivity: Connectivity? = nil
+    /// `null` where it has not, or where the file answered.
+    @Nullable package var wait: ServerWait? = nil
+    /// What keeps all entries from being sent, though the server can be reached.
+    @Nullable package var problem: UserFacingError? = nil
+    /// `open`, `all`, or a state.
+    package var filter: String
+    /// How many entries there are; `entries` may hold fewer.
+    package var total: Int
+    package var entries: [Entry]
+
+    init(_ list: OutboxList, filter: OutboxFilter, _ context: RequestContext) {
+        let state = context.engine
+        self.init(
+            list, filter: filter, source: context.source, connectivity: state?.connectivity, wait: state?.serverWait,
+            problem: state?.hindrance?.error, now: context.now)
+    }
+
+    package init(
+        _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
+        connectivity: Connectivity? = nil, wait: ServerWait? = nil, problem: UserFacingError? = nil,
+        now: Timestamp
+    ) {
+        self.source = source
+        self.connectivity = connectivity
+        self.wait = wait
+        self.problem = problem
+        generatedAt = now
+        self.filter = filter.name
+        total = list.total
+        entries = list.entries.map(Entry.init)
+    }
+}
+
+extension QueueReport.Entry {
+    init(_ entry: OutboxEntry) {
+        self.entry = entry.id
+        state = entry.state.rawValue
+        kind = entry.kind.rawValue
+        itemID = entry.itemID
+        what = entry.what
+        acceptedAt = entry.acceptedAt
+        endedAt = entry.endedAt
+        nextAttemptAt = entry.nextAttemptAt
+        behind = entry.behind
+        awaitsDecision = entry.awaitsDecision
+        follows = entry.follows
+        awaitsItem = entry.awaitsItem
+        supersededBy = entry.supersededBy
+        attempts = entry.attempts
+        lastAttemptAt = entry.lastAttemptAt
+        reachableAge = Int(entry.reachableAge.wholeMilliseconds / 1_000)
+        remark = entry.remark
+        error = entry.error
+    }
+}
+
+extension OutboxEntry {
+    private static let shown = 200
+
+    fileprivate var what: String {
+        switch payload {
+        case .create(let item):
+            let firstLine = item.note?.split(whereSeparator: \.isNewline).first.map(String.init)
+            return String((item.title ?? item.url ?? firstLine ?? itemID).prefix(Self.shown))
+        case .edit(let edit): return edit.title.map { String($0.prefix(Self.shown)) } ?? itemID
+        case .delete: return itemID
+        }
+    }
+}
+
+extension OutboxFilter {
+    /// `open`, `all`, or a state.
+    package var name: String {
+        switch self {
+        case .open: "open"
+        case .all: "all"
+        case .state(let state): state.rawValue
+        }
+    }
+
+    package init?(name: String) {
+        switch name {
+        case "open": self = .open
+        case "all": self = .all
+        default:
+            guard let state = OutboxEntry.State(rawValue: name) else { return nil }
+            self = .state(state)
+        }
     }
 }

@@ -1,18 +1,20 @@
-import Console
+package import Console
+package import Control
 import Glibc
-import PRSNLCore
-import Reports
+package import PRSNLCore
+package import Store
 
 /// `prsnlctl queue drop`: asks, unless told not to.
 enum QueueDropCommand {
     static let command = Command(
         "queue drop", "Give up writes that are not sent.", operands: .some("N"),
-        options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")], run: run)
+        options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")],
+        asks: [DropRequest.self], run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
         let numbers = try EntryNumbers.parse(arguments)
-        var outbox = OutboxClient(context)
+        var outbox = RequestClient(context)
         if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }
         guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
             throw UserFacingError(
@@ -20,7 +22,7 @@ enum QueueDropCommand {
                 consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
                 nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
         }
-        let plan = try outbox.perform(DropRequest(numbers, withDependents: true, dryRun: true))
+        let plan = try outbox.ask(DropRequest(numbers, withDependents: true, dryRun: true))
         guard try confirm(plan, context) else {
             context.say("nothing was dropped")
             return .error
@@ -30,9 +32,9 @@ enum QueueDropCommand {
     }
 
     private static func drop(
-        _ numbers: [Int64], withDependents: Bool, _ outbox: inout OutboxClient
+        _ numbers: [Int64], withDependents: Bool, _ outbox: inout RequestClient
     ) throws(UserFacingError) -> ExitCode {
-        let report = try outbox.perform(DropRequest(numbers, withDependents: withDependents, dryRun: false))
+        let report = try outbox.ask(DropRequest(numbers, withDependents: withDependents, dryRun: false))
         try outbox.context.write(report)
         return report.exitCode
     }
@@ -40,7 +42,7 @@ enum QueueDropCommand {
     /// Shows what would go, and asks.
     private static func confirm(_ plan: DropReport, _ context: CommandContext) throws(UserFacingError) -> Bool {
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
-            let report = try QueueShowCommand.entry(number, context)
+            let report = try context.answer(EntryRequest(number))
             let front = plan.dependents.contains(number) ? "  waits for one of them: " : "  "
             let what = context.errorStyle.safe("#\(number) \(report.entry.kind) \(report.entry.what)")
             StandardStream.error.write(front + what + "\n")
@@ -49,5 +51,84 @@ enum QueueDropCommand {
             StandardStream.error.write("  and \(plan.dropped.count - QueueRequest.usuallyListed) more\n")
         }
         return Confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
+    }
+}
+
+/// Gives writes up that are not sent.
+package struct DropRequest: Request {
+    package typealias Answer = DropReport
+    package static let command = "drop"
+
+    package let entries: [Int64]
+    /// Also what is queued behind them.
+    package let withDependents: Bool
+    package let dryRun: Bool
+    package var isChange: Bool { !dryRun }
+    package var place: RequestPlace { .lock }
+
+    package init(_ entries: [Int64], withDependents: Bool, dryRun: Bool) {
+        self.entries = entries
+        self.withDependents = withDependents
+        self.dryRun = dryRun
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        entries = try members.entries()
+        withDependents = try members.bool("with_dependents")
+        dryRun = try members.bool("dry_run")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("entries", entries)
+        line.add("with_dependents", withDependents)
+        line.add("dry_run", dryRun)
+    }
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> DropReport? {
+        let outcome = try await context.withStore(isChange: isChange) { store throws(UserFacingError) in
+            try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: context.now)
+        }
+        if isChange { context.daemon?.parts.engine.writesAccepted() }
+        return DropReport(outcome, dryRun: dryRun, source: context.source)
+    }
+
+    package func remark(_ answer: DropReport, path: String) -> String? {
+        dryRun ? Remark.look(path: path) : Remark.change(!answer.dropped.isEmpty, path: path)
+    }
+}
+
+/// What `queue drop` did, or with `dry_run` would do: the JSON of `prsnlctl queue drop --json`.
+package struct DropReport: ControlReply {
+    package static let type = "drop"
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var dryRun: Bool
+    /// Given up; empty where dependents were found that were not to be dropped.
+    package var dropped: [Int64]
+    /// What is queued behind a dropped creation, and can only go with it.
+    package var dependents: [Int64]
+
+    package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
+        self.source = source
+        self.dryRun = dryRun
+        dropped = outcome.dropped
+        dependents = outcome.dependents
+    }
+
+    /// 1 where nothing was dropped because of dependents.
+    package var exitCode: ExitCode { dropped.isEmpty && !dependents.isEmpty ? .error : .fine }
+}
+
+extension DropReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        let all = dropped + dependents.filter { !dropped.contains($0) }
+        var lines: [String]
+        if dropped.isEmpty, !dependents.isEmpty {
+            lines = ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."]
+        } else {
+            lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
+        }
+        return paragraphs(lines, style)
     }
 }

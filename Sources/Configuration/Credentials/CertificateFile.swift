@@ -32,13 +32,13 @@ enum CertificateFile {
                 content = ""
             } else if text.hasPrefix("-----END "), let whole = content {
                 count += 1
-                guard isSequence(whole) else { return "is damaged: its certificate \(count) is none" }
+                guard isSequence(whole) else { return "is damaged: certificate \(count) cannot be parsed" }
                 content = nil
             } else if content != nil {
                 content?.append(text)
             }
         }
-        if content != nil { return "is damaged: its certificate \(count + 1) has no end" }
+        if content != nil { return "is damaged: certificate \(count + 1) has no end" }
         return count == 0 ? "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)" : nil
     }
 

@@ -98,3 +98,70 @@ package struct LineReader {
         if count == 0 { hasEnded = true }
     }
 }
+
+/// SIGINT and SIGTERM as a descriptor that becomes readable, for commands that have something to say before they end.
+///
+/// Only the first of each: given again, it ends the process at once, as ever, whatever that is waiting for.
+package struct Interruption: Sendable {
+    /// Readable after a signal, and from then on.
+    package let descriptor: Int32
+
+    /// Call once. `nil` where there is no descriptor left: the signals then do what they always do.
+    package static func watch() -> Interruption? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        writeEnd = ends[1]
+        var action = sigaction()
+        // The second signal finds what the first one found taken away.
+        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
+        action.__sigaction_handler.sa_handler = { number in
+            // Only what signal-safety(7) allows, and errno as it was.
+            let saved = errno
+            firstSignal = number
+            var byte: UInt8 = 0
+            write(writeEnd, &byte, 1)
+            errno = saved
+        }
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &action, nil) }
+        return Interruption(descriptor: ends[0])
+    }
+
+    /// A shell starts what runs in its background so, as nohup(1) does: then signals are not meant for this process.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        // SIG_IGN is the number 1 in the place of a function.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
+
+    /// The signal that came; `nil` before.
+    package var signal: Int32? { firstSignal == 0 ? nil : firstSignal }
+
+    /// Ends the process by the signal that came, as if it had never been caught: a shell sees who ended it, and ends a
+    /// loop that the command stands in.
+    package func endProcess() {
+        guard let signal else { return }
+        raise(signal)
+    }
+
+    /// Waits until a descriptor can be read, or until the signal.
+    ///
+    /// - Parameter milliseconds: -1 for no limit.
+    /// - Returns: `nil` after the signal; else whether the descriptor can be read.
+    static func wait(for descriptor: Int32, or interruption: Int32?, atMost milliseconds: Int32) -> Bool? {
+        var descriptors = [
+            pollfd(fd: interruption ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&descriptors, 2, milliseconds) < 0 {
+            // EINTR by the signal itself: the pipe has its byte. Anything else is for the read that follows to find out.
+            if errno != EINTR { return true }
+        }
+        if descriptors[0].revents != 0 { return nil }
+        return descriptors[1].revents != 0
+    }
+}
+
+// For the handler, which can be given nothing.
+private nonisolated(unsafe) var writeEnd: Int32 = -1
+private nonisolated(unsafe) var firstSignal: Int32 = 0

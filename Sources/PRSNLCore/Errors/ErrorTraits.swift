@@ -172,7 +172,8 @@ package struct ErrorTraits: Sendable {
             """),
         .databaseLinked: ErrorTraits(
             [.needsPerson, .isBadFile],
-            "Remove the other name. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."),
+            "Remove the other hard link. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."
+        ),
         .databaseRestored: ErrorTraits(
             [.needsPerson],
             """

@@ -48,3 +48,41 @@ package struct RejectedItem: Sendable, Equatable {
         self.reason = reason
     }
 }
+
+/// What `GET /api/items/{id}` says of an item's text. What the server did not say is `nil`.
+package struct ItemText: Sendable, Equatable {
+    package var id: String
+    /// When the server last changed the item: the version of the text.
+    package var updatedAt: Timestamp?
+    /// The text of an article, the words of a note. `nil` until the server has processed the item.
+    package var content: String?
+    /// Of a video or a recording. `nil` also where it is the same text as `content`.
+    package var transcription: String?
+    /// The transcription is there, and is the same text as `content`.
+    package var transcriptionIsContent = false
+    /// A JSON object, as the server wrote it.
+    package var metadata: String?
+
+    package init(id: String, updatedAt: Timestamp? = nil) {
+        self.id = id
+        self.updatedAt = updatedAt
+    }
+
+    /// Bytes of UTF-8, of all texts together.
+    package var size: Int {
+        (content?.utf8.count ?? 0) + (transcription?.utf8.count ?? 0) + (metadata?.utf8.count ?? 0)
+    }
+
+    /// Of the longest text.
+    package var longest: Int { max(content?.utf8.count ?? 0, transcription?.utf8.count ?? 0) }
+}
+
+/// The three forms of the PRSNL HTTP API that servers speak. See docs/architecture.md, "Dialects".
+package enum Dialect: String, Sendable, Codable, CaseIterable {
+    /// Pages by a strict `created_at` cursor. The main server.
+    case cursor = "C"
+    /// Pages by number, newest created first.
+    case page = "P"
+    /// Pages by number, most recently updated first. The small server.
+    case express = "E"
+}

@@ -87,7 +87,7 @@ struct FileIdentity {
     /// False where there is nothing.
     ///
     /// - Throws: `not_a_database` for a folder, a pipe and so on, which must not be opened: a pipe would block.
-    ///   `database_linked` for a file of two names: under the other one its log and its lock would not be found
+    ///   `database_linked` for a file with a second hard link: under the other one its log and its lock would not be found
     ///   (https://sqlite.org/howtocorrupt.html, 2.5).
     ///   `database_unreadable` where this user may not look whether it is there.
     static func isRegularFile(path: String) throws(UserFacingError) -> Bool {
@@ -101,7 +101,7 @@ struct FileIdentity {
         }
         guard status.st_nlink <= 1 else {
             throw UserFacingError(
-                .databaseLinked, "The database \(path) has \(status.st_nlink) names (hard links).",
+                .databaseLinked, "The database \(path) has a second hard link.",
                 consequence: "It was not opened: its log and its lock are found by its name.")
         }
         return true
@@ -115,7 +115,7 @@ struct FileIdentity {
             var status = stat()
             guard lstat(path + suffix, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
             throw UserFacingError(
-                .databaseLinked, "\(path)\(suffix) is not a file of its own.",
+                .databaseLinked, "\(path)\(suffix) is not a regular file.",
                 consequence: "The database was not opened.", recoverySuggestion: "Look at it, and move it away.")
         }
     }

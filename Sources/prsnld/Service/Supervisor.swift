@@ -1,3 +1,4 @@
+import Commands
 import Control
 import Glibc
 import PRSNLCore
@@ -74,7 +75,7 @@ final class Supervisor: Sendable {
         if watchdog == nil { reporter.send(.ready, line: line) } else { reporter.send(.ready, .watchdog, line: line) }
     }
 
-    /// The same process is about to run the program again, which says READY=1 when it is there.
+    /// The parts are about to begin again, and say READY=1 when they are there.
     func startingAgain() {
         watchdog?.stop()
         reporter.send(.reloading(since: Heartbeat.monotonic()), line: "starting again with a new copy")
@@ -104,7 +105,7 @@ final class Supervisor: Sendable {
 /// A timer that can be put off from any thread without waking another: timer_create(2). Where it runs out, the process gets
 /// SIGALRM, which the main thread waits for.
 ///
-/// CLOCK_MONOTONIC, as systemd's own: time in suspend does not count. An execv(2) removes it.
+/// CLOCK_MONOTONIC, as systemd's own: time in suspend does not count.
 final class WatchdogTimer: Sendable {
     /// The kernel's number for it, as a pointer: the first one is 0, which Swift takes for none.
     private nonisolated(unsafe) let timer: timer_t?

@@ -1,3 +1,4 @@
+import Commands
 import Configuration
 import Console
 import PRSNLClient
@@ -24,7 +25,7 @@ enum CheckConfiguration {
         lines += loaded.warnings.map { "warning: \($0)" }
         if !seesCredentials {
             lines.append("not checked: the credentials, which only root and the daemon's user may read")
-        } else if setup.hidesCredentials(loaded.configuration) {
+        } else if FoundCredentials.areHidden(loaded.configuration, setup.environment) {
             lines.append("not checked: the credentials, because only the daemon sees what systemd has handed over")
         } else if let handedOver, loaded.configuration.apiKeyFile == nil {
             if LoginFile(database: loaded.configuration.database).exists {
@@ -41,7 +42,7 @@ enum CheckConfiguration {
     private static func credentials(
         _ setup: Setup, _ loaded: LoadedConfiguration, _ server: ServerURL
     ) throws(UserFacingError) -> [String] {
-        let found = try setup.credentials(loaded.configuration, server: server)
+        let found = try FoundCredentials(loaded.configuration, setup.environment, server: server)
         var lines = found.warnings.map { "warning: \($0)" }
         switch found.credentials {
         case .none: break

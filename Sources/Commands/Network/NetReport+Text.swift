@@ -1,0 +1,142 @@
+package import Console
+import PRSNLCore
+
+extension NetReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String] = []
+        func add(_ label: String, _ paragraphs: [String]) {
+            lines += TextLayout.field(label, paragraphs, style: style)
+        }
+        if source == .file { add("Daemon", ["does not answer; links and routes are as this command sees them"]) }
+        add("Connection", connectionText(style))
+        add("Route", route.map { [style.safe($0)] } ?? [])
+        add("Listening", listeningText(style))
+        lines += table(style)
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private func connectionText(_ style: TextStyle) -> [String] {
+        guard let connectivity else { return [] }
+        return [connectivity.headline(style, now: generatedAt)]
+            + (connectivity.reason.map { [style.safe($0.message)] } ?? [])
+    }
+
+    private func listeningText(_ style: TextStyle) -> [String] {
+        switch listening {
+        case "netlink": []
+        case "polling":
+            [
+                style.paint("the kernel does not tell what happens", .yellow),
+                style.safe(listeningReason ?? "") + "; the route to the server is looked at once a minute",
+            ]
+        default: ["not to the kernel"]
+        }
+    }
+
+    private func table(_ style: TextStyle) -> [String] {
+        var lines: [String] = []
+        if listening == "netlink" || !links.isEmpty {
+            let width = max(10, (links.map { TextLayout.width(style.safe($0.name)) }.max() ?? 0) + 2)
+            lines += ["", style.paint(row(["Link", "State"], [width, 13]) + "Addresses", .bold)]
+            lines += links.flatMap { $0.lines(style, nameWidth: width) }
+            lines += ["", style.paint("Default routes", .bold)]
+            lines += defaultRoutes.isEmpty ? ["none"] : defaultRoutes.map { $0.line(style) }
+        }
+        lines += ["", style.paint("Last changes of the connection (UTC)", .bold)]
+        lines += transitions.isEmpty ? ["none yet"] : transitions.flatMap { $0.lines(style) }
+        return lines
+    }
+}
+
+private func row(_ cells: [String], _ widths: [Int]) -> String {
+    zip(cells, widths).map { TextLayout.padRight($0, to: $1) }.joined()
+}
+
+extension NetReport.Link {
+    /// One line for each address.
+    fileprivate func lines(_ style: TextStyle, nameWidth: Int) -> [String] {
+        let state = up ? (carrier ? "up" : "no carrier") : "down"
+        let colour: TextStyle.Colour = up && carrier ? .green : .yellow
+        let padding = String(repeating: " ", count: 13 - state.count)
+        let front = row([style.safe(name)], [nameWidth])
+        let shown = addresses.isEmpty ? ["none"] : addresses.map(style.safe)
+        return shown.enumerated().map { index, address in
+            index == 0
+                ? front + style.paint(state, colour) + padding + address
+                : String(repeating: " ", count: nameWidth + 13) + address
+        }
+    }
+}
+
+extension NetReport.Route {
+    fileprivate func line(_ style: TextStyle) -> String {
+        var words = [family == "ipv6" ? "IPv6" : "IPv4"]
+        if kind != "unicast" { words.append(style.paint(style.safe(kind), .yellow)) }
+        if let gateway { words.append("via \(style.safe(gateway))") }
+        if let link { words.append("over \(style.safe(link))") }
+        if metric > 0 { words.append("metric \(metric)") }
+        return words.joined(separator: " ")
+    }
+}
+
+extension ConnectivityTransition {
+    fileprivate func lines(_ style: TextStyle) -> [String] {
+        let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
+        let front = Formatting.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
+        let width = TextLayout.width(String(front))
+        return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
+            (index == 0 ? String(front) : String(repeating: " ", count: width)) + line
+        }
+    }
+}
+
+extension NetChange {
+    /// One line without its end, however wide: the reader may be `grep`.
+    package func line(_ style: TextStyle) -> String {
+        let time = Formatting.time(at)
+        let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
+        var words = reasons.map(style.safe).joined(separator: "; ")
+        if kind == "current" {
+            words = words.isEmpty ? "route: \(style.safe(route))" : words
+        }
+        return "\(time)  " + ConnectivityWords.painted(state, style) + padding + words
+    }
+}
+
+/// What the states of the connection mean, for people.
+enum ConnectivityWords {
+    static func painted(_ state: Connectivity.State, _ style: TextStyle) -> String {
+        style.paint(state == .unknown ? Formatting.notKnown : state.rawValue, state == .online ? .green : .yellow)
+    }
+
+    /// What the daemon does about it; `nil` where it does what it always does.
+    static func consequence(_ state: Connectivity.State) -> String? {
+        switch state {
+        case .offline: "Nothing is sent or pulled until this machine has a route to the server again; then at once."
+        case .unreachable:
+            "The server is asked again and again, at least once a minute, and at once when the network changes."
+        case .portal:
+            "Nothing is sent or pulled: something other than PRSNL answers. The server is asked at least once a minute."
+        case .unauthorized: "Nothing is sent or pulled until the server accepts the credentials."
+        case .unknown, .online: nil
+        }
+    }
+
+    /// Why what is due is not sent; `nil` where it is.
+    static func whatIsWaitedFor(_ state: Connectivity.State) -> String? {
+        switch state {
+        case .offline: "due when there is a network"
+        case .unreachable, .portal: "due when the server is reachable"
+        case .unauthorized: "due when the server accepts the credentials"
+        case .unknown, .online: nil
+        }
+    }
+}
+
+extension Connectivity {
+    /// `offline since 2026-11-21 01:06:14 UTC (3 h ago)`
+    func headline(_ style: TextStyle, now: Timestamp) -> String {
+        ConnectivityWords.painted(state, style)
+            + (since.map { " since \(Formatting.timeWithAge($0, now: now))" } ?? "")
+    }
+}

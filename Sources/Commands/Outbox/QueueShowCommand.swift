@@ -1,0 +1,109 @@
+import Console
+package import Control
+package import PRSNLCore
+package import Store
+
+/// `prsnlctl queue show`
+enum QueueShowCommand {
+    static let command = Command(
+        "queue show", "Show everything about one write, with every attempt to send it.", operands: .one("N"),
+        asks: [EntryRequest.self], onlyReads: true
+    ) { context, arguments throws(UserFacingError) in
+        try context.write(try context.answer(EntryRequest(EntryNumbers.parse(arguments)[0])))
+        return .fine
+    }
+}
+
+/// Asks for everything about one entry of the outbox.
+package struct EntryRequest: Request {
+    package typealias Answer = EntryReport
+    package static let command = "entry"
+
+    package let entry: Int64
+    package var isChange: Bool { false }
+
+    package init(_ entry: Int64) { self.entry = entry }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        guard let entry = try members.number("entry") else { throw RequestRefusal(reason: "entry is missing") }
+        self.entry = entry
+    }
+
+    package func write(to line: inout RequestLine) { line.add("entry", entry) }
+
+    package func answer(_ context: RequestContext) throws(UserFacingError) -> EntryReport? {
+        let (entry, attempts) = try context.reader().outboxEntry(entry)
+        let state = context.engine
+        return EntryReport(
+            context.asOfNow(entry), attempts, source: context.source, connectivity: state?.connectivity,
+            wait: state?.serverWait, now: context.now)
+    }
+}
+
+/// Everything about one entry: the JSON of `prsnlctl queue show --json`.
+package struct EntryReport: ControlReply {
+    package static let type = "entry"
+
+    /// What it writes, with `null` for every other field. Of an edit, the fields that change.
+    package struct Fields: Sendable, Equatable, Codable {
+        private var values: [String: JSONFields.Value]
+
+        init(_ fields: JSONFields) {
+            values = Dictionary(uniqueKeysWithValues: WriteDraft.fieldNames.map { ($0, fields[$0] ?? .null) })
+        }
+
+        package subscript(_ name: String) -> JSONFields.Value { values[name] ?? .null }
+
+        package init(from decoder: any Decoder) throws {
+            values = try decoder.singleValueContainer().decode([String: JSONFields.Value].self)
+        }
+
+        package func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(values)
+        }
+    }
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// As in `QueueReport`.
+    @Nullable package var connectivity: Connectivity? = nil
+    @Nullable package var wait: ServerWait? = nil
+    package var entry: QueueReport.Entry
+    package var write: Fields
+    /// What an edited item's fields were when the edit was accepted.
+    @Nullable package var base: Fields? = nil
+    /// In a conflict, what the server has there.
+    @Nullable package var theirs: Fields? = nil
+    package var idempotencyKey: String
+    /// The oldest first.
+    package var requests: [OutboxAttempt]
+
+    package init(
+        _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
+        connectivity: Connectivity? = nil, wait: ServerWait? = nil, now: Timestamp
+    ) {
+        self.source = source
+        self.connectivity = connectivity
+        self.wait = wait
+        generatedAt = now
+        self.entry = QueueReport.Entry(entry)
+        write = Fields(entry.shownFields)
+        base = entry.base.map { Fields($0.fields) }
+        theirs = entry.theirs.map { Fields($0.fields) }
+        idempotencyKey = entry.idempotencyKey
+        requests = attempts
+    }
+}
+
+extension OutboxEntry {
+    /// Of a new item, also what is said by being absent.
+    fileprivate var shownFields: JSONFields {
+        guard case .create(let item) = payload else { return payload.fields }
+        var fields = item.fields
+        if item.tags.isEmpty { fields.add("tags", item.tags) }
+        if !item.summarize { fields.add("summarize", .flag(false)) }
+        return fields
+    }
+}

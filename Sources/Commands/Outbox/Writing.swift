@@ -1,0 +1,444 @@
+import Configuration
+package import Console
+package import Control
+import Glibc
+package import PRSNLCore
+package import Store
+
+/// What `capture`, `note`, `edit` and `delete` have in common: journal, wait if asked to, report.
+enum WriteFlow {
+    static let requests: [any Request.Type] = [WritesRequest.self, DeliveryRequest.self]
+
+    /// - Parameter names: what the person calls each draft; for the messages about those that are refused.
+    static func run(
+        _ context: CommandContext, _ arguments: ParsedArguments, _ drafts: [WriteDraft], names: [String]
+    ) throws(UserFacingError) -> ExitCode {
+        let wait = try WaitOption(arguments)
+        var outbox = RequestClient(context)
+        // The same request finds what was written of it, however often it is made.
+        let request = WritesRequest(RequestClient.keyed(drafts))
+        var report = try journal(request, &outbox)
+        if let wait {
+            try deliver(request, &report, wait, &outbox)
+            report.waited = true
+        }
+        if context.isText {
+            StandardStream.error.write(report.refusals(context.errorStyle, names: names))
+            for (write, name) in zip(report.writes, names) where write.error?.code == .itemUnknown {
+                guard let item = context.itemFound(by: name) else { continue }
+                context.say("\(CommandContext.offer(item)) Its id is \(item.id).")
+            }
+        }
+        try context.write(report)
+        return report.exitCode
+    }
+
+    private static func journal(
+        _ request: WritesRequest, _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> WriteReport {
+        switch try written(request, &outbox) {
+        case .answered(let report): return report
+        case .unknown(let error):
+            throw UserFacingError(
+                error.code, error.message, consequence: "It is not known whether it is on disk.",
+                recoverySuggestion: "Look with `prsnlctl queue --all` before you give the command again.",
+                nextCommand: "prsnlctl queue --all")
+        }
+    }
+
+    /// - Throws: Where nothing is on disk, with that.
+    private static func written(
+        _ request: WritesRequest, _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> RequestClient.Outcome<WriteReport> {
+        do throws(UserFacingError) {
+            return try outbox.write(request)
+        } catch {
+            let isFull = error.code == .diskFull
+            throw UserFacingError(
+                error.code, error.message, consequence: "Nothing was queued.",
+                recoverySuggestion: isFull ? "Free some space, then give the command again." : error.recoverySuggestion,
+                nextCommand: error.nextCommand, cause: error.cause)
+        }
+    }
+
+    private static func deliver(
+        _ request: WritesRequest, _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout RequestClient
+    ) throws(UserFacingError) {
+        guard !report.waiting.isEmpty else { return }
+        let context = outbox.context
+        if context.isText {
+            let numbers = report.waiting.map { "#\($0)" }.joined(separator: ", ")
+            context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
+        }
+        do throws(UserFacingError) {
+            guard let deliveries = try outbox.wait(for: report.waiting, atMost: wait.limit) else { return }
+            report.update(deliveries)
+        } catch {
+            // The writes are on disk, whatever became of the daemon.
+            guard error.code == .daemonNotRunning else { throw error }
+            context.say("the daemon stopped before it said what became of it")
+            report.sending = .whenDaemonRuns
+            // It may have delivered it. What was refused is not asked for again. Where that cannot be asked, what is known stands.
+            guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? journal(request, &outbox) else {
+                return
+            }
+            report = now
+        }
+    }
+}
+
+/// `--wait[=DURATION]`
+struct WaitOption {
+    /// `nil`: without a limit.
+    var limit: Duration?
+
+    /// `nil` without the option.
+    init?(_ arguments: ParsedArguments) throws(UserFacingError) {
+        guard arguments.has("--wait") else { return nil }
+        guard let text = arguments.value("--wait") else { return }
+        guard let limit = DurationText.parse(text) else {
+            throw arguments.failure("--wait=\(text) is not a duration such as 30s or 5m")
+        }
+        self.limit = limit
+    }
+}
+
+/// Text that a person pipes in where a command takes `-`.
+enum TextInput {
+    /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8.
+    static func read(_ text: String, field: String) throws(UserFacingError) -> String {
+        guard text == "-" else { return text }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= CaptureLine.longest {
+            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            if count == 0 { break }
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if errno != EINTR {
+                throw UserFacingError(
+                    .writeInvalid, "\(field): stdin cannot be read: \(String(cString: strerror(errno))).",
+                    consequence: "Nothing was queued.")
+            }
+        }
+        guard bytes.count <= CaptureLine.longest else {
+            throw refusal("\(field): more than \(CaptureLine.longest >> 10) KiB, which is too long.")
+        }
+        // The end of a line is the pipe's, as in the shell's $(…).
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw refusal("\(field): the text from stdin is not UTF-8.")
+        }
+        return text
+    }
+
+    private static func refusal(_ message: String) -> UserFacingError {
+        UserFacingError(.writeInvalid, message, consequence: "Nothing was queued.")
+    }
+}
+
+/// Accepts writes. Answered when all of them are on disk.
+package struct WritesRequest: Request {
+    package typealias Answer = WriteReport
+    package static let command = "write"
+    package static let refused = "Nothing was queued."
+
+    package let writes: [WriteRequest]
+    package var isChange: Bool { true }
+
+    package init(_ writes: [WriteRequest]) { self.writes = writes }
+    package init(_ members: RequestMembers) throws(RequestRefusal) { writes = try members.writes() }
+
+    package func write(to line: inout RequestLine) { line.add(writes) }
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> WriteReport? {
+        WriteReport(try await context.accept(writes), source: context.source, sending: context.sending)
+    }
+
+    package func remark(_ answer: WriteReport, path: String) -> String? {
+        Remark.writes(
+            answer.writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue },
+            path: path)
+    }
+}
+
+extension RequestContext {
+    /// Puts writes on the disk, and tells the engine.
+    func accept(_ writes: [WriteRequest]) async throws(UserFacingError) -> [Acceptance] {
+        // Time in which the server could be reached counts for those that waited, and not for these.
+        await daemon?.parts.engine.countReachable()
+        let accepted = try await withStore { store throws(UserFacingError) in
+            try await store.accept(writes, now: now)
+        }
+        daemon?.parts.engine.writesAccepted()
+        return accepted
+    }
+}
+
+extension Remark {
+    static func writes(_ hasChanged: Bool, path: String) -> String {
+        hasChanged ? "written to \(path); it will be sent when it runs" : "this is what \(path) says"
+    }
+}
+
+/// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
+package struct WriteReport: ControlReply {
+    package static let type = "write"
+
+    package struct Write: Sendable, Equatable, Codable {
+        package enum Outcome: String, Sendable, Codable {
+            /// On disk.
+            case accepted
+            /// Nothing was queued for it: see `error`.
+            case refused
+        }
+
+        package var outcome: Outcome
+        @Nullable package var entry: Int64? = nil
+        /// A state of the outbox (docs/outbox.md).
+        @Nullable package var state: String? = nil
+        /// `capture`, `note`, `edit`, `delete`.
+        @Nullable package var kind: String? = nil
+        @Nullable package var itemID: String? = nil
+        package var wasQueued = false
+        package var supersedes: [Int64] = []
+        @Nullable package var behind: Int64? = nil
+        /// The parked entry that it waits for.
+        @Nullable package var awaitsDecision: Int64? = nil
+        @Nullable package var remark: String? = nil
+        /// Why it was refused, or what the last attempt failed with.
+        @Nullable package var error: UserFacingError? = nil
+    }
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var sending: Sending
+    /// Whether delivery was waited for.
+    package var waited = false
+    /// In the order of the drafts.
+    package var writes: [Write]
+
+    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+        self.source = source
+        self.sending = sending
+        writes = acceptances.map(Write.init)
+    }
+
+    /// The entries whose end is still to come.
+    package var waiting: [Int64] {
+        writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
+    }
+
+    /// Takes over how far the entries are by now.
+    package mutating func update(_ report: DeliveryReport) {
+        let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
+        for index in writes.indices {
+            guard let delivery = writes[index].entry.flatMap({ found[$0] }) else { continue }
+            writes[index].state = delivery.state
+            writes[index].itemID = delivery.itemID
+            writes[index].behind = delivery.behind
+            writes[index].awaitsDecision = delivery.awaitsDecision
+            writes[index].remark = delivery.remark
+            writes[index].error = delivery.error
+        }
+    }
+
+    package var exitCode: ExitCode {
+        if writes.contains(where: { $0.outcome == .refused }) { return .error }
+        let states = writes.compactMap { $0.state.flatMap(OutboxEntry.State.init) }
+        if states.contains(.parked) { return .needsAttention }
+        let isOver = states.allSatisfy { $0 == .delivered || $0 == .superseded }
+        return waited && !isOver ? .notDelivered : .fine
+    }
+}
+
+extension WriteReport.Write {
+    init(_ acceptance: Acceptance) {
+        switch acceptance {
+        case .accepted(let write):
+            outcome = .accepted
+            entry = write.entry
+            state = write.state.rawValue
+            kind = write.kind.rawValue
+            itemID = write.itemID
+            wasQueued = write.wasQueued
+            supersedes = write.supersedes
+            behind = write.behind
+        case .refused(let error):
+            outcome = .refused
+            self.error = error
+        }
+    }
+}
+
+extension WriteReport: Report {
+    /// What was accepted, a line each. What was refused is talk, not data: `refusals`.
+    package func text(_ style: TextStyle) -> String {
+        writes.filter { $0.outcome == .accepted }.map { line($0, style) + "\n" }.joined()
+    }
+
+    /// The refused writes, for stderr.
+    ///
+    /// - Parameter names: what the person called each write, where there are several.
+    package func refusals(_ style: TextStyle, names: [String]) -> String {
+        zip(writes, names).map { write, name in
+            guard write.outcome == .refused, let error = write.error else { return "" }
+            var report = FailureReport(error)
+            if writes.count > 1 {
+                report.error.message = "\(name): \(error.message)"
+                // The others were.
+                report.error.consequence = "This one was not queued."
+            }
+            return report.text(program: "prsnlctl", style)
+        }.joined()
+    }
+
+    private func line(_ write: Write, _ style: TextStyle) -> String {
+        let number = "#\(write.entry ?? 0)"
+        let remark = write.remark.map { " (\(style.safe($0)))" } ?? ""
+        switch write.state.flatMap(OutboxEntry.State.init) {
+        case .delivered:
+            return "\(style.paint("delivered", .green)) \(number) \(style.arrow) "
+                + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
+        case .parked:
+            return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
+                + "(" + style.command("prsnlctl queue show \(write.entry ?? 0)") + ")"
+        case .superseded:
+            let others = write.supersedes.isEmpty ? "" : ": takes back \(OutboxWords.numbers(write.supersedes))"
+            return "nothing to send for \(number)\(others)" + remark
+        case .dropped: return "dropped \(number)" + remark
+        case .queued, .sending, .unknown, nil: return waitingLine(write, number, style)
+        }
+    }
+
+    private func waitingLine(_ write: Write, _ number: String, _ style: TextStyle) -> String {
+        var parts: [String] = []
+        if write.wasQueued { parts.append("was waiting already") }
+        if write.supersedes.isEmpty == false {
+            parts.append("takes the place of \(OutboxWords.numbers(write.supersedes))")
+        }
+        if waited {
+            parts.append("on disk, not delivered yet")
+            if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
+        }
+        if let parked = write.awaitsDecision {
+            parts.append("waits for a decision about #\(parked)")
+        } else if let behind = write.behind {
+            parts.append("waits for #\(behind)")
+        }
+        // A server that answered with an error is reachable, which says nothing about this write.
+        let wasTried = waited && write.error != nil && sending == .inTurn
+        parts.append(wasTried ? "will be tried again" : sending.text(style))
+        return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
+    }
+
+    private func reason(_ write: Write, _ style: TextStyle) -> String {
+        guard let error = write.error else { return style.safe(write.remark ?? "for a reason that is not known") }
+        return style.safe(error.message.isEmpty ? error.codeName : error.message)
+    }
+}
+
+/// Words that several reports about the outbox share.
+enum OutboxWords {
+    /// As much of a server's id as a person needs: ids may be shortened to what only one item has.
+    static func shortID(_ id: String) -> String {
+        id.hasPrefix("local-") ? id : String(id.prefix(8))
+    }
+
+    /// `#10, #11 and 12 more`
+    static func numbers(_ entries: [Int64], most: Int = 10) -> String {
+        let listed = entries.prefix(most).map { "#\($0)" }.joined(separator: ", ")
+        return entries.count > most ? "\(listed) and \(Formatting.count(entries.count - most)) more" : listed
+    }
+}
+
+extension String {
+    /// As a part of a longer sentence.
+    var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
+}
+
+extension TextStyle {
+    /// From what was queued to what the server made of it.
+    var arrow: String { isUTF8 ? "→" : "->" }
+}
+
+extension RequestMembers {
+    /// As many as one request may be about.
+    func entries() throws(RequestRefusal) -> [Int64] {
+        guard let entries = try numbers("entries"), !entries.isEmpty, entries.count <= WriteLimits.together else {
+            throw RequestRefusal(reason: "entries must have 1 to \(WriteLimits.together) numbers")
+        }
+        return entries
+    }
+
+    func writes() throws(RequestRefusal) -> [WriteRequest] {
+        let writes = try value("writes") { reader in
+            var writes: [WriteRequest] = []
+            guard try reader.enterArray() else { return writes }
+            repeat {
+                guard writes.count < WriteLimits.together else {
+                    throw RequestRefusal(reason: "writes has more than \(WriteLimits.together)")
+                }
+                do {
+                    writes.append(try WriteRequest(try JSONFields(&reader)))
+                } catch let failure as JSONFields.Failure {
+                    throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
+                }
+            } while try reader.nextElement()
+            return writes
+        }
+        guard let writes, !writes.isEmpty else {
+            throw RequestRefusal(reason: "writes must have 1 to \(WriteLimits.together) objects")
+        }
+        return writes
+    }
+}
+
+extension RequestLine {
+    mutating func add(_ writes: [WriteRequest]) {
+        add("writes") { bytes in
+            bytes.reserveCapacity(writes.count * 192)
+            bytes.append(UInt8(ascii: "["))
+            for (index, write) in writes.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                write.fields.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        }
+    }
+}
+
+/// When the daemon will send what is queued, as far as that can be known.
+package enum Sending: String, Sendable, Codable {
+    /// The server is reachable.
+    case inTurn = "in_turn"
+    case whenReachable = "when_reachable"
+    /// The server refuses the credentials.
+    case whenAuthorized = "when_authorized"
+    /// The server is reachable, and something else keeps all writes back.
+    case whenPossible = "when_possible"
+    case whenDaemonRuns = "when_daemon_runs"
+
+    func text(_ style: TextStyle) -> String {
+        switch self {
+        case .inTurn: "will be sent in turn"
+        case .whenReachable: "will be sent when the server is reachable"
+        case .whenAuthorized:
+            "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
+        case .whenPossible: "nothing is sent at the moment: see \(style.command("prsnlctl queue"))"
+        case .whenDaemonRuns: "will be sent when the daemon runs"
+        }
+    }
+}
+
+extension Sending {
+    init(_ state: EngineState) {
+        self =
+            switch state.connectivity.state {
+            case .online: state.hindrance == nil ? .inTurn : .whenPossible
+            case .unauthorized: .whenAuthorized
+            case .unknown, .offline, .unreachable, .portal: .whenReachable
+            }
+    }
+}

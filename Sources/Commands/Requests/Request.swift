@@ -1,0 +1,222 @@
+import Console
+package import Control
+package import PRSNLClient
+package import PRSNLCore
+package import Store
+package import SyncEngine
+import Synchronization
+
+/// Who may answer a request.
+package enum RequestPlace: Sendable {
+    /// The daemon alone.
+    case daemon
+    /// The daemon, else prsnlctl from the file, as far as this user may read it.
+    case file
+    /// The daemon, else prsnlctl under the daemon's lock, as the owner of the file.
+    case lock
+}
+
+/// A request and its one answer. In the daemon it is answered behind the socket. Where no daemon runs, prsnlctl runs the
+/// same function in its own process.
+package protocol Request: ControlRequest {
+    /// What did not happen where it was refused, in a sentence for a person.
+    static var refused: String { get }
+    var place: RequestPlace { get }
+    /// How long the daemon may take for a line; `nil`: as long as it lives.
+    var patience: Duration? { get }
+
+    /// - Returns: `nil` where all lines were sent with `RequestContext.send`, or will be by the daemon.
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer?
+
+    /// What this process has done to the file at a path, for a person who may think of the daemon; `nil`: nothing to say.
+    func remark(_ answer: Answer, path: String) -> String?
+}
+
+extension Request {
+    package static var refused: String { "Nothing was changed." }
+    package var place: RequestPlace { isChange ? .lock : .file }
+    package var patience: Duration? { place == .lock ? .seconds(60) : .seconds(10) }
+    package func remark(_ answer: Answer, path: String) -> String? { nil }
+}
+
+/// What prsnlctl says of a file that it has opened in the daemon's place.
+enum Remark {
+    static func look(path: String) -> String { "looked into \(path)" }
+    static func change(_ hasChanged: Bool, path: String) -> String {
+        hasChanged ? "changed \(path)" : "this is what \(path) says"
+    }
+}
+
+/// What a request may use for its answer: the file, and the daemon where one answers.
+package struct RequestContext: Sendable {
+    enum Host: Sendable {
+        case daemon(RunningDaemon, ControlConversation)
+        /// prsnlctl's own process, with the reason for which no daemon answers.
+        case command(CommandContext, noDaemon: UserFacingError)
+    }
+
+    let host: Host
+    /// `Request.refused`
+    let refused: String
+
+    var daemon: RunningDaemon? { if case .daemon(let daemon, _) = host { daemon } else { nil } }
+    var engine: EngineState? { daemon?.parts.engine.state }
+    var source: StatusReport.Source { daemon == nil ? .file : .daemon }
+    var time: TimeSource { daemon?.parts.time ?? .system }
+    var now: Timestamp { time.now() }
+
+    var database: String {
+        switch host {
+        case .daemon(let daemon, _): daemon.database
+        case .command(let context, _): context.paths.database
+        }
+    }
+
+    func reader() throws(UserFacingError) -> StoreReader { try StoreReader(path: database) }
+
+    /// - Throws: why no daemon answers.
+    func requireDaemon() throws(UserFacingError) -> RunningDaemon {
+        switch host {
+        case .daemon(let daemon, _): return daemon
+        case .command(_, let noDaemon): throw noDaemon
+        }
+    }
+
+    /// A line before the answer.
+    func send(_ update: some ControlReply) {
+        if case .daemon(_, let conversation) = host { conversation.send(update) }
+    }
+
+    /// Works with the daemon's open file. Without a daemon, opens the file under the lock for as long as this takes.
+    ///
+    /// - Parameter isChange: Items that changed are indexed, as the daemon does it.
+    /// - Throws: `database_locked`, `no_database`, `not_owner`; what opening the file throws.
+    func withStore<Value: Sendable>(
+        isChange: Bool = true, _ body: (Store) async throws(UserFacingError) -> Value
+    ) async throws(UserFacingError) -> Value {
+        switch host {
+        case .daemon(let daemon, _): return try await body(daemon.parts.store)
+        case .command(let context, _):
+            try FileOwner.become(ownerOf: database, consequence: refused)
+            let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
+            do throws(UserFacingError) {
+                let value = try await body(store)
+                if isChange { await Self.index(store) }
+                await store.close()
+                return value
+            } catch {
+                await store.close()
+                throw error
+            }
+        }
+    }
+
+    /// Works beside a database that need not be there yet: under the daemon's lock, as the owner of the folder.
+    ///
+    /// - Throws: `not_owner`, `database_locked`.
+    func withLock<Value>(_ body: () throws(UserFacingError) -> Value) throws(UserFacingError) -> Value {
+        try FileOwner.become(ownerOfFolderOf: database, consequence: refused)
+        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
+        let lock = try DatabaseLock(database: database)
+        defer { withExtendedLifetime(lock) {} }
+        return try body()
+    }
+
+    /// Items that are indexed with a write. A larger backlog is left to the daemon.
+    private static let mostIndexed = 32
+
+    private static func index(_ store: Store) async {
+        let time = TimeSource.system
+        do throws(UserFacingError) {
+            guard try await store.searchState().notIndexed <= mostIndexed else { return }
+            _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
+        } catch {
+            // The write is on the disk, and the next daemon indexes it.
+        }
+    }
+
+    /// When what is queued now will be sent.
+    var sending: Sending { engine.map(Sending.init) ?? .whenDaemonRuns }
+}
+
+// MARK: In the daemon
+
+/// The parts of a running daemon, which the daemon starts and stops.
+package struct RunningParts: Sendable {
+    package let store: Store
+    package let client: PRSNLClient
+    package let engine: SyncEngine
+    package let login: LoginKeeper
+    /// What the requests have cost.
+    package let figures: RequestMetrics
+    package let time: TimeSource
+
+    package init(
+        store: Store, client: PRSNLClient, engine: SyncEngine, login: LoginKeeper, figures: RequestMetrics,
+        time: TimeSource
+    ) {
+        self.store = store
+        self.client = client
+        self.engine = engine
+        self.login = login
+        self.figures = figures
+        self.time = time
+    }
+}
+
+/// What requests know of the daemon that answers them.
+package final class RunningDaemon: Sendable {
+    let parts: RunningParts
+    let database: String
+    let startedAt: Timestamp
+    /// Hands a new copy over to the daemon, which has to stop everything first.
+    let begin: @Sendable (NewCopy) -> Void
+    /// A new copy is on its way: what would be written now would be set aside with the old one.
+    let isEnding = Atomic(false)
+    /// Pulls that were asked for and have not ended.
+    let pulls = Mutex(0)
+
+    package init(
+        _ parts: RunningParts, database: String, startedAt: Timestamp, begin: @escaping @Sendable (NewCopy) -> Void
+    ) {
+        self.parts = parts
+        self.database = database
+        self.startedAt = startedAt
+        self.begin = begin
+    }
+
+    /// Every request of every command.
+    package var requests: RequestTable {
+        var table = RequestTable()
+        for request in Command.all.flatMap(\.requests) { add(request, to: &table) }
+        return table
+    }
+
+    private func add<Asked: Request>(_ type: Asked.Type, to table: inout RequestTable) {
+        table.on(type) { [self] request, conversation in
+            do throws(UserFacingError) {
+                if request.isChange { try refuseWhileEnding() }
+                let context = RequestContext(host: .daemon(self, conversation), refused: Asked.refused)
+                if let answer = try await request.answer(context) { conversation.send(answer) }
+            } catch {
+                conversation.send(explained(error))
+            }
+        }
+    }
+
+    /// - Throws: `daemon_busy` while the copy is being set aside: a change would be lost with it.
+    func refuseWhileEnding() throws(UserFacingError) {
+        guard isEnding.load(ordering: .relaxed) else { return }
+        throw UserFacingError(
+            .daemonBusy, "The daemon is starting a new copy.", consequence: "Nothing was changed.")
+    }
+
+    /// SQLite can make all sorts of a file whose log was removed: what happened says more.
+    private func explained(_ error: UserFacingError) -> UserFacingError {
+        switch error.code {
+        case .diskError, .databaseDamaged, .databaseUnreadable, .notADatabase, .noDatabase:
+            parts.store.replacement() ?? error
+        default: error
+        }
+    }
+}

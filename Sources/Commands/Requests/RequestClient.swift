@@ -1,0 +1,238 @@
+import Configuration
+import Console
+import Control
+import Glibc
+import PRSNLCore
+import Store
+
+/// prsnlctl's one door. It decides who answers a request: the daemon that works on the file that is meant, else this process.
+///
+/// A request that changes something goes one way only: once it was sent to a daemon, it is never carried out here too. Writes
+/// are: they have keys, by which a second request finds what the first has left.
+struct RequestClient: ~Copyable {
+    let context: CommandContext
+    private var connection: ControlClient?
+    private var lastUse = ContinuousClock.now
+    private var saidThatItIsStopped = false
+    /// Whether the last request reached a daemon that did not answer. It may have been carried out.
+    private(set) var isUnanswered = false
+
+    /// After a longer pause a new connection is made. The daemon closes an idle one after a minute, and a request into a
+    /// connection that closes could not be told from one whose answer was lost. People think, and type, for longer.
+    private static let longestIdle: Duration = .seconds(20)
+    /// How long to wait for a daemon that has the lock and no socket yet.
+    private static let startTime: Duration = .seconds(10)
+    /// How long a write without an answer is asked about. systemd starts a daemon again after five seconds (RestartSec).
+    private static let writePatience: Duration = .seconds(30)
+    private static let pause: UInt32 = 100_000  // microseconds
+
+    init(_ context: CommandContext) {
+        self.context = context
+    }
+
+    /// - Parameters:
+    ///   - limit: for an answer, where that is shorter than the request's own patience.
+    ///   - update: is called with each line that comes before the answer.
+    /// - Throws: what the answer throws; `database_locked` while another program has the lock; `daemon_not_running` and
+    ///   `daemon_busy` for an answer that did not come; `cancelled` after an interruption.
+    mutating func ask<Asked: Request>(
+        _ request: Asked, within limit: Duration? = nil, interruption: Interruption? = nil,
+        update: (Asked.Update) throws(UserFacingError) -> Void = { _ in }
+    ) throws(UserFacingError) -> Asked.Answer {
+        let end = ContinuousClock.now + Self.startTime
+        while true {
+            let noDaemon: UserFacingError
+            do throws(UserFacingError) {
+                return try askDaemon(request, within: limit ?? request.patience, interruption, update)
+            } catch {
+                guard mayAnswerHere(request, after: error) else { throw explained(error, Asked.refused, request) }
+                noDaemon = error
+            }
+            do throws(UserFacingError) {
+                return try answerHere(request, noDaemon)
+            } catch {
+                // The lock is held by a daemon that is starting, or by another prsnlctl.
+                guard request.place == .lock, error.code == .databaseLocked, ContinuousClock.now < end else {
+                    throw error
+                }
+            }
+            usleep(Self.pause)
+        }
+    }
+
+    /// The file can answer a question also where the daemon serves others, or not this user. A change is made here only where
+    /// there is no daemon at all.
+    private func mayAnswerHere(_ request: some Request, after error: UserFacingError) -> Bool {
+        switch request.place {
+        case .daemon: false
+        case .file: [.daemonNotRunning, .controlRefused, .daemonBusy].contains(error.code)
+        case .lock: error.code == .daemonNotRunning && !isUnanswered
+        }
+    }
+
+    private func explained(
+        _ error: UserFacingError, _ consequence: String, _ request: some Request
+    ) -> UserFacingError {
+        guard error.code == .controlRefused, request.isChange else { return error }
+        return UserFacingError(
+            error.code, error.message, consequence: error.consequence ?? consequence,
+            recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
+    }
+
+    // MARK: The daemon
+
+    private mutating func askDaemon<Asked: Request>(
+        _ request: Asked, within limit: Duration?, _ interruption: Interruption?,
+        _ update: (Asked.Update) throws(UserFacingError) -> Void
+    ) throws(UserFacingError) -> Asked.Answer {
+        isUnanswered = false
+        // Put back where it can be used again: after an error it is gone, or its answers would no longer be those to our
+        // questions.
+        var client = try connect()
+        isUnanswered = true
+        let reply = try client.ask(request, timeout: limit, interruption: interruption, update: update)
+        isUnanswered = false
+        lastUse = .now
+        // A daemon that is busy closes the connection.
+        if case .failure(let error) = reply, error.code == .daemonBusy { throw error }
+        connection = consume client
+        return try reply.get()
+    }
+
+    /// - Throws: `daemon_not_running` where none runs, or only one that works on another file than the given one. Any
+    ///   other error means that there is a daemon, which has the lock.
+    private mutating func connect() throws(UserFacingError) -> ControlClient {
+        let open = connection.take()
+        if lastUse.duration(to: .now) <= Self.longestIdle, let open { return open }
+        var client = try context.connect()
+        if context.isFileGiven {
+            let path = try client.ask(StatusRequest()).get().file.path
+            guard RealPath.isSameFile(path, context.paths.database) else {
+                throw UserFacingError(
+                    .daemonNotRunning, "The daemon works on \(path), and none on \(context.paths.database).")
+            }
+        }
+        return client
+    }
+
+    // MARK: This process
+
+    private mutating func answerHere<Asked: Request>(
+        _ request: Asked, _ noDaemon: UserFacingError
+    ) throws(UserFacingError) -> Asked.Answer {
+        if noDaemon.code == .daemonBusy { context.say("the daemon is not responding; showing data from the file") }
+        let here = RequestContext(host: .command(context, noDaemon: noDaemon), refused: Asked.refused)
+        let answer = try blocking { () async throws(UserFacingError) in try await request.answer(here) }
+        guard let answer else { throw noDaemon }
+        if let remark = request.remark(answer, path: context.paths.database), !saidThatItIsStopped {
+            context.say("the daemon is not running: \(remark)")
+            saidThatItIsStopped = true
+        }
+        return answer
+    }
+}
+
+// MARK: Writes
+
+extension RequestClient {
+    /// What became of some writes.
+    enum Outcome<Answer> {
+        case answered(Answer)
+        /// They were handed over, and it cannot be found out whether they are on disk.
+        case unknown(UserFacingError)
+    }
+
+    /// Gives each draft a key, by which a second request finds what the first has left.
+    static func keyed(_ drafts: [WriteDraft]) -> [WriteRequest] {
+        let now = TimeSource.system.now()
+        return drafts.map { WriteRequest($0, key: .make(at: now)) }
+    }
+
+    /// Writes each draft once, whatever becomes of the daemon meanwhile. Where one ends before it has answered, the next one
+    /// is asked, or the file itself, with the same keys.
+    ///
+    /// - Throws: where nothing was written.
+    mutating func write<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Outcome<Asked.Answer> {
+        do throws(UserFacingError) {
+            return .answered(try ask(request))
+        } catch {
+            guard isUnanswered else { throw error }
+            let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
+            context.say("the daemon \(reason); asking again")
+            return askAgain(request, after: error)
+        }
+    }
+
+    private mutating func askAgain<Asked: Request>(
+        _ request: Asked, after first: UserFacingError
+    ) -> Outcome<Asked.Answer> {
+        let end = ContinuousClock.now + Self.writePatience
+        repeat {
+            do throws(UserFacingError) {
+                return .answered(try ask(request, within: .seconds(10)))
+            } catch {
+                // With these, a daemon that could tell may still come. No other error changes by waiting.
+                guard [.daemonNotRunning, .daemonBusy, .databaseLocked, .notOwner].contains(error.code) else {
+                    return .unknown(error)
+                }
+            }
+            usleep(Self.pause)
+        } while ContinuousClock.now < end
+        return .unknown(first)
+    }
+
+    /// Waits for deliveries; `nil` where no daemon runs, so that there is nothing to wait for.
+    ///
+    /// - Throws: `cancelled` after the interruption.
+    mutating func wait(
+        for entries: [Int64], atMost: Duration?, interruption: Interruption? = nil
+    ) throws(UserFacingError) -> DeliveryReport? {
+        var said: String?
+        let context = context
+        do throws(UserFacingError) {
+            return try ask(DeliveryRequest(entries, atMost: atMost), interruption: interruption) { waiting in
+                if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
+                    context.say("\(text)")
+                    said = text
+                }
+            }
+        } catch {
+            guard error.code == .daemonNotRunning, !isUnanswered else { throw error }
+            return nil
+        }
+    }
+}
+
+// MARK: Refusals
+
+extension UserFacingError {
+    /// A refusal at the control socket, or at the file, with what this user can do about it: the very command for root, and,
+    /// where a group is the way in, how to come into it. The daemon knows neither the command nor the names.
+    func explainedRefusal(_ paths: ClientPaths?) -> UserFacingError {
+        guard code == .controlRefused || code == .databaseUnreadable, geteuid() != 0 else { return self }
+        var suggestion = recoverySuggestion
+        let place = code == .controlRefused ? paths?.controlSocket : paths?.database
+        if suggestion == code.recoverySuggestion, let place, let group = Self.group(of: place) {
+            suggestion =
+                "Root can let this user look: `adduser \(Self.userName) \(group)`, which counts from the next login on. "
+                + "Or give the command as root."
+        }
+        return UserFacingError(
+            code, message, consequence: consequence, recoverySuggestion: suggestion,
+            nextCommand: CommandContext.sudo(), cause: cause)
+    }
+
+    private static var userName: String {
+        getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "#\(geteuid())"
+    }
+
+    /// The name of the group that may come in; `nil` where it is root's, or not known. A user who may not even look
+    /// into the folder finds the same group on that.
+    private static func group(of place: String) -> String? {
+        var information = stat()
+        guard lstat(place, &information) == 0 || stat(Folder.containing(place), &information) == 0,
+            information.st_gid != 0, let group = getgrgid(information.st_gid)
+        else { return nil }
+        return String(cString: group.pointee.gr_name)
+    }
+}

@@ -1,0 +1,102 @@
+package import Console
+import Control
+package import PRSNLCore
+package import Store
+
+/// `prsnlctl errors`
+enum ErrorsCommand {
+    static let command = Command(
+        "errors", "List the errors that the daemon has met, with what to do about each.",
+        options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")],
+        asks: [ErrorsRequest.self, ClearErrorsRequest.self], onlyReads: true
+    ) { context, arguments throws(UserFacingError) in
+        try context.write(
+            arguments.has("--clear")
+                ? try context.answer(ClearErrorsRequest()) : try context.answer(ErrorsRequest()))
+        return .fine
+    }
+}
+
+/// Asks for the errors that recur.
+package struct ErrorsRequest: Request, BareRequest {
+    package typealias Answer = ErrorsReport
+    package static let command = "errors"
+    package var isChange: Bool { false }
+
+    package init() {}
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
+        // The daemon also knows those that the disk has not taken.
+        let errors =
+            if let daemon = context.daemon { try await daemon.parts.store.recurringErrors() } else {
+                try context.reader().recurringErrors()
+            }
+        return ErrorsReport(errors, source: context.source, now: context.now)
+    }
+}
+
+/// Forgets the errors that recur.
+package struct ClearErrorsRequest: Request, BareRequest {
+    package typealias Answer = ErrorsReport
+    package static let command = "errors"
+    package static let variant: String? = "clear"
+    package var isChange: Bool { true }
+
+    package init() {}
+
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
+        let cleared = try await context.withStore { store throws(UserFacingError) in try await store.forgetErrors() }
+        return ErrorsReport([], cleared: cleared, source: context.source, now: context.now)
+    }
+
+    package func remark(_ answer: ErrorsReport, path: String) -> String? {
+        Remark.change(answer.cleared ?? 0 > 0, path: path)
+    }
+}
+
+/// The errors that the daemon has met, grouped by code and endpoint: the JSON of `prsnlctl errors --json`.
+package struct ErrorsReport: ControlReply {
+    package static let type = "errors"
+
+    package var schemaVersion = 1
+    package var source: StatusReport.Source
+    package var generatedAt: Timestamp
+    /// How many were forgotten; `null` without `--clear`.
+    @Nullable package var cleared: Int? = nil
+    /// Those that go on first, each half with the newest first.
+    package var errors: [RecurringError]
+
+    package init(
+        _ errors: [RecurringError], cleared: Int? = nil, source: StatusReport.Source, now: Timestamp
+    ) {
+        self.source = source
+        self.cleared = cleared
+        generatedAt = now
+        self.errors = errors
+    }
+}
+
+extension ErrorsReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        if let cleared { return "forgot \(Formatting.count(cleared, "error"))\n" }
+        guard !errors.isEmpty else { return "No errors.\n" }
+        return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")
+    }
+
+    private func lines(of error: RecurringError, _ style: TextStyle) -> [String] {
+        let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
+        let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
+        var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]
+        if error.count > 1 { lines.append("  first  \(Formatting.timeWithAge(error.first, now: generatedAt))") }
+        lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt))")
+        var words = [style.safe(error.message)]
+        // What to do about what is over is noise.
+        if !error.isOver {
+            words += [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)].compactMap(\.self)
+        }
+        for text in words where !text.isEmpty {
+            lines += TextLayout.wrap(text, width: style.width - 2).map { "  " + $0 }
+        }
+        return lines
+    }
+}

@@ -1,0 +1,249 @@
+package import Console
+package import Control
+package import PRSNLCore
+package import Store
+import SyncEngine
+
+/// `prsnlctl sync`: asks the daemon to pull now.
+enum SyncCommand {
+    static let command = Command(
+        "sync", "Pull now.",
+        options: [
+            CommandOption(
+                "--full", nil,
+                "Read the whole timeline again: edits and deletions too. Items that the list lacks are asked about at once."
+            ),
+            CommandOption("--wait", nil, "Wait for the end, showing progress."),
+            CommandOption("--accept-deletions", nil, "Believe the deletions that were held back."),
+            CommandOption("--texts", nil, "Then fetch the texts that are missing, without pauses."),
+            CommandOption("--text", "ID", "Fetch the text of one item only, of any size."),
+        ], asks: [SyncNowRequest.self]
+    ) { context, arguments throws(UserFacingError) in
+        let text = arguments.value("--text")
+        if text != nil, ["--full", "--accept-deletions", "--texts"].contains(where: arguments.has) {
+            throw arguments.failure("--text fetches one text and does nothing else")
+        }
+        let wait = arguments.has("--wait") || text != nil
+        let request = SyncNowRequest(
+            full: arguments.has("--full"), wait: wait, acceptDeletions: arguments.has("--accept-deletions"),
+            texts: arguments.has("--texts"), text: text)
+        var client = RequestClient(context)
+        var display = ProgressDisplay(style: context.errorStyle, isQuiet: context.format == .json)
+        defer { display.end() }
+        let report = try client.ask(request) { display.show($0) }
+        display.end()
+        try context.write(report)
+        return report.exitCode
+    }
+}
+
+/// Asks the daemon to pull now.
+package struct SyncNowRequest: Request {
+    package typealias Answer = SyncResult
+    package typealias Update = PullProgress
+    package static let command = "sync"
+
+    /// The whole timeline again.
+    package let full: Bool
+    /// Answered at the end of the pull, with its progress before that.
+    package let wait: Bool
+    package let acceptDeletions: Bool
+    /// The texts that are missing, without pauses.
+    package let texts: Bool
+    /// The text of this item, of any size. The beginning of an id is enough.
+    package let text: String?
+    package var isChange: Bool { true }
+    package var place: RequestPlace { .daemon }
+    /// A pull takes as long as it takes; the connection ends with the daemon.
+    package var patience: Duration? { wait ? nil : .seconds(10) }
+
+    /// More requested pulls than this are refused, not remembered.
+    private static let mostPulls = 100
+    /// Between two lines of progress.
+    private static let progressInterval: Duration = .milliseconds(200)
+
+    package init(full: Bool, wait: Bool, acceptDeletions: Bool, texts: Bool = false, text: String? = nil) {
+        self.full = full
+        self.wait = wait
+        self.acceptDeletions = acceptDeletions
+        self.texts = texts
+        self.text = text
+    }
+
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        full = try members.bool("full")
+        wait = try members.bool("wait")
+        acceptDeletions = try members.bool("accept_deletions")
+        texts = try members.bool("texts")
+        text = try members.text("text")
+    }
+
+    package func write(to line: inout RequestLine) {
+        line.add("full", full)
+        line.add("wait", wait)
+        line.add("accept_deletions", acceptDeletions)
+        line.add("texts", texts)
+        if let text { line.add("text", text) }
+    }
+
+    /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> SyncResult? {
+        let daemon = try context.requireDaemon()
+        let engine = daemon.parts.engine
+        if texts, !engine.state.copiesTexts {
+            throw UserFacingError(
+                .usage, "The daemon copies no texts: its configuration has texts = no.",
+                recoverySuggestion: "Set texts = yes and run `systemctl reload prsnld`.")
+        }
+        var textOf: String?
+        if let text { textOf = try context.reader().itemID(text) }
+        let isAccepted = daemon.pulls.withLock { pulls in
+            guard pulls < Self.mostPulls else { return false }
+            pulls += 1
+            return true
+        }
+        guard isAccepted else {
+            throw UserFacingError(.daemonBusy, "\(Self.mostPulls) pulls have been asked for and not yet ended.")
+        }
+        let order = SyncRequest(full: full, acceptDeletions: acceptDeletions, texts: texts, textOf: textOf)
+        let pull = Task(executorPreference: TaskLoop.current) {
+            let result = await engine.sync(order)
+            daemon.pulls.withLock { $0 -= 1 }
+            return result
+        }
+        guard wait else { return .started }
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask { await Self.showProgress(engine, context) }
+            let result = await pull.value
+            group.cancelAll()
+            return result
+        }
+    }
+
+    private static func showProgress(_ engine: SyncEngine, _ context: RequestContext) async {
+        var last: PullProgress?
+        while !Task.isCancelled {
+            let progress = engine.state.pull
+            if let progress, progress != last { context.send(progress) }
+            last = progress
+            // Cancelled: the pull is over, or the client has left.
+            do { try await context.time.sleep(progressInterval) } catch { return }
+        }
+    }
+}
+
+extension SyncResult: ControlReply {
+    package static let type = "sync"
+
+    package var exitCode: ExitCode {
+        switch outcome {
+        case .started, .complete: .fine
+        case .incomplete: .needsAttention
+        // A person has to log in; asking again would change nothing.
+        case .failed: problem?.code == .needsLogin ? .needsAttention : .error
+        }
+    }
+}
+
+extension SyncResult: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines: [String]
+        switch outcome {
+        case .started: lines = ["Sync started. Follow it with \(style.command("prsnlctl status"))."]
+        case .complete: lines = ["\(style.paint("Complete", .green)): \(amounts)."]
+        case .incomplete:
+            lines = [
+                "\(style.paint("Incomplete", .yellow)): \(amounts). \(style.command("prsnlctl status")) names what is missing."
+            ]
+        case .failed: lines = ["\(style.paint("Failed", .red)): \(amounts)."]
+        }
+        if let problem {
+            lines += problem.lines(style)
+        }
+        return paragraphs(lines, style)
+    }
+
+    /// `12 added, 3 changed, 0 deleted, 5 texts`
+    package var amounts: String {
+        var parts = [(added, "added"), (changed, "changed"), (deleted, "deleted")].compactMap { number, word in
+            number.map { "\(Formatting.count($0)) \(word)" }
+        }
+        if let texts, texts > 0 { parts.append(Formatting.count(texts, "text")) }
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// Progress on stderr: a bar that is rewritten in place on a terminal, a line now and then elsewhere.
+package struct ProgressDisplay {
+    let style: TextStyle
+    let isQuiet: Bool
+    private var hasBar = false
+    private var lastLine: ContinuousClock.Instant?
+
+    /// Where lines stay, in a log for instance, a few are enough.
+    private static let linePause: Duration = .seconds(5)
+
+    package init(style: TextStyle, isQuiet: Bool) {
+        self.style = style
+        self.isQuiet = isQuiet
+    }
+
+    package mutating func show(_ progress: PullProgress) {
+        guard !isQuiet else { return }
+        if style.isTerminal {
+            // CSI K: the rest of the line, from a longer bar before.
+            StandardStream.error.write("\r\(progress.bar(style))\u{1B}[K")
+            hasBar = true
+        } else if lastLine.map({ $0.duration(to: .now) >= Self.linePause }) ?? true {
+            StandardStream.error.write("\(progress.statusText)\n")
+            lastLine = .now
+        }
+    }
+
+    /// Takes the bar away, so that the result stands alone.
+    package mutating func end() {
+        if hasBar { StandardStream.error.write("\r\u{1B}[K") }
+        hasBar = false
+    }
+}
+
+extension PullProgress {
+    /// `backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s`
+    package var statusText: String {
+        // Texts come one by one, and not in pages.
+        var parts =
+            kind == .texts
+            ? [amount, "\(Formatting.rate(rate))"] : [amount, Formatting.count(pages, "page"), Formatting.rate(rate)]
+        if let position { parts.append("at \(Formatting.time(position))") }
+        return "\(kind.rawValue): \(parts.joined(separator: ", "))"
+    }
+
+    private var amount: String {
+        guard let expectedItems else { return Formatting.count(items, "item") }
+        return "\(Formatting.count(items)) of \(Formatting.count(expectedItems, "item"))"
+    }
+
+    /// Seconds to go at this rate; `nil` where that cannot be known.
+    var remaining: Duration? {
+        guard let expectedItems, expectedItems > items, rate.isFinite, rate > 0 else { return nil }
+        let seconds = Double(expectedItems - items) / rate
+        return seconds < 1e9 ? .seconds(Int(seconds)) : nil
+    }
+
+    /// One line to be rewritten in place, no wider than the terminal less one column (a cursor in the last column wraps).
+    package func bar(_ style: TextStyle) -> String {
+        let limit = style.width - 1
+        var figures = "\(amount)  \(Formatting.rate(rate))"
+        if let remaining { figures += "  \(Formatting.duration(remaining)) left" }
+        let name = kind.rawValue
+        let room = limit - name.count - figures.count - 6
+        guard let expectedItems, expectedItems > 0, room >= 10 else {
+            return String("\(name)  \(figures)".prefix(limit))
+        }
+        let size = min(room, 30)
+        let filled = max(0, min(size, Int(Double(size) * Double(items) / Double(expectedItems))))
+        let (full, empty) = style.isUTF8 ? ("█", "░") : ("#", "-")
+        let bar = String(repeating: full, count: filled) + String(repeating: empty, count: size - filled)
+        return "\(name)  [\(bar)]  \(figures)"
+    }
+}

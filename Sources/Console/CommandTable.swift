@@ -1,0 +1,237 @@
+import PRSNLCore
+
+/// One command of a program.
+package struct CommandDescription: Sendable, Equatable {
+    /// One word, or two: `queue show`.
+    package let name: String
+    package let summary: String
+    package let operands: CommandOperands
+    package let options: [CommandOption]
+    /// What the operands may say, part by part.
+    package let language: [Term]
+
+    package struct Term: Sendable, Equatable {
+        package let form: String
+        package let meaning: String
+
+        package init(_ form: String, _ meaning: String) {
+            self.form = form
+            self.meaning = meaning
+        }
+
+        /// The term's row in docs/cli.md.
+        package var documentationRow: String { "| \(form) | \(meaning) |" }
+    }
+
+    package init(
+        name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption],
+        language: [Term] = []
+    ) {
+        self.name = name
+        self.language = language
+        self.summary = summary
+        self.operands = operands
+        self.options = options
+    }
+
+    /// `prsnlctl edit [OPTION]... ID`
+    package func usage(of program: String) -> String {
+        ["\(program) \(name) [OPTION]...", operands.usage].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+}
+
+/// A program: the only list of its commands and options. Parsing, `--help` and docs/cli.md follow it.
+package struct CommandTable: Sendable, Equatable {
+    package let program: String
+    package let summary: String
+    package let options: [CommandOption]
+    package let commands: [CommandDescription]
+    package let exitCodes: [(code: ExitCode, meaning: String)]
+
+    package init(
+        program: String, summary: String, options: [CommandOption], commands: [CommandDescription],
+        exitCodes: [(code: ExitCode, meaning: String)]
+    ) {
+        self.program = program
+        self.summary = summary
+        self.options = options
+        self.commands = commands
+        self.exitCodes = exitCodes
+    }
+
+    package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
+
+    package func command(named name: String) -> CommandDescription? { commands.first { $0.name == name } }
+
+    /// The second words that may follow a command's name.
+    package func secondWords(after name: String) -> [String] {
+        commands.filter { $0.name.hasPrefix(name + " ") }.map { String($0.name.dropFirst(name.count + 1)) }
+    }
+
+    /// The exit code's row in docs/cli.md.
+    package static func documentationRow(_ code: ExitCode, _ meaning: String) -> String {
+        "| \(code.rawValue) | \(meaning) |"
+    }
+}
+
+extension CommandTable {
+    package static let prsnld = CommandTable(
+        program: "prsnld",
+        summary: "Keeps a copy of a PRSNL server's timeline in one SQLite file.",
+        options: [
+            CommandOption("--config", "FILE", "Read this configuration file."),
+            CommandOption("--once", nil, "Pull everything there is, then exit."),
+            CommandOption("--no-texts", nil, "With `--once`: without the texts of items."),
+            CommandOption("--check-config", nil, "Check the configuration, print what holds, and exit."),
+            CommandOption("--service", nil, "With `--check-config`: as `prsnld.service` has it."),
+            CommandOption("--instance", "NAME", "With `--check-config`: as `prsnld@NAME.service` has it."),
+            .help, .version,
+        ],
+        commands: [],
+        exitCodes: [
+            (.fine, "Stopped by SIGTERM or SIGINT; or `--once` ended with a complete copy."),
+            (.error, "It could not start or go on; the last message says why."),
+            (.usage, "The command line is wrong."),
+            (
+                .needsAttention,
+                "`--once` ended, and the copy is incomplete or a login is needed: `prsnlctl status` says what is missing."
+            ),
+            (
+                .database,
+                "The database is damaged, newer than this program, no copy, or a file with a second hard link; systemd does not start it again."
+            ),
+            (
+                .configuration,
+                "The configuration or the credentials must be corrected first; systemd does not start it again."
+            ),
+        ])
+}
+
+extension CommandTable {
+    /// The text of `--help`, for the program or for one of its commands.
+    package func help(for command: CommandDescription? = nil) -> String {
+        var lines: [String] = []
+        if let command {
+            lines +=
+                ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
+        } else {
+            lines += ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
+        }
+        if command == nil, !commands.isEmpty {
+            lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, Self.plain($0.summary)) })
+        }
+        if let command {
+            if !command.language.isEmpty {
+                let terms = command.language.map { (Self.plain($0.form), Self.plain($0.meaning)) }
+                lines += ["", "\(command.operands.usage) may be:"] + Self.aligned(terms)
+            }
+            lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
+        }
+        let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }
+        lines += ["", command == nil ? "Options:" : "General options:"]
+        lines += Self.aligned(general.map { ($0.usage, Self.plain($0.summary)) })
+        lines += ["", "Exit codes:"] + Self.aligned(exitCodes.map { ("\($0.code.rawValue)", Self.plain($0.meaning)) })
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func plain(_ text: String) -> String { text.filter { $0 != "`" } }
+
+    private static func aligned(_ rows: [(String, String)]) -> [String] {
+        let column = (rows.map { $0.0.count }.max() ?? 0) + 4
+        return rows.flatMap { name, text in
+            TextLayout.wrap(text, width: 80 - column).enumerated().map { index, line in
+                TextLayout.padRight(index == 0 ? "  \(name)" : "", to: column) + line
+            }
+        }
+    }
+}
+
+/// One option of a program or a command.
+package struct CommandOption: Sendable, Equatable {
+    /// Whether, and how, an option has a value.
+    package enum Form: Sendable, Equatable {
+        /// A switch.
+        case none
+        /// `--config FILE` or `--config=FILE`.
+        case required(String)
+        /// `--wait` or `--wait=DURATION`, but not `--wait DURATION`, which could be meant as an operand.
+        case optional(String)
+    }
+
+    /// `--config`
+    package let name: String
+    package let form: Form
+    package let summary: String
+    /// Whether it may be given again, each time with one more value.
+    package let isRepeatable: Bool
+    /// Whether an empty value is one: `--title ''` is for the validation of titles to judge.
+    package let allowsEmpty: Bool
+
+    package init(_ name: String, _ value: String? = nil, _ summary: String) {
+        self.init(name, value.map(Form.required) ?? .none, summary)
+    }
+
+    package init(
+        _ name: String, _ form: Form, _ summary: String, isRepeatable: Bool = false, allowsEmpty: Bool = false
+    ) {
+        self.name = name
+        self.form = form
+        self.summary = summary
+        self.isRepeatable = isRepeatable
+        self.allowsEmpty = allowsEmpty
+    }
+
+    /// A text that becomes a part of an item.
+    package static func text(_ name: String, _ value: String, _ summary: String, isRepeatable: Bool = false)
+        -> CommandOption
+    {
+        CommandOption(name, .required(value), summary, isRepeatable: isRepeatable, allowsEmpty: true)
+    }
+
+    /// `--config FILE`, `--wait[=DURATION]`
+    package var usage: String {
+        switch form {
+        case .none: name
+        case .required(let value): "\(name) \(value)"
+        case .optional(let value): "\(name)[=\(value)]"
+        }
+    }
+
+    /// Whether the next argument is its value.
+    package var takesNext: Bool { if case .required = form { true } else { false } }
+
+    /// The option's row in docs/cli.md.
+    package var documentationRow: String { "| `\(usage)` | \(summary) |" }
+}
+
+extension CommandOption {
+    package static let help = CommandOption("--help", nil, "Print this help.")
+    package static let version = CommandOption("--version", nil, "Print the version.")
+    package static let json = CommandOption("--json", nil, "Print JSON instead of text.")
+}
+
+/// What a command takes besides options.
+package struct CommandOperands: Sendable, Equatable {
+    /// As the help writes it: `ID...`
+    package let usage: String
+    package let minimum: Int
+    package let maximum: Int
+
+    package static let none = CommandOperands(usage: "", minimum: 0, maximum: 0)
+
+    package static func one(_ name: String) -> CommandOperands {
+        CommandOperands(usage: name, minimum: 1, maximum: 1)
+    }
+    package static func atMostOne(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "[\(name)]", minimum: 0, maximum: 1)
+    }
+    package static func some(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "\(name)...", minimum: 1, maximum: CommandOperands.most)
+    }
+    package static func any(_ name: String) -> CommandOperands {
+        CommandOperands(usage: "[\(name)]...", minimum: 0, maximum: CommandOperands.most)
+    }
+
+    /// As many as one request to the daemon may be about.
+    package static let most = WriteLimits.together
+}

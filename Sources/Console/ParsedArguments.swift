@@ -1,0 +1,188 @@
+package import PRSNLCore
+
+/// A command line, checked against a program's table.
+package struct ParsedArguments: Sendable, Equatable {
+    /// `nil` where none was given, which only `--help` and `--version` allow for a program with commands.
+    package private(set) var command: CommandDescription?
+    /// What is no option: URLs, ids, numbers, texts. As many as the command's table allows, unless help is wanted.
+    package private(set) var operands: [String] = []
+    /// By the option's name; a switch, and an option whose optional value was left out, have no values.
+    private var values: [String: [String]] = [:]
+
+    package func has(_ option: String) -> Bool { values[option] != nil }
+    /// The option's value; `nil` where it was not given or has none.
+    package func value(_ option: String) -> String? { values[option]?.last }
+    /// All values of a repeatable option, in the order in which they were given.
+    package func values(_ option: String) -> [String] { values[option] ?? [] }
+
+    /// - Parameter arguments: without the program's name.
+    /// - Throws: `usage`, with what was probably meant.
+    package init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
+        var rest = arguments[...]
+        var optionsEnded = false
+        var last: String?
+        while let argument = rest.popFirst() {
+            defer { last = optionsEnded ? nil : argument }
+            if optionsEnded || !argument.hasPrefix("-") || argument == "-" {
+                try take(operand: argument, after: last, table)
+            } else if argument == "--" {
+                optionsEnded = true  // POSIX, Utility Syntax Guideline 10
+            } else if argument == "-h" {
+                values["--help"] = []
+            } else {
+                try take(option: argument, &rest, table)
+            }
+        }
+        try judge(table)
+    }
+
+    private mutating func take(
+        operand argument: String, after last: String?, _ table: CommandTable
+    ) throws(UserFacingError) {
+        if let last, let command, looksLikeValue(argument, of: last) {
+            throw Self.failure(
+                table, command, "\(last) takes its value with an equals sign", nearest: "\(last)=\(argument)")
+        }
+        guard let command else {
+            if table.commands.isEmpty { throw Self.failure(table, nil, "\(argument) is one argument too many") }
+            guard let found = table.command(named: argument) else {
+                throw Self.failure(
+                    table, nil, "\(argument) is not a command",
+                    nearest: EditDistance.allNearest(to: argument, among: table.commands.map(\.name)).or)
+            }
+            return self.command = found
+        }
+        let words = table.secondWords(after: command.name)
+        if operands.isEmpty, let found = table.command(named: "\(command.name) \(argument)") {
+            return self.command = found
+        }
+        guard operands.count < command.operands.maximum else {
+            if words.isEmpty { throw Self.failure(table, command, "\(argument) is one argument too many") }
+            throw Self.failure(
+                table, command, "\(command.name) \(argument) is not a command",
+                nearest: EditDistance.allNearest(to: argument, among: words).map { "\(command.name) \($0)" }.or)
+        }
+        operands.append(argument)
+    }
+
+    /// `--wait 2s`, where the value may be left out and therefore needs the equals sign.
+    private func looksLikeValue(_ argument: String, of option: String) -> Bool {
+        let options = command?.options ?? []
+        guard let known = options.first(where: { $0.name == option }), case .optional = known.form else { return false }
+        // A number of the queue, or the beginning of an id, has no unit.
+        return argument.utf8.first.map { (48...57).contains($0) } == true
+            && argument.last.map { "smhd".contains($0) } == true
+            && argument.utf8.allSatisfy { (48...57).contains($0) || "smhd".utf8.contains($0) }
+    }
+
+    private mutating func take(
+        option argument: String, _ rest: inout ArraySlice<String>, _ table: CommandTable
+    ) throws(UserFacingError) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        // An option may stand before its command. Those of one name agree about taking the next argument.
+        let known = (command?.options ?? []) + table.options + table.commands.flatMap(\.options)
+        guard let option = known.first(where: { $0.name == parts[0] }) else {
+            throw Self.failure(
+                table, command, "\(parts[0]) is not an option",
+                nearest: EditDistance.allNearest(to: parts[0], among: known.map(\.name)).or)
+        }
+        if parts.count == 2 {
+            values[option.name, default: []].append(parts[1])
+        } else if option.takesNext {
+            guard let next = rest.popFirst() else {
+                throw Self.failure(table, command, "\(option.usage): the value is missing")
+            }
+            values[option.name, default: []].append(next)
+        } else {
+            values[option.name, default: []] += []
+        }
+    }
+
+    /// What can only be said when the command is known.
+    private func judge(_ table: CommandTable) throws(UserFacingError) {
+        let allowed = (command?.options ?? []) + table.options
+        for (name, given) in values.sorted(by: { $0.key < $1.key }) {
+            guard let option = allowed.first(where: { $0.name == name }) else {
+                let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
+                throw Self.failure(table, command, "\(name) is not \(place)")
+            }
+            if option.form == .none, !given.isEmpty {
+                throw Self.failure(table, command, "\(name) takes no value")
+            }
+            if given.count > 1, !option.isRepeatable {
+                throw Self.failure(table, command, "\(name) is given \(given.count) times")
+            }
+            if !option.allowsEmpty, given.contains("") {
+                throw Self.failure(table, command, "\(option.usage): the value is missing")
+            }
+        }
+        guard !has("--help"), !has("--version") else { return }
+        guard let command else {
+            if table.commands.isEmpty { return }
+            throw Self.failure(table, nil, "a command is missing")
+        }
+        if operands.count < command.operands.minimum {
+            throw Self.failure(table, command, "\(command.operands.usage) is missing")
+        }
+    }
+
+    /// A mistake in what the command was given, in the words of all such mistakes.
+    package func failure(_ reason: String, table: CommandTable) -> UserFacingError {
+        Self.failure(table, command, reason)
+    }
+
+    private static func failure(
+        _ table: CommandTable, _ command: CommandDescription?, _ reason: String, nearest: String? = nil
+    ) -> UserFacingError {
+        let help = NextCommand([table.program] + [command?.name].compactMap(\.self) + ["--help"])
+        return UserFacingError(
+            .usage, reason + (nearest.map { "; did you mean \($0)?" } ?? "."),
+            recoverySuggestion: "See \(help).", nextCommand: help)
+    }
+}
+
+extension [String] {
+    /// `net or note`; `nil` where there is none.
+    fileprivate var or: String? {
+        guard let last else { return nil }
+        return count == 1 ? last : "\(dropLast().joined(separator: ", ")) or \(last)"
+    }
+}
+
+/// What the program was started with.
+package enum ProgramArguments {
+    /// The arguments without the program's name.
+    ///
+    /// From the raw vector, because `CommandLine.arguments` repairs what is not UTF-8 in silence, and a title or a path
+    /// would become another one.
+    ///
+    /// - Throws: `usage` for an argument that is not UTF-8.
+    package static func read(program: String) throws(UserFacingError) -> [String] {
+        var vector: [[UInt8]] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let text = CommandLine.unsafeArgv[index] else { break }
+            var bytes: [UInt8] = []
+            var at = 0
+            while text[at] != 0 {
+                bytes.append(UInt8(bitPattern: text[at]))
+                at += 1
+            }
+            vector.append(bytes)
+        }
+        return try decode(vector, program: program)
+    }
+
+    package static func decode(_ vector: [[UInt8]], program: String) throws(UserFacingError) -> [String] {
+        var arguments: [String] = []
+        for (index, bytes) in vector.enumerated() {
+            guard let argument = String(validating: bytes, as: UTF8.self) else {
+                throw UserFacingError(
+                    .usage, "argument \(index + 1) is not UTF-8.",
+                    recoverySuggestion: "Check the terminal's character set: `locale` should name UTF-8.",
+                    nextCommand: "\(program) --help")
+            }
+            arguments.append(argument)
+        }
+        return arguments
+    }
+}

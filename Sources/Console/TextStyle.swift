@@ -1,0 +1,191 @@
+import CLinux
+import Glibc
+package import PRSNLCore
+
+/// How text may look where it goes.
+package struct TextStyle: Sendable, Equatable {
+    /// Columns of prose: 80, or fewer on a narrower terminal.
+    package var width = 80
+    /// Columns of a row that is cut where it is longer: all that the terminal has, and no end where lines go elsewhere.
+    package var rowWidth = Int.max
+    package var isUTF8 = true
+    package var hasColour = false
+    /// Whether the terminal follows links (OSC 8).
+    package var hasLinks = false
+    /// Whether lines may be rewritten in place.
+    package var isTerminal = false
+
+    /// The daemon whose commands the text names.
+    package var unit = ServiceUnit()
+
+    package init() {}
+
+    /// For a descriptor of this process.
+    ///
+    /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
+    /// the locale says, by the order of locale(7).
+    package init(descriptor: Int32, environment: [String: String], _ unit: ServiceUnit) {
+        self.unit = unit
+        isTerminal = isatty(descriptor) == 1
+        isUTF8 = Self.isUTF8(environment)
+        hasColour =
+            isTerminal && environment["NO_COLOR", default: ""].isEmpty
+            && !["", "dumb"].contains(environment["TERM", default: ""])
+        hasLinks = isTerminal && Self.followsLinks(environment)
+        var size = winsize()
+        if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+            rowWidth = max(40, Int(size.ws_col))
+            width = min(80, rowWidth)
+        }
+    }
+
+    /// Lines of the terminal that a descriptor is; `nil` where it is none.
+    package static func rows(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        guard isatty(descriptor) == 1, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0
+        else { return nil }
+        return Int(size.ws_row)
+    }
+
+    package static func isUTF8(_ environment: [String: String]) -> Bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
+        let lowered = locale.lowercased()
+        return lowered.contains("utf-8") || lowered.contains("utf8")
+    }
+
+    /// No terminal can be asked. These say by the environment who they are, and are known to follow links
+    /// (https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda). `FORCE_HYPERLINK` overrules that, in either way.
+    private static func followsLinks(_ environment: [String: String]) -> Bool {
+        if let forced = environment["FORCE_HYPERLINK"] { return !["", "0"].contains(forced) }
+        if environment["TERM", default: ""] == "dumb" { return false }
+        if let version = environment["VTE_VERSION"].flatMap({ Int($0) }) { return version >= 5_000 }
+        if ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"].contains(
+            where: {
+                environment[$0]?.isEmpty == false
+            })
+        {
+            return true
+        }
+        return ["iTerm.app", "WezTerm", "vscode", "ghostty"].contains(environment["TERM_PROGRAM", default: ""])
+            || ["xterm-kitty", "foot", "alacritty", "xterm-ghostty"].contains(environment["TERM", default: ""])
+    }
+
+    /// A text that leads to an address of the web, where the terminal follows links.
+    package func link(_ text: String, to url: String?) -> String {
+        // OSC 8 takes ASCII alone.
+        guard hasLinks, let url, Self.isWebAddress(url), url.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
+        return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
+    /// Whether a browser may be sent there: http or https and a host, without spaces and controls.
+    package static func isWebAddress(_ url: String) -> Bool {
+        let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
+        guard let scheme, url.utf8.count > scheme.utf8.count, url.utf8.count <= 2_048 else { return false }
+        return url.unicodeScalars.allSatisfy {
+            $0.value > 0x20 && !$0.properties.isWhitespace && !SafeText.isHarmful($0)
+        }
+    }
+
+    package enum Colour: String {
+        case bold = "1"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+    }
+
+    package func paint(_ text: String, _ colour: Colour) -> String {
+        hasColour ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// A command of the daemon that is meant, between backticks.
+    package func command(_ command: NextCommand) -> String { text("\(command)") }
+
+    /// The same; `nil` where that daemon has none that would do the same for it.
+    package func next(_ command: NextCommand?) -> String? { command.flatMap(unit.fit).map { "`\(safe($0.line))`" } }
+
+    /// With the commands of the daemon that is meant.
+    package func text(_ advice: Advice) -> String { safe(unit.fit(advice).description) }
+
+    /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
+    package func safe(_ text: String) -> String {
+        let harmless = SafeText.harmless(text)
+        guard !isUTF8 else { return harmless }
+        return String(harmless.map { $0.isASCII ? $0 : "?" })
+    }
+}
+
+/// Lines of text no wider than a terminal.
+package enum TextLayout {
+    /// Columns that a text takes: 2 for East Asian wide characters and emoji, 0 for marks that join the one before
+    /// (Unicode Annex 11, in large strokes).
+    package static func width(_ text: String) -> Int { text.reduce(0) { $0 + width($1) } }
+
+    private static func width(_ character: Character) -> Int {
+        guard let scalar = character.unicodeScalars.first else { return 0 }
+        switch scalar.value {
+        case 0..<0x300: return 1
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD:
+            return 2
+        default:
+            switch scalar.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark: return 0
+            default: return 1
+            }
+        }
+    }
+
+    /// Breaks at spaces. A word that is wider than a line (a path, an address) stays whole, so that it can be copied.
+    package static func wrap(_ text: String, width limit: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if line.isEmpty {
+                line = String(word)
+            } else if width(line) + 1 + width(String(word)) <= limit {
+                line += " " + word
+            } else {
+                lines.append(line)
+                line = String(word)
+            }
+        }
+        lines.append(line)
+        return lines
+    }
+
+    /// Each paragraph wrapped, the first line behind `label`, all others below its text.
+    package static func field(_ label: String, _ paragraphs: [String], style: TextStyle, labelWidth: Int = 13)
+        -> [String]
+    {
+        var lines: [String] = []
+        for paragraph in paragraphs {
+            for line in wrap(paragraph, width: style.width - labelWidth) {
+                let front = lines.isEmpty ? label : ""
+                let padding = String(repeating: " ", count: max(1, labelWidth - width(front)))
+                lines.append((front.isEmpty ? "" : style.paint(front, .bold)) + padding + line)
+            }
+        }
+        return lines
+    }
+
+    /// No wider than a limit; what is cut ends in three dots.
+    package static func cut(_ text: String, to limit: Int) -> String {
+        guard width(text) > limit else { return text }
+        var result = ""
+        var used = 0
+        for character in text {
+            used += width(String(character))
+            if used > limit - 3 { break }
+            result.append(character)
+        }
+        return result + "..."
+    }
+
+    package static func padLeft(_ text: String, to width: Int) -> String {
+        String(repeating: " ", count: max(0, width - Self.width(text))) + text
+    }
+
+    package static func padRight(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - Self.width(text)))
+    }
+}

@@ -1,0 +1,241 @@
+import CommandSamples
+import Console
+import Control
+import PRSNLCore
+import Testing
+
+@testable import Commands
+
+/// What follows from what was gathered: each check at each of its levels.
+@Suite struct DoctorJudgementTests {
+    typealias Level = DoctorReport.Level
+
+    /// The levels of one check; empty where it has no line.
+    private func levels(_ facts: some Check, _ check: String) -> [Level] {
+        facts.findings.filter { $0.check == check }.map(\.level)
+    }
+
+    private let time = Samples.now
+
+    // MARK: Configuration
+
+    @Test func aConfigurationWithoutAServerFails() {
+        var facts = ConfigurationCheck()
+        #expect(levels(facts, "configuration") == [.ok] && levels(facts, "server_url") == [.failed])
+        facts.serverURL = "https://prsnl.example.org"
+        facts.file = "/etc/prsnld/prsnld.conf"
+        #expect(facts.findings.map(\.level) == [.ok, .ok])
+    }
+
+    @Test func eachProblemOfTheConfigurationIsALine() {
+        var facts = ConfigurationCheck()
+        facts.problems = ["prsnld.conf:5: pol_interval is not a known key", "prsnld.conf:6: page_size is out of range"]
+        facts.warnings = ["environment variable PRSNL_PAGE_SIZ is not known"]
+        #expect(facts.findings.map(\.level) == [.failed, .failed, .warning])
+        #expect(facts.findings[0].nextCommand == "prsnld --check-config")
+    }
+
+    @Test func aConfigurationThatMayNotBeReadIsNotCalledGood() {
+        var facts = ConfigurationCheck()
+        facts.hiddenFile = "/etc/prsnld/prsnld.conf"
+        #expect(facts.findings.map(\.level) == [.notChecked])
+    }
+
+    // MARK: Credentials
+
+    private func credentials(
+        _ key: CredentialsCheck.State = .none, login: CredentialsCheck.State = .none, owner: String = "prsnld"
+    ) -> CredentialsCheck {
+        var facts = CredentialsCheck(now: time)
+        facts.daemonUser = "prsnld"
+        facts.key.path = "/etc/prsnld/key"
+        facts.key.state = key
+        facts.key.owner = owner
+        facts.login.path = "/var/lib/prsnld/prsnl.sqlite.login"
+        facts.login.state = login
+        facts.login.owner = owner
+        return facts
+    }
+
+    @Test func withoutCredentialsThereIsAWarning() {
+        #expect(credentials().findings.map(\.level) == [.warning])
+    }
+
+    @Test func keyFilesAreJudgedByWhatBecameOfReadingThem() {
+        let exposed = UserFacingError(.keyFileExposed, "exposed", nextCommand: "chmod 600 /etc/prsnld/key")
+        #expect(levels(credentials(.sound(form: "an API key", expires: nil)), "key_file") == [.ok])
+        #expect(levels(credentials(.hidden), "key_file") == [.notChecked])
+        #expect(levels(credentials(.broken(exposed)), "key_file") == [.failed])
+        #expect(credentials(.broken(exposed)).findings[0].nextCommand == "chmod 600 /etc/prsnld/key")
+    }
+
+    @Test func aFileOfAnotherUserIsNoUseToTheDaemon() {
+        let key = CredentialsCheck.State.sound(form: "an API key", expires: nil)
+        #expect(levels(credentials(key, owner: "root"), "key_file") == [.failed])
+        var fromSystemd = credentials(key, owner: "root")
+        fromSystemd.key.isFromSystemd = true
+        #expect(levels(fromSystemd, "key_file") == [.ok])
+    }
+
+    @Test(arguments: [(3 * 86_400, Level.ok), (3_600, .warning), (0, .failed), (-60, .failed)])
+    func aLoginIsJudgedByHowLongItLasts(seconds: Int, level: Level) {
+        let state = CredentialsCheck.State.sound(form: "a login", expires: time.advanced(by: .seconds(seconds)))
+        #expect(levels(credentials(login: state), "login") == [level])
+        #expect(levels(credentials(state), "key_file") == [level])
+    }
+
+    @Test func aKeyAndALoginAreOneTooMany() {
+        let facts = credentials(.sound(form: "an API key", expires: nil), login: .sound(form: "a login", expires: nil))
+        #expect(facts.findings.map(\.level) == [.ok, .ok, .warning])
+        // Behind a closed door there need not be one.
+        let hidden = credentials(.hidden, login: .sound(form: "a login", expires: nil))
+        #expect(hidden.findings.map(\.level) == [.notChecked, .ok])
+    }
+
+    // MARK: Server
+
+    private func server(_ change: (inout PingReport) -> Void = { _ in }) -> ServerCheck {
+        var ping = PingReport(state: .online, probe: "http", total: .milliseconds(20), now: time)
+        ping.address = "192.0.2.9"
+        ping.phases = .init(
+            name: .milliseconds(1), connect: .milliseconds(2), tls: .milliseconds(9), firstByte: .milliseconds(5))
+        ping.status = 200
+        change(&ping)
+        var facts = ServerCheck()
+        facts.ping = ping
+        facts.isByDaemon = true
+        facts.ping?.clockOffset = 0.4
+        return facts
+    }
+
+    @Test func aServerThatAnswersIsFineStepByStep() {
+        #expect(server().findings.map(\.check) == ["name", "connect", "tls", "health", "clock"])
+        #expect(server().findings.allSatisfy { $0.level == .ok })
+    }
+
+    @Test(arguments: [("name", "name"), ("connect", "connect"), ("tls", "tls"), ("first_byte", "health")])
+    func theStepThatFailedIsNamedAndNoneAfterIt(phase: String, check: String) {
+        let facts = server { ping in
+            ping.failedPhase = phase
+            ping.error = UserFacingError(.timedOut, "no answer")
+            ping.phases.firstByte = nil
+            if phase != "first_byte" { ping.phases.tls = nil }
+            if phase == "name" || phase == "connect" { ping.phases.connect = nil }
+            if phase == "name" { ping.phases.name = nil }
+        }
+        let way = facts.findings.filter { $0.check != "clock" }
+        #expect(way.last?.check == check && way.last?.level == .failed)
+        #expect(way.dropLast().allSatisfy { $0.level == .ok })
+    }
+
+    @Test func whatWasNotAskedIsNotGood() {
+        #expect(ServerCheck().findings.map(\.level) == [.notChecked])
+    }
+
+    @Test(arguments: [
+        (0.0, Level.ok), (4.9, .ok), (-4.9, .ok), (6, .warning), (-299, .warning), (301, .failed), (-1e9, .failed),
+    ])
+    func clocksThatDifferAreJudgedByHowMuch(offset: Double, level: Level) {
+        var facts = server()
+        facts.ping?.clockOffset = offset
+        #expect(levels(facts, "clock") == [level])
+        facts.ping?.clockOffset = nil
+        #expect(levels(facts, "clock") == [.notChecked])
+    }
+
+    @Test func theClockSaysWhichOneIsBehind() {
+        var facts = server()
+        facts.ping?.clockOffset = 600
+        #expect(facts.findings.last?.found == "10 min behind the server's")
+        facts.ping?.clockOffset = -600
+        #expect(facts.findings.last?.found == "10 min ahead of the server's")
+    }
+
+    // MARK: Copy
+
+    private func copy(_ summary: StatusReport) -> CopyCheck {
+        var facts = CopyCheck()
+        facts.status = summary
+        return facts
+    }
+
+    private var online: StatusReport {
+        var report = Samples.report(Samples.complete)
+        report.daemon?.connectivity = .init(state: .online, since: time, reason: nil)
+        return report
+    }
+
+    @Test func aHealthyCopyHasNothingToSay() {
+        #expect(copy(online).findings.map(\.level) == [.ok, .ok, .ok, .ok])
+        #expect(CopyCheck().findings.map(\.level) == [.notChecked])
+    }
+
+    @Test func textsThatFailOrAreTooLargeAreNamed() {
+        var report = Samples.report(Samples.withTexts)
+        let findings = copy(report).findings.filter { $0.check == "texts" }
+        #expect(findings.map(\.level) == [.warning, .warning])
+        #expect(findings[0].found == "3 texts could not be fetched: Server error: broken")
+        #expect(findings[1].found == "12 texts larger than text_max_size or max_answer_size")
+        report.copy.texts?.failing = 0
+        report.copy.texts?.tooLarge = 0
+        report.copy.texts?.problem = nil
+        #expect(
+            copy(report).findings.contains { $0.check == "texts" && $0.level == .ok && $0.found.hasSuffix("so far") })
+        report.copy.texts?.problem = UserFacingError(.textsUnavailable, "This server does not give the texts of items.")
+        #expect(copy(report).findings.contains { $0.check == "texts" && $0.level == .ok })
+    }
+
+    @Test func whoseItIsOnlyADaemonFindsOut() {
+        #expect(levels(copy(Samples.report(Samples.complete, nil)), "account") == [.notChecked])
+        var refused = online
+        refused.daemon?.connectivity.state = .unauthorized
+        #expect(levels(copy(refused), "account") == [.failed])
+        var changed = online
+        changed.daemon?.problem = UserFacingError(.accountChanged, "another account")
+        #expect(levels(copy(changed), "account") == [.failed])
+        var busy = online
+        busy.daemon?.problem = UserFacingError(.connectFailed, "down")
+        #expect(levels(copy(busy), "account") == [.ok])
+    }
+
+    @Test func whomTheServerNamesDecides() {
+        func account(
+            _ named: String?, refused: Bool? = nil, error: UserFacingError? = nil
+        ) -> [Level] {
+            var facts = copy(online)
+            var report = WhoamiReport(
+                source: .daemon, server: "https://prsnl.example.org",
+                account: named.map { AccountName(id: $0, name: nil) }, copyAccount: AccountName(id: "ada", name: nil),
+                credentials: .init(kind: .login, refused: refused), asked: true, now: time)
+            report.error = error
+            facts.whoami = report
+            return levels(facts, "account")
+        }
+        #expect(account("ada") == [.ok] && account(nil) == [.ok])
+        #expect(account("eve") == [.failed])
+        #expect(account(nil, refused: true, error: UserFacingError(.unauthorized, "no")) == [.failed])
+        #expect(account(nil, error: UserFacingError(.connectFailed, "down")) == [.notChecked])
+    }
+
+    @Test func whatTheCopyLacksIsAWarning() {
+        let gaps = copy(Samples.report(Samples.withGaps))
+        #expect(levels(gaps, "items") == [.warning] && levels(gaps, "dialect") == [.warning])
+        var pulling = Samples.report(Samples.withGaps)
+        pulling.pull = Samples.pull
+        #expect(levels(copy(pulling), "items") == [.ok])
+        #expect(levels(copy(Samples.report(Samples.held)), "deletions") == [.warning])
+        #expect(levels(copy(Samples.report(Samples.withError)), "last_error") == [.warning])
+        #expect(levels(copy(Samples.report(Samples.fresh, nil)), "dialect") == [.notChecked])
+    }
+
+    @Test func writesThatWaitAreFineWhileTheServerIsAway() {
+        var report = online
+        report.outbox?.waiting = 2
+        report.outbox?.oldestWaiting = time.advanced(by: .seconds(-7_200))
+        #expect(levels(copy(report), "writes") == [.warning])
+        report.daemon?.connectivity.state = .offline
+        #expect(levels(copy(report), "writes") == [.ok])
+        report.outbox?.parked = 1
+        #expect(levels(copy(report), "writes") == [.warning, .ok])
+    }
+}

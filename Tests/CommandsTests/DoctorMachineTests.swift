@@ -1,0 +1,269 @@
+import CommandSamples
+import Console
+import Control
+import PRSNLCore
+import Testing
+
+@testable import Commands
+
+/// The doctor's judgement of files, of the machine and of the service.
+@Suite struct DoctorMachineTests {
+    typealias Level = DoctorReport.Level
+    typealias Entry = FilesCheck.Entry
+
+    private let time = Samples.now
+
+    private func levels(_ facts: some Check, _ check: String) -> [Level] {
+        facts.findings.filter { $0.check == check }.map(\.level)
+    }
+
+    // MARK: Files
+
+    private func entry(_ mode: UInt32, _ owner: String = "prsnld", _ group: String = "prsnld") -> Entry {
+        .there(mode: mode, owner: owner, group: group, isFile: true)
+    }
+
+    private func files(_ change: (inout FilesCheck) -> Void = { _ in }) -> FilesCheck {
+        var facts = FilesCheck(path: "/var/lib/prsnld/prsnl.sqlite")
+        facts.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
+        facts.database = entry(0o640)
+        facts.beside = ["-wal": entry(0o640), "-shm": entry(0o640), ".lock": entry(0o600)]
+        change(&facts)
+        return facts
+    }
+
+    @Test func filesAsTheDaemonMakesThemAreFine() {
+        #expect(files().findings.map(\.level) == [.ok, .ok])
+    }
+
+    @Test func whatIsNotThereOrHiddenIsNotCalledGood() {
+        #expect(files { $0.database = .missing }.findings.map(\.level) == [.warning])
+        #expect(files { $0.folder = .missing }.findings.map(\.level) == [.warning])
+        #expect(files { $0.database = .hidden }.findings.map(\.level) == [.notChecked])
+    }
+
+    @Test func removedFilesLockTheGroupOut() {
+        let removed = files { $0.beside["-wal"] = .missing }
+        #expect(levels(removed, "readers") == [.warning])
+        #expect(removed.findings.last?.nextCommand == "sudo prsnlctl doctor --repair")
+        let underTheDaemon = files {
+            $0.beside["-shm"] = .missing
+            $0.isDaemonRunning = true
+        }
+        #expect(levels(underTheDaemon, "readers") == [.failed])
+        // A copy that nobody shares needs neither.
+        let own = files {
+            $0.folder = .there(mode: 0o700, owner: "prsnld", group: "prsnld", isFile: false)
+            $0.beside["-wal"] = .missing
+        }
+        #expect(levels(own, "readers") == [.ok])
+    }
+
+    @Test func filesOfAnotherUserKeepTheDaemonOut() {
+        #expect(levels(files { $0.beside["-wal"] = entry(0o640, "root", "root") }, "owner") == [.failed])
+        #expect(levels(files { $0.beside[".lock"] = entry(0o600, "root", "root") }, "owner") == [.failed])
+        #expect(levels(files { $0.database = entry(0o640, "root") }, "owner").contains(.failed))
+        // In /tmp, everybody has files of their own.
+        let shared = files {
+            $0.folder = .there(mode: 0o1777, owner: "root", group: "root", isFile: false)
+        }
+        #expect(levels(shared, "owner") == [])
+    }
+
+    @Test func modesThatLetOthersInAreFound() {
+        func open(_ mode: UInt32, folder: UInt32) -> [Level] {
+            levels(
+                files {
+                    $0.folder = .there(mode: folder, owner: "prsnld", group: "prsnld", isFile: false)
+                    $0.database = entry(mode)
+                }, "mode")
+        }
+        #expect(open(0o644, folder: 0o755) == [.failed])
+        #expect(open(0o646, folder: 0o755) == [.failed])
+        #expect(open(0o644, folder: 0o750) == [])
+        #expect(open(0o660, folder: 0o750) == [.warning])
+        #expect(open(0o640, folder: 0o757) == [.failed])
+        #expect(levels(files { $0.beside["-shm"] = entry(0o600) }, "mode") == [.warning])
+    }
+
+    // MARK: The database
+
+    @Test func aLogThatAReaderHoldsBackNamesTheReader() {
+        var facts = DatabaseCheck(path: "/p.sqlite")
+        #expect(facts.findings.map(\.level) == [.ok, .ok, .ok])
+        facts.logSize = 65 << 20
+        facts.readers = ["sqlite3 (4242)"]
+        #expect(levels(facts, "log") == [.warning])
+        #expect(facts.findings.last?.found.contains("sqlite3 (4242)") ?? false)
+    }
+
+    @Test func errorsOfTheFileAreToldOnce() {
+        var facts = DatabaseCheck(path: "/p.sqlite")
+        facts.error = UserFacingError(.noDatabase, "none")
+        #expect(facts.findings.isEmpty)
+        facts.error = UserFacingError(.databaseUnreadable, "hidden")
+        #expect(facts.findings.map(\.level) == [.notChecked])
+        facts.error = UserFacingError(.otherApplication, "another's")
+        #expect(facts.findings.map(\.level) == [.failed])
+    }
+
+    @Test func damageFailsAndWhatWasNotReadIsNotGood() {
+        func levels(_ outcome: IntegrityCheck.Outcome) -> [Level] {
+            IntegrityCheck(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
+        }
+        #expect(levels(.sound) == [.ok])
+        #expect(levels(.damaged(["row 1 missing from index x"])) == [.failed])
+        #expect(levels(.unfinished(.seconds(30))) == [.notChecked])
+        #expect(levels(.unreadable(UserFacingError(.databaseDamaged, "malformed"))) == [.failed])
+        #expect(levels(.unreadable(UserFacingError(.databaseUnreadable, "hidden"))) == [.notChecked])
+    }
+
+    @Test func anIndexThatFindsTooLittleIsToBeBuiltAgain() {
+        func findings(_ outcome: IndexCheck.Outcome, isEnabled: Bool? = true) -> [DoctorReport.Finding] {
+            IndexCheck(outcome: outcome, isEnabled: isEnabled).findings
+        }
+        #expect(findings(.looked(checked: 200, lost: 0, due: 0)).map(\.level) == [.ok])
+        let lost = findings(.looked(checked: 200, lost: 1, due: 0))
+        #expect(lost.map(\.level) == [.failed])
+        #expect(lost.first?.nextCommand == "prsnlctl doctor --rebuild-index")
+        let damaged = findings(.broken(UserFacingError(.databaseDamaged, "malformed")))
+        #expect(damaged.map(\.level) == [.failed])
+        // Others say why a file cannot be read.
+        #expect(findings(.broken(UserFacingError(.databaseUnreadable, "hidden"))).isEmpty)
+        #expect(findings(.missing(UserFacingError(.noSearchIndex, "none"))).map(\.level) == [.notChecked])
+        // What is new is indexed within seconds, and is not spoken of.
+        #expect(findings(.looked(checked: 0, lost: 0, due: 7)).first?.found == "items are found by their words")
+        #expect(
+            findings(.looked(checked: 0, lost: 0, due: 7), isEnabled: false).first?.found.contains("search_index = no")
+                == true)
+        #expect(findings(.looked(checked: 0, lost: 0, due: 5_000)).first?.found == "5,000 items to be indexed")
+    }
+
+    // MARK: The machine
+
+    @Test(
+        arguments: [
+            (74 << 30, 252 << 30, Level.ok), (199 << 20, 1 << 30, .warning), (10 << 30, 252 << 30, .warning),
+            (19 << 20, 1 << 30, .failed), (0, 0, .failed),
+        ] as [(Int64, Int64, Level)])
+    func theDiskIsJudgedByWhatIsFree(free: Int64, total: Int64, level: Level) {
+        var facts = MachineCheck()
+        #expect(levels(facts, "disk") == [.notChecked])
+        facts.disk = .init(free: free, total: total, freeInodes: 900, inodes: 1_000)
+        #expect(levels(facts, "disk") == [level] && levels(facts, "inodes") == [])
+    }
+
+    @Test(arguments: [(0, Level.failed), (15, .warning)] as [(Int64, Level)])
+    func inodesCanRunOutToo(free: Int64, level: Level) {
+        var facts = MachineCheck()
+        facts.disk = .init(free: 1 << 40, total: 1 << 41, freeInodes: free, inodes: 1_000)
+        #expect(levels(facts, "disk") == [.ok] && levels(facts, "inodes") == [level])
+        facts.disk?.inodes = 0  // a file system that does not count them
+        #expect(levels(facts, "inodes") == [])
+    }
+
+    @Test func theKernelsInterfacesAreJudgedByWhatIsUsed() {
+        var facts = MachineCheck()
+        #expect(levels(facts, "netlink") == [.notChecked] && levels(facts, "icmp") == [])
+        facts.isNetlinkPermitted = true
+        facts.wantsICMP = true
+        #expect(levels(facts, "netlink") == [.ok] && levels(facts, "icmp") == [.notChecked])
+        facts.isNetlinkPermitted = false
+        facts.isICMPPermitted = false
+        #expect(levels(facts, "netlink") == [.warning] && levels(facts, "icmp") == [.warning])
+        facts.isICMPPermitted = true
+        #expect(levels(facts, "icmp") == [.ok])
+    }
+
+    @Test func aStrangerIsToldHowToJoin() {
+        var facts = MachineCheck()
+        for caller in [MachineCheck.Caller.root, .owner, .member("prsnld")] {
+            facts.caller = caller
+            #expect(levels(facts, "caller") == [.ok])
+        }
+        facts.caller = .newMember("ada", group: "prsnld")
+        #expect(levels(facts, "caller") == [.warning])
+        facts.caller = .stranger("ada", group: "prsnld")
+        #expect(facts.findings.last?.nextCommand == "sudo usermod -aG prsnld ada")
+    }
+
+    // MARK: The service
+
+    private func service(
+        _ state: SystemdUnit.State = .running, daemon: ServiceCheck.Daemon? = nil, isUser: Bool = false
+    ) -> ServiceCheck {
+        var facts = ServiceCheck(
+            daemon: daemon ?? .answers(pid: 7, version: ProductVersion.current, since: time),
+            socketPath: "/run/prsnld/control.sock",
+            unit: .known(SystemdUnit(name: "prsnld", isUser: isUser, state: state)), now: time)
+        facts.socket = entry(0o660)
+        return facts
+    }
+
+    @Test func aServiceThatRunsIsFineAndItsLogIsNamed() {
+        #expect(service().findings.map(\.check) == ["daemon", "socket", "unit"])
+        #expect(service().findings.allSatisfy { $0.level == .ok })
+        #expect(service().findings.last?.nextCommand == "journalctl -u prsnld -e")
+    }
+
+    @Test func anotherVersionThanTheDaemonsIsAWarning() {
+        let facts = service(daemon: .answers(pid: 7, version: "0.0.1", since: time))
+        #expect(levels(facts, "daemon") == [.warning])
+    }
+
+    @Test func aDaemonThatIsStoppedOrSilentIsNotFine() {
+        let stopped = service(daemon: .stopped(UserFacingError(.daemonNotRunning, "No daemon listens.")))
+        #expect(levels(stopped, "daemon") == [.warning])
+        let silent = service(daemon: .silent(UserFacingError(.controlRefused, "Not this user.")))
+        #expect(levels(silent, "daemon") == [.notChecked])
+        var open = service()
+        open.socket = entry(0o666)
+        #expect(levels(open, "socket") == [.failed])
+    }
+
+    @Test(
+        arguments: [
+            ([:], .running, .ok, "journalctl -u prsnld -e"),
+            (["ActiveState": "inactive", "SubState": "dead"], .stopped, .warning, "sudo systemctl start prsnld"),
+            (["LoadState": "masked", "ActiveState": "inactive"], .masked, .warning, "sudo systemctl unmask prsnld"),
+            (
+                ["ActiveState": "failed", "Result": "exit-code"], .failed("exit-code"), .failed,
+                "journalctl -u prsnld -e"
+            ),
+            (
+                ["ActiveState": "activating", "SubState": "auto-restart", "Result": "signal"], .restarting("signal"),
+                .failed, "journalctl -u prsnld -e"
+            ),
+            (["ActiveState": "activating", "SubState": "start"], .starting, .warning, "journalctl -u prsnld -e"),
+            (["ActiveState": "deactivating"], .stopping, .warning, "journalctl -u prsnld -e"),
+            (["ActiveState": "reloading"], .running, .ok, "journalctl -u prsnld -e"),
+        ] as [([String: String], SystemdUnit.State, Level, NextCommand)])
+    func theUnitIsJudgedByItsState(
+        properties: [String: String], state: SystemdUnit.State, level: Level, next: NextCommand
+    ) {
+        let usual = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success"]
+        #expect(SystemdUnit.State(usual.merging(properties) { $1 }) == state)
+        #expect(levels(service(state), "unit") == [level])
+        #expect(service(state).findings.last?.nextCommand == next)
+    }
+
+    @Test func aUnitThatIsNotThereIsNotChecked() {
+        #expect(SystemdUnit.State(["LoadState": "not-found", "ActiveState": "inactive"]) == nil)
+        var facts = service()
+        facts.unit = .notKnown("no unit prsnld is installed")
+        #expect(levels(facts, "unit") == [.notChecked])
+    }
+
+    @Test func aDaemonThatDoesNotAnswerInTimeFailsUnlessItIsStarting() {
+        let hung = ServiceCheck.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
+        #expect(levels(service(daemon: hung), "daemon") == [.failed])
+        #expect(
+            service(daemon: hung, isUser: true).findings.first?.nextCommand == "systemctl --user restart prsnld")
+        #expect(levels(service(.starting, daemon: hung), "daemon") == [.notChecked])
+    }
+
+    @Test func commandsForAUserUnitAreItsUsers() {
+        #expect(service(.stopped, isUser: true).findings.last?.nextCommand == "systemctl --user start prsnld")
+        #expect(service(isUser: true).findings.last?.nextCommand == "journalctl --user -u prsnld -e")
+    }
+}

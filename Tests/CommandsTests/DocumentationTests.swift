@@ -1,0 +1,93 @@
+import CommandSamples
+import Commands
+import Console
+import PRSNLCore
+import TestSupport
+import Testing
+
+/// docs/cli.md is held to the tables in the code.
+@Suite struct DocumentationTests {
+    @Test func cliDocumentsEveryCommandAndOption() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            #expect(MarkdownTable.rows(text, under: "## \(table.program)") == table.options.map(\.documentationRow))
+            for command in table.commands {
+                let heading = "### \(table.program) \(command.name)"
+                #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
+                for term in command.language { #expect(text.contains(term.documentationRow)) }
+                #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
+                if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
+            }
+        }
+        let documented = text.split(separator: "\n").filter { $0.hasPrefix("### prsnlctl ") }.map(String.init)
+        #expect(documented == CommandTable.prsnlctl.commands.map { "### prsnlctl \($0.name)" })
+    }
+
+    @Test func cliDocumentsEveryExitCode() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        for table in [CommandTable.prsnld, .prsnlctl] {
+            let rows = table.exitCodes.map { CommandTable.documentationRow($0.code, $0.meaning) }
+            #expect(text.contains("| exit code | meaning |\n| --- | --- |\n" + rows.joined(separator: "\n") + "\n\n"))
+        }
+        let documented = (CommandTable.prsnld.exitCodes + CommandTable.prsnlctl.exitCodes).map(\.code)
+        #expect(Set(documented) == Set(ExitCode.allCases))
+    }
+
+    @Test func cliDocumentsEveryMemberOfTheJSON() throws {
+        let text = try RepositoryFile.text("docs/cli.md")
+        let samples: [(heading: String, json: String, skipped: Set<String>)] = [
+            (
+                "### status", try JSONOutput.pretty(Samples.full),
+                // Documented once for all objects, and under "Errors" for all errors.
+                ["schema_version", "daemon", "server", "copy", "file"]
+            ),
+            ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
+            ("### search and list", try JSONOutput.pretty(Samples.listed), ["schema_version"]),
+            (
+                "### tags", try JSONOutput.pretty(TagsReport([("later", 2)])),
+                ["schema_version", "tags[].tag", "tags[].items"]
+            ),
+            ("### open", try JSONOutput.pretty(AddressReport(url: "https://example.org/")), ["schema_version"]),
+            ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
+            ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
+            ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
+            ("### capture, note, edit, delete", try JSONOutput.pretty(Samples.writes), ["schema_version"]),
+            ("### capture --stdin", try JSONOutput.pretty(Samples.captured), ["schema_version"]),
+            ("### queue", try JSONOutput.pretty(Samples.queue), ["schema_version"]),
+            ("### queue show", try JSONOutput.pretty(Samples.shown), ["schema_version"]),
+            ("### queue drop", try JSONOutput.pretty(Samples.dropped), ["schema_version"]),
+            ("### retry-queue", try JSONOutput.pretty(Samples.retried), ["schema_version"]),
+            ("### ping", try JSONOutput.pretty(Samples.ping), ["schema_version"]),
+            ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
+            ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
+            ("### errors", try JSONOutput.pretty(Samples.errors), ["schema_version"]),
+            ("### login", try JSONOutput.pretty(Samples.login), ["schema_version"]),
+            ("### logout", try JSONOutput.pretty(Samples.logout), ["schema_version"]),
+            ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),
+            ("### account", try JSONOutput.pretty(Samples.setAside), ["schema_version"]),
+            ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
+            ("### Errors", try JSONOutput.pretty(Samples.problem), []),
+        ]
+        for (heading, json, skipped) in samples {
+            let paths = try JSONPaths.of(json)
+            let documented = Set(
+                MarkdownTable.rows(text, under: heading).flatMap { row in
+                    row.split(separator: "|")[0].split(separator: "`").filter { $0.first?.isLetter == true }.map(
+                        String.init)
+                })
+            let expected = paths.subtracting(skipped).filter { path in
+                // Objects that are described in one place for all, or where they stand.
+                ![
+                    "outbox.failing.error.", "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.",
+                    "error.", "problem.",
+                    "change.",
+                    "copy.gaps[].", "copy.texts.problem.", "copy.texts.failure.", "writes[].error.",
+                    "refusals[].error.",
+                    "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
+                ].contains { path.hasPrefix($0) }
+            }
+            #expect(expected.subtracting(documented).isEmpty, "\(heading): not documented")
+            #expect(documented.subtracting(paths).isEmpty, "\(heading): documented but not there")
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import CommandSamples
+import PRSNLCore
+import Store
+import Testing
+
+@testable import Commands
+@testable import Console
+
+extension Samples {
+    static let recurring: [RecurringError] = [
+        .init(
+            code: "connect_failed", endpoint: "GET /api/timeline",
+            message: "Network error: could not connect to the server.", first: time("2026-11-21T01:00:00Z"),
+            last: time("2026-11-21T04:05:44Z"), count: 1_037, isOver: false),
+        .init(
+            code: "code_of_tomorrow", endpoint: "GET /\u{1B}", message: "", first: time("2026-11-21T04:05:14Z"),
+            last: time("2026-11-21T04:05:14Z"), count: 1, isOver: false),
+        .init(
+            code: "offline", endpoint: "GET /api/auth/me", message: "No way to prsnl.example.org.",
+            first: time("2026-11-20T22:00:00Z"), last: time("2026-11-20T23:00:00Z"), count: 2, isOver: true),
+    ]
+
+    static let errors = ErrorsReport(recurring, source: .daemon, now: now)
+    static let forgotten = ErrorsReport([], cleared: 3, source: .file, now: now)
+}
+
+@Suite struct ErrorsTextTests {
+    @Test func eachErrorComesWithItsTimesAndItsCure() {
+        #expect(
+            Samples.errors.text(TextStyle())
+                == """
+                connect_failed at GET /api/timeline, 1,037 times
+                  first  2026-11-21 01:00:00 UTC (3 h ago)
+                  last   2026-11-21 04:05:44 UTC (30 s ago)
+                  Network error: could not connect to the server.
+                  Check that the server runs and that its port can be reached from here.
+
+                code_of_tomorrow at GET /\\u{1B}, once
+                  last   2026-11-21 04:05:14 UTC (1 min ago)
+
+                offline at GET /api/auth/me, 2 times; over since
+                  first  2026-11-20 22:00:00 UTC (6 h ago)
+                  last   2026-11-20 23:00:00 UTC (5 h ago)
+                  No way to prsnl.example.org.
+
+                """)
+    }
+
+    /// A file keeps the code that it was given, and shows the cure of today's.
+    @Test func anErrorOfAFormerNameHasItsCure() {
+        let now = Samples.now
+        let old = RecurringError(
+            code: "pages_ignored", endpoint: "GET /api/timeline", message: "The server ignores the cursor.", first: now,
+            last: now, count: 1, isOver: false)
+        let text = ErrorsReport([old], source: .file, now: Samples.now).text(TextStyle())
+        #expect(text.hasPrefix("pages_ignored at GET /api/timeline"))
+        #expect(text.contains("Report this to the people who run the server."))
+    }
+
+    @Test func nothingAndForgottenHaveWordsToo() {
+        #expect(ErrorsReport([], source: .file, now: Samples.now).text(TextStyle()) == "No errors.\n")
+        #expect(Samples.forgotten.text(TextStyle()) == "forgot 3 errors\n")
+    }
+
+    @Test func onlyWhatGoesOnIsPainted() {
+        var style = TextStyle()
+        style.hasColour = true
+        let text = Samples.errors.text(style)
+        #expect(text.contains("\u{1B}[31mconnect_failed"))
+        #expect(text.contains("\noffline"))
+    }
+}

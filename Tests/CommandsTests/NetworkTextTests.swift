@@ -1,0 +1,240 @@
+import CommandSamples
+import NetMonitor
+import PRSNLCore
+import Testing
+
+@testable import Commands
+@testable import Console
+@testable import Store
+
+/// What people read about the network and the route to the server.
+@Suite struct NetworkTextTests {
+    @Test func theNetworkIsATableWithTheStateAboveIt() {
+        var report = Samples.net
+        report.listening = "netlink"
+        report.listeningReason = nil
+        #expect(
+            report.text(TextStyle()) == """
+                Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
+                             No way to prsnl.example.org: eth0: carrier lost.
+                Route        eth0: carrier lost
+
+                Link      State        Addresses
+                lo        up           127.0.0.1/8
+                eth0      up           192.0.2.7/24
+                                       2001:db8::7/64
+                wlan0     no carrier   none
+                tun0      down         none
+
+                Default routes
+                IPv4 over tun0
+                IPv4 via 192.0.2.1 over eth0 metric 100
+                IPv6 blackhole metric 1024
+
+                Last changes of the connection (UTC)
+                2026-11-21 01:06:14  offline      No way to prsnl.example.org: eth0: carrier
+                                                  lost.
+                2026-11-20 22:00:01  online       the server answers
+
+                """)
+    }
+
+    @Test func withoutTheDaemonItSaysWhoseViewItIs() {
+        let report = NetReport(
+            Samples.snapshot, how: .netlink, transitions: [], source: .file, now: Samples.now)
+        let text = report.text(TextStyle())
+        #expect(text.hasPrefix("Daemon       does not answer; links and routes are as this command sees them\n\nLink"))
+        #expect(text.hasSuffix("Last changes of the connection (UTC)\nnone yet\n"))
+        #expect(report.connectivity == nil && report.route == nil)
+    }
+
+    @Test func whereNetlinkIsNotPermittedNoEmptyTableIsShown() {
+        var report = NetReport(
+            NetworkSnapshot(), how: .polling(errno: 1), transitions: [], source: .daemon, now: Samples.now)
+        report.route = "192.0.2.7 over eth0"
+        let text = report.text(TextStyle())
+        #expect(
+            text == """
+                Route        192.0.2.7 over eth0
+                Listening    the kernel does not tell what happens
+                             netlink is not permitted: Operation not permitted; the route to the
+                             server is looked at once a minute
+
+                Last changes of the connection (UTC)
+                none yet
+
+                """)
+        #expect(report.listening == "polling")
+    }
+
+    @Test func aChangeIsOneLine() {
+        #expect(
+            Samples.netChange.line(TextStyle())
+                == "2026-11-21 04:06:14 UTC  offline      eth0: carrier lost; default route via 192.0.2.1 gone")
+        let current = NetChange(current: Connectivity(state: .online), route: "192.0.2.7 over eth0", now: Samples.now)
+        #expect(
+            current.line(TextStyle()) == "2026-11-21 04:06:14 UTC  online       route: 192.0.2.7 over eth0")
+        #expect(current.kind == "current")
+        let away = NetChange(
+            current: Connectivity(state: .offline, reason: Samples.offline), route: "", now: Samples.now)
+        #expect(away.line(TextStyle()).hasSuffix("offline      No way to prsnl.example.org: eth0: carrier lost."))
+    }
+
+    @Test func aLinksNameCannotSteerTheTerminal() {
+        var snapshot = Samples.snapshot
+        snapshot.links[2]?.name = "e\u{1B}[2J"
+        let report = NetReport(snapshot, how: .netlink, transitions: [], source: .file, now: Samples.now)
+        var change = Samples.netChange
+        change.reasons = ["\u{1B}]0;x\u{7}: down\nup"]
+        let text = report.text(TextStyle()) + change.line(TextStyle())
+        #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x07 })
+        #expect(!change.line(TextStyle()).contains("\n"))
+        #expect(text.contains("e\\u{1B}[2J"))
+    }
+
+    @Test func aPingShowsHowLongEachStepTook() {
+        var ping = Samples.ping
+        ping.failedPhase = nil
+        ping.error = nil
+        ping.probe = "http"
+        ping.note = nil
+        #expect(
+            ping.text(TextStyle()) == """
+                State        online
+                Probe        http
+                Address      192.0.2.9
+                Name         0.3 ms
+                Connect      10.0 ms
+                TLS          8.0 ms
+                First byte   5.0 ms
+                Answer       HTTP 200
+                Total        23.5 ms
+
+                """)
+        #expect(ping.exitCode == .fine)
+        ping.state = .unauthorized
+        #expect(ping.exitCode == .error)
+        #expect(Samples.ping.exitCode == .error)
+    }
+
+    @Test func aPingThatFailsSaysWhere() {
+        var ping = PingReport(state: .unreachable, probe: "http", total: .seconds(10), now: Samples.now)
+        ping.note = "ICMP is not permitted here"
+        ping.phases.name = 0.25
+        ping.failedPhase = "connect"
+        ping.error = UserFacingError(.connectFailed, "Network error: refused.")
+        #expect(
+            ping.text(TextStyle()) == """
+                State        unreachable
+                Probe        http; ICMP is not permitted here
+                Name         0.3 ms
+                Connect      failed
+                Total        10,000.0 ms
+
+                """)
+        ping.failedPhase = "answer"
+        ping.status = 302
+        #expect(ping.text(TextStyle()).contains("Answer       failed, HTTP 302\n"))
+    }
+
+    @Test func theStatusSaysWhatBeingOfflineMeans() {
+        var facts = Samples.facts
+        facts.connectivity = Samples.away
+        let text = Samples.report(Samples.complete, facts).text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
+                             No way to prsnl.example.org: eth0: carrier lost.
+                             Nothing is sent or pulled until this machine has a route to the
+                             server again; then at once.
+
+                """), "\(text)")
+        #expect(Samples.report(Samples.complete, facts).exitCode == .fine)
+        facts.connectivity = .init(state: .online, since: Samples.now, reason: nil)
+        var report = Samples.report(Samples.complete, facts)
+        report.daemon?.network = .init(how: .polling(errno: 13), route: "192.0.2.7 over eth0")
+        #expect(
+            report.text(TextStyle()).contains(
+                """
+                Connection   online since 2026-11-21 04:06:14 UTC (0 s ago)
+                             netlink is not permitted: Permission denied; network changes are
+                             noticed within a minute
+
+                """))
+    }
+
+    // MARK: The queue
+
+    private func queue(_ source: StatusReport.Source, _ connectivity: Connectivity?) -> String {
+        var due = Samples.entry(7)
+        due.nextAttemptAt = Samples.time("2026-11-21T04:00:00Z")
+        var later = Samples.entry(8)
+        later.nextAttemptAt = Samples.time("2026-11-21T04:08:14.5Z")
+        let list = OutboxList(entries: [due, later], total: 2)
+        return QueueReport(list, filter: .open, source: source, connectivity: connectivity, now: Samples.now)
+            .text(TextStyle())
+    }
+
+    @Test func aQueueThatWaitsForTheNetworkSaysSoInsteadOfDueNow() {
+        #expect(
+            queue(.daemon, Samples.away) == """
+                Nothing is sent: offline since 2026-11-21 01:06:14 UTC (3 h ago). No way to
+                prsnl.example.org: eth0: carrier lost.
+                #7  queued  capture  https://example.org/7
+                    since 2026-11-21 04:00:00 UTC (6 min ago); due when there is a network
+                #8  queued  capture  https://example.org/8
+                    since 2026-11-21 04:00:00 UTC (6 min ago); due when there is a network
+
+                """)
+        let online = queue(.daemon, .init(state: .online, since: nil, reason: nil))
+        #expect(online.contains("due now\n") && online.contains("next attempt in 2 min\n"))
+        #expect(!online.contains("Nothing is sent"))
+        #expect(queue(.daemon, Samples.connectivity).contains("due when the server is reachable\n"))
+        let refused = Connectivity(state: .unauthorized, since: nil, reason: nil)
+        #expect(queue(.daemon, refused).contains("due when the server accepts the credentials\n"))
+        #expect(queue(.file, nil).contains("due when the daemon runs\n"))
+    }
+
+    @Test func whatIsOverNeedsNoReasonWhyNothingIsSent() {
+        var entry = Samples.entry(7, .delivered)
+        entry.endedAt = Samples.time("2026-11-21T04:00:00Z")
+        let list = OutboxList(entries: [entry], total: 1)
+        let text = QueueReport(
+            list, filter: .all, source: .daemon, connectivity: Samples.away, now: Samples.now
+        ).text(TextStyle())
+        #expect(!text.contains("Nothing is sent"))
+        #expect(text.contains("ended 6 min ago"))
+    }
+
+    @Test func anEntrySaysWhatItWaitsForToo() {
+        var due = Samples.entry(7)
+        due.nextAttemptAt = Samples.time("2026-11-21T04:00:00Z")
+        let report = EntryReport(due, [], source: .daemon, connectivity: Samples.away, now: Samples.now)
+        #expect(report.text(TextStyle()).contains("State        queued; due when there is a network\n"))
+    }
+
+    // MARK: Waiting for many
+
+    @Test func whatWasGivenUpIsNotSaidToWait() {
+        var report = CaptureReport()
+        report.accepted = 6
+        report.sending = .inTurn
+        let entries = [
+            Samples.entry(1, .delivered), Samples.entry(2, .dropped), Samples.entry(3, .superseded),
+            Samples.entry(4, .queued),
+        ]
+        report.add(DeliveryReport(entries), asked: 5)
+        #expect(report.delivered == 1 && report.dropped == 2 && report.superseded == 1 && report.parked == 0)
+        #expect(
+            report.text(TextStyle())
+                == "accepted 6, refused 0, delivered 1, dropped 2, replaced 1; 2 on disk and not\n"
+                + "delivered yet; will be sent in turn\n")
+        #expect(report.exitCode == .notDelivered)
+        var done = CaptureReport()
+        done.accepted = 2
+        done.add(DeliveryReport([Samples.entry(1, .delivered), Samples.entry(3, .superseded)]), asked: 2)
+        #expect(done.exitCode == .fine)
+        #expect(done.text(TextStyle()) == "accepted 2, refused 0, delivered 1, replaced 1\n")
+    }
+}

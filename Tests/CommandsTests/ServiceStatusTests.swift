@@ -1,0 +1,116 @@
+import Glibc
+import PRSNLCore
+import Store
+import Testing
+
+@testable import Commands
+
+/// The line of `systemctl status`.
+@Suite struct ServiceStatusTests {
+    private static let now = Timestamp("2026-11-21T10:44:00Z")!
+    private static let asOf = Timestamp("2026-11-21T10:42:30Z")!
+    private static let earlier = Timestamp("2026-11-21T08:05:00Z")!
+    private static let yesterday = Timestamp("2026-11-20T21:59:59Z")!
+
+    /// An hour ahead of UTC, wherever the test runs.
+    private static let local: @Sendable (Timestamp) -> ServiceStatus.LocalTime = { moment in
+        let text = moment.advanced(by: .seconds(3_600)).description
+        return ServiceStatus.LocalTime(day: String(text.prefix(10)), time: String(text.dropFirst(11).prefix(5)))
+    }
+
+    private func text(_ change: (inout EngineState, inout CopyCounts) -> Void) -> String {
+        var engine = EngineState()
+        engine.connectivity = Connectivity(state: .online, since: Self.earlier)
+        engine.newAsOf = Self.asOf
+        var counts = CopyCounts()
+        counts.live = 12_431
+        counts.isComplete = true
+        change(&engine, &counts)
+        return ServiceStatus.text(engine, counts, unit: ServiceUnit(), now: Self.now, local: Self.local)
+    }
+
+    private func pull(_ read: Int, of expected: Int?) -> PullProgress {
+        var pull = PullProgress(kind: .backfill, startedAt: Self.earlier)
+        pull.items = read
+        pull.expectedItems = expected
+        return pull
+    }
+
+    private func disconnected(_ state: Connectivity.State, _ code: ErrorCode) -> String {
+        text { engine, _ in
+            engine.connectivity = Connectivity(state: state, since: Self.earlier, reason: UserFacingError(code, "…"))
+        }
+    }
+
+    @Test func itSaysWhatPeopleAskFirst() {
+        #expect(text { $1.waiting = 3 } == "online, 12,431 items, complete as of 11:42, 3 queued")
+        #expect(text { _, _ in } == "online, 12,431 items, complete as of 11:42")
+        #expect(text { $1.live = 1 } == "online, 1 item, complete as of 11:42")
+        #expect(text { engine, _ in engine.newAsOf = nil } == "online, 12,431 items, complete")
+    }
+
+    @Test func aTimeOfAnotherDayHasItsDay() {
+        #expect(
+            text { engine, _ in engine.newAsOf = Self.yesterday }
+                == "online, 12,431 items, complete as of 2026-11-20 22:59")
+    }
+
+    @Test func itSaysSinceWhenTheServerCannotBeUsedAndWhy() {
+        let rest = ", 12,431 items, complete as of 11:42"
+        #expect(disconnected(.offline, .offline) == "offline since 09:05" + rest)
+        #expect(disconnected(.unreachable, .connectFailed) == "server not reachable since 09:05" + rest)
+        #expect(disconnected(.portal, .portal) == "something other than PRSNL answers since 09:05" + rest)
+        #expect(disconnected(.unauthorized, .needsLogin) == "needs login since 09:05" + rest)
+        #expect(text { engine, _ in engine.connectivity = Connectivity() } == "server not asked yet" + rest)
+    }
+
+    @Test func whatIsMissingIsSaid() {
+        #expect(text { $1.isComplete = false } == "online, 12,431 items, incomplete")
+        #expect(
+            text {
+                $1.isComplete = false
+                $1.live = 1_300
+                $0.pull = pull(1_300, of: 12_431)
+            } == "online, pulling (1,300 of 12,431 read), 1,300 items, incomplete")
+        #expect(
+            text { engine, _ in engine.pull = pull(100, of: nil) }
+                == "online, pulling (100 read), 12,431 items, complete as of 11:42")
+    }
+
+    @Test func whatWaitsForAPersonIsSaid() {
+        let rest = "online, 12,431 items, complete as of 11:42, "
+        #expect(text { $1.parked = 2 } == rest + "2 parked: see prsnlctl queue")
+        #expect(
+            text {
+                $1.waiting = 1_000
+                $1.parked = 2
+            } == rest + "1,000 queued, 2 parked: see prsnlctl queue")
+        #expect(
+            text {
+                $1.deletionsHeld = 40
+                $0.problem = UserFacingError(.deletionsHeld, "…")
+            } == rest + "40 deletions held back")
+        #expect(
+            text { engine, _ in engine.problem = UserFacingError(.accountChanged, "…") } == rest
+                + "problem: account changed")
+    }
+
+    @Test func aReasonIsNotSaidTwice() {
+        #expect(
+            text { engine, _ in
+                engine.connectivity = Connectivity(
+                    state: .unauthorized, since: Self.earlier, reason: UserFacingError(.unauthorized, "…"))
+                engine.problem = engine.connectivity.reason
+            } == "needs login since 09:05, 12,431 items, complete as of 11:42")
+    }
+
+    @Test func theSystemsClockIsTheOneOfItsTimeZone() {
+        let shown = ServiceStatus.LocalTime.system(Self.asOf)
+        var seconds = time_t(Self.asOf.microseconds / 1_000_000)
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        #expect(Int(shown.time.prefix(2)) == Int(parts.tm_hour))
+        #expect(Int(shown.time.suffix(2)) == Int(parts.tm_min))
+        #expect(shown.time.count == 5 && shown.day.count == 10)
+    }
+}

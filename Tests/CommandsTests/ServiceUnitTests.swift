@@ -1,0 +1,145 @@
+import CommandSamples
+import PRSNLCore
+import Store
+import Testing
+
+@testable import Commands
+@testable import Console
+
+/// Commands are those of the daemon that was meant.
+@Suite struct ServiceUnitTests {
+    /// A daemon that was taken over answers root.
+    @Test(arguments: [
+        "prsnlctl; touch /tmp/x #", "prsnlctl $(touch /tmp/x)", "prsnlctl status | sh", "rm -rf /x", "sudo rm -rf /x",
+        "prsnlctl 'a", "prsnlctl >/etc/passwd", "prsnlctl \u{22}$(x)\u{22}", "prsnlctl && x", "",
+    ])
+    func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) throws {
+        let hostile = NextCommand(line: command)
+        let report = UserFacingError(
+            .diskFull, "No space.", recoverySuggestion: "Type \(hostile) now.", nextCommand: hostile)
+        let told = try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report))
+        #expect(told.nextCommand == nil)
+        #expect(told.recoverySuggestion == ErrorCode.diskFull.recoverySuggestion)
+        var status = Samples.report(Samples.withError)
+        status.lastError?.nextCommand = hostile
+        status.lastError?.recoverySuggestion = "Type \(hostile) now."
+        let shown = try JSONOutput.decode(StatusReport.self, from: try JSONOutput.line(status))
+        #expect(shown.lastError?.nextCommand == nil && shown.lastError?.recoverySuggestion == nil)
+    }
+
+    @Test(arguments: [
+        "prsnlctl queue show 7", "sudo prsnlctl note 'it'\\''s; a $(text)'", "sudo -u '#61000' prsnlctl status",
+        "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
+    ])
+    func ourOwnCommandsStay(command: String) throws {
+        let report = UserFacingError(.diskFull, "No space.", nextCommand: NextCommand(line: command))
+        #expect(try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report)) == report)
+    }
+
+    @Test(arguments: ErrorCode.allCases)
+    func whatEachCodeSuggestsComesThrough(code: ErrorCode) throws {
+        let report = UserFacingError(code, "It failed.")
+        #expect(try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report)) == report)
+    }
+
+    private static let machine = ServiceUnit()
+    private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
+    private static let own = ServiceUnit(.user)
+    private static let given = ServiceUnit(.system("prsnld"), options: ["--config", "/etc/prsnld/prsnld.conf"])
+    private static let other = ServiceUnit(.manual("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
+
+    @Test(
+        arguments: [
+            (machine, "systemctl start prsnld", "systemctl start prsnld"),
+            (machine, "sudo prsnlctl login", "sudo prsnlctl login"),
+            (instance, "systemctl start prsnld", "systemctl start prsnld@work"),
+            (instance, "sudo systemctl restart prsnld", "sudo systemctl restart prsnld@work"),
+            (instance, "prsnlctl account --accept-new", "prsnlctl --instance work account --accept-new"),
+            (instance, "sudo prsnlctl login", "sudo prsnlctl --instance work login"),
+            (instance, "sudo prsnlctl --instance work login", "sudo prsnlctl --instance work login"),
+            (instance, "prsnld --check-config", "prsnld --instance work --check-config"),
+            (instance, "prsnld --once", "systemctl start prsnld@work"),
+            (instance, "journalctl -u prsnld", "journalctl -u prsnld@work"),
+            (instance, "chmod 600 /etc/prsnld/key", "chmod 600 /etc/prsnld/key"),
+            (own, "systemctl start prsnld", "systemctl --user start prsnld"),
+            (own, "sudo systemctl restart prsnld", "systemctl --user restart prsnld"),
+            (own, "sudo prsnlctl login", "prsnlctl login"),
+            (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
+            (other, "systemctl restart prsnld", nil),
+            (other, "prsnld --check-config", "prsnld --config '/srv/a b.conf' --check-config"),
+            (
+                other, "tail -n +3 FILE | prsnlctl capture --stdin",
+                "tail -n +3 FILE | prsnlctl --config '/srv/a b.conf' capture --stdin"
+            ),
+            (given, "prsnld --check-config", "prsnld --config /etc/prsnld/prsnld.conf --check-config"),
+            (given, "prsnlctl login", "prsnlctl --config /etc/prsnld/prsnld.conf login"),
+            (other, "prsnlctl login", "prsnlctl --config '/srv/a b.conf' login"),
+        ] as [(ServiceUnit, String, String?)])
+    func aCommandIsFittedToItsDaemon(unit: ServiceUnit, command: String, fitted: String?) {
+        #expect(unit.fit(NextCommand(line: command))?.line == fitted)
+        // What is fitted already stays as it is.
+        if let fitted { #expect(unit.fit(NextCommand(line: fitted))?.line == fitted) }
+    }
+
+    @Test(
+        arguments: [
+            (machine, Advice("Look at it with `prsnlctl queue show 7`."), "Look at it with `prsnlctl queue show 7`."),
+            (
+                instance, "Look at it with `prsnlctl queue show 7`.",
+                "Look at it with `prsnlctl --instance work queue show 7`."
+            ),
+            (
+                own, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                "Start it with `systemctl --user start prsnld`, or run `prsnld` in a terminal."
+            ),
+            // Both ways to start it are one.
+            (
+                other, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                "Start it with `prsnld --config '/srv/a b.conf'` in a terminal."
+            ),
+            // There is no such command for it.
+            (other, "then `systemctl reload prsnld`.", "then `systemctl reload prsnld`."),
+            (instance, "Look with `SELECT id FROM timeline`.", "Look with `SELECT id FROM timeline`."),
+        ] as [(ServiceUnit, Advice, String)])
+    func aSentenceHasTheCommandsOfItsDaemon(unit: ServiceUnit, sentence: Advice, text: String) throws {
+        #expect(unit.fit(sentence).description == text)
+        var style = TextStyle()
+        style.unit = unit
+        #expect(style.text(sentence) == text)
+        #expect(try JSONOutput.pretty([sentence], unit) == "[\n  \"\(text)\"\n]")
+    }
+
+    @Test(arguments: ["`prsnlctl login`", "7`; rm -rf ~ `", "; rm -rf ~", "$(x)", "`"])
+    func aValueIsNoCommand(value: String) {
+        let text: Advice = "The file \(value) is odd."
+        #expect(text.commands.isEmpty && text.description == "The file \(value) is odd.")
+        let command: Advice = "Look at it with `prsnlctl queue show \(value)`."
+        #expect(command.commands == [NextCommand(["prsnlctl", "queue", "show", value])])
+        #expect(command.description.contains("prsnlctl queue show '\(value)'"))
+    }
+
+    @Test func reportsNameTheCommandsOfTheirDaemon() throws {
+        #expect(try JSONOutput.pretty(Samples.firstLogin, Self.own).contains("\"systemctl --user start prsnld\""))
+        var style = TextStyle()
+        style.unit = Self.instance
+        #expect(Samples.otherLogin.text(style).contains("`prsnlctl --instance work account --accept-new`"))
+        // A line may be wrapped within a command.
+        let words = Samples.account.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("`prsnlctl --instance work account --accept-new`"))
+        #expect(
+            Samples.whoami.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                .contains("`prsnlctl --instance work account --accept-new`"))
+        #expect(Sending.whenAuthorized.text(style).hasSuffix("see `prsnlctl --instance work whoami`"))
+        var counts = CopyCounts()
+        counts.parked = 2
+        let line = ServiceStatus.text(EngineState(), counts, unit: Self.instance, now: Timestamp(microseconds: 0))
+        #expect(line.contains("see prsnlctl --instance work queue"))
+        let failure = FailureReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
+        let told = try JSONOutput.decode(
+            FailureReport.self, from: Array(try JSONOutput.pretty(failure, Self.instance).utf8)
+        ).error
+        #expect(told.nextCommand == "systemctl start prsnld@work")
+        #expect(told.recoverySuggestion.description.contains("`systemctl start prsnld@work`"))
+        #expect(failure.text(program: "prsnlctl", style).contains("  next: systemctl start prsnld@work\n"))
+    }
+}

@@ -1,0 +1,351 @@
+import CommandSamples
+import Commands
+import Console
+import PRSNLCore
+import Store
+import Testing
+
+@Suite struct StatusTextTests {
+    @Test func aFreshFileSaysThatNothingIsKnown() {
+        #expect(
+            Samples.report(Samples.fresh, nil).text(TextStyle()) == """
+                Daemon       stopped; showing data from the file
+                Server       not known
+                Account      not known
+                Copy         incomplete: nothing pulled yet
+                New items    not known
+                Edits        and deletions not known
+                Items        0 live
+                File         /var/lib/prsnld/prsnl.sqlite
+                             52.0 KiB
+
+                """)
+    }
+
+    @Test func aCompleteCopyNamesBothTimes() {
+        #expect(
+            Samples.report(Samples.complete).text(TextStyle()) == """
+                Daemon       0.1.0, pid 4242, running since 2026-11-20 22:00:00 UTC
+                             idle; next pull in 2 min
+                Server       https://prsnl.example.org, dialect C
+                Connection   not known
+                Account      Ada Lovelace (59ec0d4e-0000-4000-8000-000000000001)
+                Copy         complete
+                New items    as of 2026-11-21 04:06:00 UTC (14 s ago)
+                Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
+                Items        1,234,567 live, 12 deleted
+                File         /var/lib/prsnld/prsnl.sqlite
+                             870.1 MiB and 4.0 MiB of write-ahead log
+
+                """)
+    }
+
+    @Test func anItemIsShownWithItsText() {
+        #expect(
+            Samples.shownItem.text(TextStyle()) == """
+                Sourdough for beginners
+                https://example.org/bread
+                article, by Ada Lovelace
+                created 2026-11-20 23:00:00 UTC
+                tags: bread, later
+                id: 59ec0d4e-0000-4000-8000-000000000001
+
+                Feed it.
+
+                Wait a day, then feed it again, and so on until it has doubled in size twice in
+                a row.\\u{1B}[2J
+
+                """)
+    }
+
+    @Test func textsAreATimeOrAShareWithWhatIsWrong() {
+        var facts = Samples.facts
+        var progress = PullProgress(kind: .texts, startedAt: Samples.now)
+        progress.items = 100
+        progress.expectedItems = 1_000
+        progress.rate = 5
+        facts.pull = progress
+        #expect(
+            Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
+                """
+                Texts        1,234,550 of 1,234,565, newest first, about 3 min
+                             12 larger than text_max_size or max_answer_size, not fetched
+                             3 failing: Server error: broken
+
+                """))
+        var summary = Samples.withTexts
+        summary.copy.texts?.missing = 12
+        summary.copy.texts?.failing = 0
+        summary.copy.texts?.failure = nil
+        summary.copy.texts?.problem = nil
+        let edits = summary.copy.editsAsOf
+        summary.copy.texts?.asOf = edits
+        #expect(
+            Samples.report(summary).text(TextStyle()).contains(
+                """
+                Texts        as of 2026-11-20 23:00:00 UTC (5 h ago)
+                             12 larger than text_max_size or max_answer_size, not fetched
+
+                """))
+        facts.pull = nil
+        facts.copiesTexts = false
+        #expect(
+            Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
+                "Texts        1,234,550 of 1,234,565, newest first; texts = no\n"))
+    }
+
+    @Test(arguments: [
+        (StatusReport.Absence(.stopped), "stopped; showing data from the file\n"),
+        (.init(.notResponding), "not responding; showing data from the file\n"),
+        (.init(.refused), "does not answer this user; showing data from the file\n"),
+        (
+            .init(.failed, reason: "No server is configured.", nextCommand: "journalctl -u prsnld -e"),
+            """
+            failed; showing data from the file
+                         No server is configured.
+                         `journalctl -u prsnld -e`
+
+            """
+        ),
+    ])
+    func whyTheFileAnswersIsSaid(_ absence: StatusReport.Absence, _ words: String) {
+        var report = Samples.report(Samples.complete, nil)
+        report.noDaemon = absence
+        #expect(report.text(TextStyle()).contains("Daemon       " + words))
+    }
+
+    /// In a timestamp collision, and where a row could not be read, the list does not tell what is gone.
+    @Test func whereDeletionsAreNotSeenIsSaid() {
+        var summary = Samples.complete
+        summary.copy.possiblyMoreAt = Samples.withGaps.copy.possiblyMoreAt
+        summary.copy.rejected = 2
+        #expect(
+            Samples.report(summary).text(TextStyle()).contains(
+                """
+                Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
+                             except for deletions at 1 timestamp collision and around items that
+                             could not be read
+
+                """))
+    }
+
+    @Test func aPullUnderWayShowsHowFarItIs() {
+        var facts = Samples.facts
+        facts.activity = .pulling
+        facts.nextPullAt = nil
+        facts.pull = Samples.pull
+        let text = Samples.report(Samples.complete, facts).text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Pull         backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s, at
+                             2025-06-01 00:00:24 UTC
+
+                """))
+    }
+
+    @Test func whatIsMissingIsNamed() {
+        let text = Samples.report(Samples.withGaps).text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Copy         incomplete
+                New items    as of 2026-11-21 04:06:00 UTC (14 s ago)
+                Edits        and deletions not known
+                Items        1,234,567 live, 12 deleted
+                Missing      items from 2026-01-01 00:00:00 UTC to 2026-02-01 12:30:00 UTC
+                             everything up to 2025-06-01 00:00:24 UTC
+                             possibly more at 2025-08-01T00:00:00.000001Z
+                             2 items that could not be read; see the table rejected_item
+                Unsettled    1 item gone from the server's list, deletion not yet proven
+
+                """))
+    }
+
+    @Test func ofManyGapsSomeAreListed() {
+        var summary = Samples.withGaps
+        summary.copy.gaps = (0..<20).map { index in
+            let time = Samples.now.advanced(by: .seconds(-1_000 * index))
+            return .init(from: time, to: time)
+        }
+        let text = Samples.report(summary).text(TextStyle())
+        #expect(text.contains("and 15 more gaps\n"))
+    }
+
+    @Test func heldDeletionsNameTheCommandThatAcceptsThem() {
+        let text = Samples.report(Samples.held).text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Copy         complete, but deletions are held back
+
+                """))
+        #expect(
+            text.contains(
+                """
+                Unsettled    4,321 deletions held back: too many to accept at once
+                             to accept them: `prsnlctl sync --accept-deletions`
+
+                """))
+    }
+
+    @Test func theLastErrorSaysWhatToDoWhileItLasts() {
+        #expect(
+            Samples.report(Samples.withError).text(TextStyle()).contains(
+                """
+                Last error   connect_failed at GET /api/timeline, 37 times
+                             last 2026-11-21 04:05:44 UTC (30 s ago)
+                             Network error: could not connect to the server.
+                             Check that the server runs and that its port can be reached from
+                             here.
+
+                """))
+        var over = Samples.withError
+        over.lastError?.isOver = true
+        let text = Samples.report(over).text(TextStyle())
+        #expect(text.contains("(30 s ago); over since\n"))
+        #expect(!text.contains("Check that the server runs"))
+    }
+
+    @Test func theProblemComesWithItsCure() {
+        var facts = Samples.facts
+        facts.problem = Samples.problem
+        #expect(
+            Samples.report(Samples.complete, facts).text(TextStyle()).contains(
+                """
+                Problem      Authentication required
+                             Invalid or expired API key. Please check your settings.
+                             The copy stays as it is.
+                             Look with `prsnlctl whoami` what the server is shown: log in again,
+                             or put a valid key there, then `systemctl restart prsnld`.
+                             `prsnld --check-config`
+
+                """))
+    }
+
+    @Test func writesThatWaitAndWhetherTheServerCanBeReachedAreShown() {
+        let text = Samples.full.text(TextStyle())
+        #expect(
+            text.contains(
+                """
+                Writes       3 waiting, the oldest since 2026-11-21 01:06:14 UTC (3 h ago)
+                             1 of them may be on the server already; the daemon looks
+                             1 fails or is refused; #12: Server error: it cannot.
+                             `prsnlctl queue show 12`
+                             2 parked, waiting for your decision:
+                             `prsnlctl queue --state parked`
+
+                """))
+        #expect(
+            text.contains(
+                """
+                Connection   unreachable since 2026-11-21 01:06:14 UTC (3 h ago)
+                             Network error: connection refused.
+
+                """))
+    }
+
+    @Test func onlyWhatNeedsAPersonAsksForAttention() {
+        #expect(Samples.report(Samples.complete).attention == [])
+        #expect(Samples.report(Samples.complete).exitCode == .fine)
+        #expect(Samples.report(Samples.withError).exitCode == .fine)
+        #expect(Samples.report(Samples.withGaps).attention == [.copyIncomplete])
+        #expect(Samples.report(Samples.held).attention == [.deletionsHeld])
+        #expect(Samples.full.attention == [.copyIncomplete, .writesParked, .writesFailing, .problem])
+        var parked = Samples.complete
+        parked.outbox.parked = 1
+        #expect(Samples.report(parked).exitCode == .needsAttention)
+        #expect(Samples.full.exitCode == .needsAttention)
+        var facts = Samples.facts
+        facts.problem = UserFacingError(.connectFailed, "down")
+        #expect(Samples.report(Samples.complete, facts).exitCode == .fine)
+    }
+
+    @Test(arguments: [40, 60, 80])
+    func noLineIsWiderThanTheTerminal(width: Int) {
+        var style = TextStyle()
+        style.width = width
+        var summary = Samples.withGaps
+        summary.lastError = Samples.withError.lastError
+        summary.file.path = "/p.sqlite"
+        var facts = Samples.facts
+        facts.problem = Samples.problem
+        facts.pull = Samples.pull
+        let text = Samples.report(summary, facts).text(style)
+        for line in text.split(separator: "\n") where !line.contains("00000000") && !line.contains("https://") {
+            #expect(line.count <= width, "\(line)")
+        }
+        for line in Samples.history.text(style).split(separator: "\n") { #expect(line.count <= 80) }
+        #expect(Samples.pull.bar(style).count < width)
+    }
+
+    @Test func withoutUTF8AndColourThereIsOnlyPlainASCII() {
+        var summary = Samples.full
+        summary.server.accountName = "Zoë 漢字"
+        var style = TextStyle()
+        style.isUTF8 = false
+        let text = summary.text(style) + Samples.history.text(style) + Samples.pull.bar(style)
+        #expect(text.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
+        #expect(text.contains("Zo? ??"))
+        #expect(text.contains("[#"))
+    }
+
+    @Test func colourIsPaintedAroundWordsOnly() {
+        var style = TextStyle()
+        style.hasColour = true
+        let text = Samples.report(Samples.complete).text(style)
+        #expect(text.contains("\u{1B}[1mCopy\u{1B}[0m         \u{1B}[32mcomplete\u{1B}[0m\n"))
+        var plain = text
+        for code in ["\u{1B}[1m", "\u{1B}[32m", "\u{1B}[33m", "\u{1B}[0m"] {
+            plain = plain.split(separator: code).joined()
+        }
+        #expect(plain == Samples.report(Samples.complete).text(TextStyle()))
+    }
+
+    @Test func textOfTheServerCannotSteerTheTerminal() {
+        var report = Samples.full
+        report.server.accountName = "evil\u{1B}[2J\u{9B}1m\u{202E}gnp.exe\nroot"
+        report.lastError?.message = "\u{7}\u{2066}x"
+        let text = report.text(TextStyle())
+        #expect(text.contains("evil\\u{1B}[2J\\u{9B}1m\\u{202E}gnp.exe root"))
+        #expect(text.contains("\\u{7}\\u{2066}x"))
+        #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x9B || $0.value == 0x202E })
+    }
+
+    @Test func theHistoryIsATable() {
+        #expect(
+            Samples.history.text(TextStyle()) == """
+                Started (UTC)       Kind     Outcome        Took     Added   Changed   Deleted
+                2026-11-21 03:00:00 sweep    failed            -         0         0         0
+                  connect_failed, 1 deletion candidate
+                2026-11-20 22:00:00 backfill complete      5 min 1,234,567         0         0
+                  2 rejected
+
+                """)
+    }
+
+    @Test func theBarGrowsWithTheItems() {
+        #expect(
+            Samples.pull.bar(TextStyle())
+                == "backfill  [████░░░░░░░░░░░░░]  12,300 of 50,000 items  1,230 items/s  30 s left")
+        var unknown = Samples.pull
+        unknown.expectedItems = nil
+        #expect(unknown.bar(TextStyle()) == "backfill  12,300 items  1,230 items/s")
+        var more = Samples.pull
+        more.items = 60_000
+        #expect(more.bar(TextStyle()).contains("█]"))
+    }
+
+    @Test func theResultOfASyncIsOneSentenceAndTheCure() {
+        #expect(
+            SyncResult(isComplete: true, added: 1_500, changed: 3, deleted: 0, problem: nil).text(TextStyle())
+                == "Complete: 1,500 added, 3 changed, 0 deleted.\n")
+        let failed = Samples.failedSync
+        #expect(failed.exitCode == .error)
+        #expect(failed.text(TextStyle()).hasPrefix("Failed: 1,500 added, 0 changed, 2 deleted.\nInvalid or expired"))
+        let held = SyncResult(
+            isComplete: false, added: 0, changed: 0, deleted: 0, problem: UserFacingError(.deletionsHeld, "Held."))
+        #expect(held.exitCode == .needsAttention)
+        #expect(SyncResult.started.exitCode == .fine)
+    }
+}
