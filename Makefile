@@ -54,6 +54,7 @@ help:
 	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md; then make long-search'
 	@echo 'make text-kills   kills while texts are fetched: KILLS=1000, what each costs, and the texts byte for byte'
 	@echo 'make start-kills  daemons with work to do, started and killed four at once: KILLS=1000'
+	@echo 'make screens      writes the whole screens that tests expect anew; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect, 240 kills'
@@ -156,6 +157,12 @@ text-kills: setup-tour binaries
 start-kills: setup-tour binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Storm/starts.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(STORM_SAVE),--save)
+
+# What whole screens should look like, from what they look like now (Tests/CommandsTests/Screens).
+.PHONY: screens
+screens: setup-build setup-test
+	$(SWIFT_BUILD) --build-tests
+	@PRSNL_WRITE_SCREENS=yes .make/test --only 'CommandsTests'
 
 # The tests that try random cases, with all of their cases: `make test` tries a few of them.
 LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|WishModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|/itemsThatArriveWhile

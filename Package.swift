@@ -129,7 +129,7 @@ let package = Package(
                 "Commands", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
                 "PRSNLCore", "TestSupport", "CLinux",
             ],
-            swiftSettings: strict),
+            exclude: ["Screens"], swiftSettings: strict),
         .testTarget(name: "prsnldTests", dependencies: ["prsnld", "PRSNLCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "DevServerTests", dependencies: ["DevServer", "PRSNLCore", "TestSupport", "CLinux"],

@@ -1,8 +1,9 @@
-package import Commands
 import Console
 import NetMonitor
 package import PRSNLCore
 package import Store
+
+@testable package import Commands
 
 /// Representative states, with fixed times.
 package enum Samples {

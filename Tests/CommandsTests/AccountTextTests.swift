@@ -11,37 +11,18 @@ import Testing
 @Suite struct AccountTextTests {
     private var style: TextStyle { TextStyle() }
 
-    @Test func aLoginSaysAsWhomAndWhatComesNext() {
-        #expect(
-            Samples.login.text(style) == """
-                logged in as ada@example.org on https://prsnl.example.org
-                server_url was written to /etc/prsnld/prsnld.conf
-                The daemon uses it now.
-
-                """)
+    @Test func aLoginSaysAsWhomAndWhatComesNext() throws {
+        try expectScreen("aLoginSaysAsWhomAndWhatComesNext", Samples.login.text(style))
         #expect(Samples.login.exitCode == .fine)
-        #expect(
-            Samples.firstLogin.text(style) == """
-                logged in as ada@example.org on https://prsnl.example.org
-                The daemon is not running. It will use the login when it starts.
-                `systemctl start prsnld`
-
-                """)
+        try expectScreen("aLoginSaysAsWhomAndWhatComesNext-2", Samples.firstLogin.text(style))
         #expect(Samples.firstLogin.sameAccount == nil)
     }
 
-    @Test func aLoginAsSomebodyElseSaysHowToGoOn() {
+    @Test func aLoginAsSomebodyElseSaysHowToGoOn() throws {
         let report = Samples.otherLogin
         #expect(report.exitCode == .needsAttention)
         #expect(report.nextCommand == "prsnlctl account --accept-new")
-        #expect(
-            report.text(style) == """
-                logged in as bob@example.org on https://prsnl.example.org
-                The copy on this machine is of ada@example.org: nothing is pulled and nothing is
-                sent until you decide.
-                `prsnlctl account --accept-new` sets it aside and starts one of this account.
-
-                """)
+        try expectScreen("aLoginAsSomebodyElseSaysHowToGoOn", report.text(style))
         let elsewhere = LoginReport(
             source: .file, server: "https://new.example.org", account: Samples.ada, Samples.complete)
         #expect(elsewhere.sameAccount == false)
@@ -66,33 +47,16 @@ import Testing
         #expect(AccountChange.found(copy: copy, problem: nil, subject: nil, server: copy.server.url) == nil)
     }
 
-    @Test func aLogoutSaysWhatStays() {
-        #expect(
-            Samples.logout.text(style) == """
-                logged out of https://prsnl.example.org
-                The server could not be told (Network error: there is no network.). The login is
-                gone from this machine; on the server it ends by itself within a week.
-                The copy stays: 1,234 items, and 2 undelivered writes. It is brought up to date
-                after the next login.
-
-                """)
+    @Test func aLogoutSaysWhatStays() throws {
+        try expectScreen("aLogoutSaysWhatStays", Samples.logout.text(style))
         let nobody = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
         #expect(nobody.text(style) == "not logged in\n")
         #expect(nobody.exitCode == .fine)
     }
 
-    @Test func whoamiSaysWhetherTheServerAndTheCopyAgree() {
+    @Test func whoamiSaysWhetherTheServerAndTheCopyAgree() throws {
         #expect(Samples.whoami.exitCode == .needsAttention)
-        #expect(
-            Samples.whoami.text(style) == """
-                Account      bob@example.org (0b1ac6f1-6a4e-4d0c-9a55-3f0f4b2f7a01)
-                Server       https://prsnl.example.org
-                Copy         of ada@example.org, another account: nothing is pulled and nothing
-                             is sent. `prsnlctl account --accept-new` sets the copy aside
-                Credentials  a login, in /var/lib/prsnld/prsnl.sqlite.login
-                             the token expires in 23 min; the daemon renews it before
-
-                """)
+        try expectScreen("whoamiSaysWhetherTheServerAndTheCopyAgree", Samples.whoami.text(style))
         var same = Samples.whoami
         same.error = nil
         same.account = Samples.ada
@@ -101,19 +65,12 @@ import Testing
         #expect(same.text(style).contains("Copy         of the same account\n"))
     }
 
-    @Test func whoamiOfAStoppedDaemonSaysThatNobodyAsked() {
+    @Test func whoamiOfAStoppedDaemonSaysThatNobodyAsked() throws {
         var report = WhoamiReport(
             source: .file, server: nil, account: nil, copyAccount: nil, credentials: CredentialsReport(kind: .none),
             asked: false, now: Samples.now)
         report.error = UserFacingError(.daemonNotRunning, "No daemon.")
-        #expect(
-            report.text(style) == """
-                Account      the server was not asked; this is what the copy remembers
-                Server       not known
-                Credentials  none: nothing is pulled, unless `anonymous = yes` is set. `prsnlctl
-                             login` logs in
-
-                """)
+        try expectScreen("whoamiOfAStoppedDaemonSaysThatNobodyAsked", report.text(style))
         #expect(report.exitCode == .daemonNotRunning)
         report.error = UserFacingError(.controlRefused, "No.")
         #expect(report.exitCode == .error)
@@ -131,36 +88,14 @@ import Testing
         #expect(report.exitCode == .error)
     }
 
-    @Test func anAccountThatHasChangedSaysHowToGoOn() {
+    @Test func anAccountThatHasChangedSaysHowToGoOn() throws {
         #expect(Samples.account.exitCode == .needsAttention)
-        #expect(
-            Samples.account.text(style) == """
-                Account      ada@example.org
-                Server       https://prsnl.example.org, dialect C
-                Since        2026-10-01 08:00:00 UTC
-                Items        1,234,567
-                Writes       2 wait, 1 parked
-                Credentials  a login, in /var/lib/prsnld/prsnl.sqlite.login
-                             the token expires in 23 min; the daemon renews it before
-                Changed      The login is of another account than the one this copy is of.
-                             `prsnlctl account --accept-new` sets this copy aside and starts a
-                             new one
-                File         /var/lib/prsnld/prsnl.sqlite
-
-                """)
+        try expectScreen("anAccountThatHasChangedSaysHowToGoOn", Samples.account.text(style))
     }
 
-    @Test func aCopyThatWasSetAsideIsNamedWithWhatItKeeps() {
+    @Test func aCopyThatWasSetAsideIsNamedWithWhatItKeeps() throws {
         #expect(Samples.setAside.exitCode == .fine)
-        #expect(
-            Samples.setAside.text(style) == """
-                the copy of ada@example.org was set aside:
-                /var/lib/prsnld/prsnl-ada@example.org-2026-11-21.sqlite
-                It keeps 1,234,567 items and its undelivered writes (2 wait, 1 parked). The
-                writes will not be sent.
-                The daemon restarts with an empty copy and pulls.
-
-                """)
+        try expectScreen("aCopyThatWasSetAsideIsNamedWithWhatItKeeps", Samples.setAside.text(style))
         var plan = Samples.account
         plan.plan(number: 2, dryRun: true)
         #expect(plan.exitCode == .needsAttention)

@@ -6,27 +6,8 @@ import PRSNLCore
 import Testing
 
 @Suite struct DoctorTextTests {
-    @Test func findingsAreGroupedAlignedAndCounted() {
-        #expect(
-            Samples.doctor.text(TextStyle()) == """
-                Configuration
-                  ok       configuration /etc/prsnld/prsnld.conf
-                Credentials
-                  -        key file      not checked: /etc/prsnld/key may only be read by the
-                                         daemon's user and root
-                File
-                  warning  readers       -wal and -shm are gone, without which members of the
-                                         group cannot read the file
-                                         A plain sqlite3 by root removes them; use `sqlite3
-                                         -readonly`. Starting the daemon makes them, too.
-                                         `sudo prsnlctl doctor --repair`
-                Machine
-                  failed   disk          812.0 KiB free of 1.0 GiB
-                                         Free some space: without it nothing is pulled, and no
-                                         write is accepted.
-                1 failed, 1 warning, 1 ok, 1 not checked
-
-                """)
+    @Test func findingsAreGroupedAlignedAndCounted() throws {
+        try expectScreen("findingsAreGroupedAlignedAndCounted", Samples.doctor.text(TextStyle()))
     }
 
     @Test func theWorstDecides() {

@@ -9,34 +9,11 @@ import Testing
 
 /// What people read about the network and the route to the server.
 @Suite struct NetworkTextTests {
-    @Test func theNetworkIsATableWithTheStateAboveIt() {
+    @Test func theNetworkIsATableWithTheStateAboveIt() throws {
         var report = Samples.net
         report.listening = "netlink"
         report.listeningReason = nil
-        #expect(
-            report.text(TextStyle()) == """
-                Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
-                             No way to prsnl.example.org: eth0: carrier lost.
-                Route        eth0: carrier lost
-
-                Link      State        Addresses
-                lo        up           127.0.0.1/8
-                eth0      up           192.0.2.7/24
-                                       2001:db8::7/64
-                wlan0     no carrier   none
-                tun0      down         none
-
-                Default routes
-                IPv4 over tun0
-                IPv4 via 192.0.2.1 over eth0 metric 100
-                IPv6 blackhole metric 1024
-
-                Last changes of the connection (UTC)
-                2026-11-21 01:06:14  offline      No way to prsnl.example.org: eth0: carrier
-                                                  lost.
-                2026-11-20 22:00:01  online       the server answers
-
-                """)
+        try expectScreen("theNetworkIsATableWithTheStateAboveIt", report.text(TextStyle()))
     }
 
     @Test func withoutTheDaemonItSaysWhoseViewItIs() {
@@ -48,22 +25,12 @@ import Testing
         #expect(report.connectivity == nil && report.route == nil)
     }
 
-    @Test func whereNetlinkIsNotPermittedNoEmptyTableIsShown() {
+    @Test func whereNetlinkIsNotPermittedNoEmptyTableIsShown() throws {
         var report = NetReport(
             NetworkSnapshot(), how: .polling(errno: 1), transitions: [], source: .daemon, now: Samples.now)
         report.route = "192.0.2.7 over eth0"
         let text = report.text(TextStyle())
-        #expect(
-            text == """
-                Route        192.0.2.7 over eth0
-                Listening    the kernel does not tell what happens
-                             netlink is not permitted: Operation not permitted; the route to the
-                             server is looked at once a minute
-
-                Last changes of the connection (UTC)
-                none yet
-
-                """)
+        try expectScreen("whereNetlinkIsNotPermittedNoEmptyTableIsShown", text)
         #expect(report.listening == "polling")
     }
 
@@ -92,46 +59,26 @@ import Testing
         #expect(text.contains("e\\u{1B}[2J"))
     }
 
-    @Test func aPingShowsHowLongEachStepTook() {
+    @Test func aPingShowsHowLongEachStepTook() throws {
         var ping = Samples.ping
         ping.failedPhase = nil
         ping.error = nil
         ping.probe = "http"
         ping.note = nil
-        #expect(
-            ping.text(TextStyle()) == """
-                State        online
-                Probe        http
-                Address      192.0.2.9
-                Name         0.3 ms
-                Connect      10.0 ms
-                TLS          8.0 ms
-                First byte   5.0 ms
-                Answer       HTTP 200
-                Total        23.5 ms
-
-                """)
+        try expectScreen("aPingShowsHowLongEachStepTook", ping.text(TextStyle()))
         #expect(ping.exitCode == .fine)
         ping.state = .unauthorized
         #expect(ping.exitCode == .error)
         #expect(Samples.ping.exitCode == .error)
     }
 
-    @Test func aPingThatFailsSaysWhere() {
+    @Test func aPingThatFailsSaysWhere() throws {
         var ping = PingReport(state: .unreachable, probe: "http", total: .seconds(10), now: Samples.now)
         ping.note = "ICMP is not permitted here"
         ping.phases.name = 0.25
         ping.failedPhase = "connect"
         ping.error = UserFacingError(.connectFailed, "Network error: refused.")
-        #expect(
-            ping.text(TextStyle()) == """
-                State        unreachable
-                Probe        http; ICMP is not permitted here
-                Name         0.3 ms
-                Connect      failed
-                Total        10,000.0 ms
-
-                """)
+        try expectScreen("aPingThatFailsSaysWhere", ping.text(TextStyle()))
         ping.failedPhase = "answer"
         ping.status = 302
         #expect(ping.text(TextStyle()).contains("Answer       failed, HTTP 302\n"))
@@ -176,17 +123,8 @@ import Testing
             .text(TextStyle())
     }
 
-    @Test func aQueueThatWaitsForTheNetworkSaysSoInsteadOfDueNow() {
-        #expect(
-            queue(.daemon, Samples.away) == """
-                Nothing is sent: offline since 2026-11-21 01:06:14 UTC (3 h ago). No way to
-                prsnl.example.org: eth0: carrier lost.
-                #7  queued  capture  https://example.org/7
-                    since 2026-11-21 04:00:00 UTC (6 min ago); due when there is a network
-                #8  queued  capture  https://example.org/8
-                    since 2026-11-21 04:00:00 UTC (6 min ago); due when there is a network
-
-                """)
+    @Test func aQueueThatWaitsForTheNetworkSaysSoInsteadOfDueNow() throws {
+        try expectScreen("aQueueThatWaitsForTheNetworkSaysSoInsteadOfDueNow", queue(.daemon, Samples.away))
         let online = queue(.daemon, .init(state: .online, since: nil, reason: nil))
         #expect(online.contains("due now\n") && online.contains("next attempt in 2 min\n"))
         #expect(!online.contains("Nothing is sent"))

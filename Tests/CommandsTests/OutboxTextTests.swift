@@ -83,16 +83,10 @@ import Testing
         #expect(report(.queued) { $0.wasQueued = true }.text(style()).hasPrefix("queued #12 (was waiting already; "))
     }
 
-    @Test func refusedWritesAreTalkAndTheOthersData() {
+    @Test func refusedWritesAreTalkAndTheOthersData() throws {
         let report = Samples.writes
         #expect(report.text(style()) == "queued #12 (will be sent when the server is reachable)\n")
-        #expect(
-            report.refusals(style(), names: ["a", "b"]) == """
-                prsnlctl: b: title: 612 characters, at most 500 are allowed.
-                  This one was not queued.
-                  Change the value and give the command again.
-
-                """)
+        try expectScreen("refusedWritesAreTalkAndTheOthersData", report.refusals(style(), names: ["a", "b"]))
         #expect(report.exitCode == .error)
     }
 
@@ -145,13 +139,8 @@ import Testing
         }
     }
 
-    @Test func retryingSaysHowManyAndWhyNotTheOthers() {
-        #expect(
-            Samples.retried.text(style()) == """
-                2 writes are due now: #12, #13.
-                1 is being sent at this moment: #14.
-
-                """)
+    @Test func retryingSaysHowManyAndWhyNotTheOthers() throws {
+        try expectScreen("retryingSaysHowManyAndWhyNotTheOthers", Samples.retried.text(style()))
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
         #expect(nothing.text(style()) == "Nothing to do.\n")
     }

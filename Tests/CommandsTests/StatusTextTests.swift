@@ -6,38 +6,12 @@ import Store
 import Testing
 
 @Suite struct StatusTextTests {
-    @Test func aFreshFileSaysThatNothingIsKnown() {
-        #expect(
-            Samples.report(Samples.fresh, nil).text(TextStyle()) == """
-                Daemon       stopped; showing data from the file
-                Server       not known
-                Account      not known
-                Copy         incomplete: nothing pulled yet
-                New items    not known
-                Edits        and deletions not known
-                Items        0 live
-                File         /var/lib/prsnld/prsnl.sqlite
-                             52.0 KiB
-
-                """)
+    @Test func aFreshFileSaysThatNothingIsKnown() throws {
+        try expectScreen("aFreshFileSaysThatNothingIsKnown", Samples.report(Samples.fresh, nil).text(TextStyle()))
     }
 
-    @Test func aCompleteCopyNamesBothTimes() {
-        #expect(
-            Samples.report(Samples.complete).text(TextStyle()) == """
-                Daemon       0.1.0, pid 4242, running since 2026-11-20 22:00:00 UTC
-                             idle; next pull in 2 min
-                Server       https://prsnl.example.org, dialect C
-                Connection   not known
-                Account      Ada Lovelace (59ec0d4e-0000-4000-8000-000000000001)
-                Copy         complete
-                New items    as of 2026-11-21 04:06:00 UTC (14 s ago)
-                Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
-                Items        1,234,567 live, 12 deleted
-                File         /var/lib/prsnld/prsnl.sqlite
-                             870.1 MiB and 4.0 MiB of write-ahead log
-
-                """)
+    @Test func aCompleteCopyNamesBothTimes() throws {
+        try expectScreen("aCompleteCopyNamesBothTimes", Samples.report(Samples.complete).text(TextStyle()))
     }
 
     @Test func anItemIsShownWithItsText() {
@@ -312,16 +286,8 @@ import Testing
         #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x9B || $0.value == 0x202E })
     }
 
-    @Test func theHistoryIsATable() {
-        #expect(
-            Samples.history.text(TextStyle()) == """
-                Started (UTC)       Kind     Outcome        Took     Added   Changed   Deleted
-                2026-11-21 03:00:00 sweep    failed            -         0         0         0
-                  connect_failed, 1 deletion candidate
-                2026-11-20 22:00:00 backfill complete      5 min 1,234,567         0         0
-                  2 rejected
-
-                """)
+    @Test func theHistoryIsATable() throws {
+        try expectScreen("theHistoryIsATable", Samples.history.text(TextStyle()))
     }
 
     @Test func theBarGrowsWithTheItems() {

@@ -9,7 +9,7 @@ package enum LineExport {
     /// Into `DIR/prsnl.jsonl`, which is replaced when all of it is on the disk.
     ///
     /// - Parameter path: absolute.
-    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
+    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportReport {
         try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
             let (temporary, file) = try folder.create()
             let lines = try write(reader, to: file)
@@ -21,10 +21,7 @@ package enum LineExport {
             try file.synchronize()
             try folder.saveOrigin()
             try folder.inner.rename(temporary, to: folder.files, fileName)
-            var tally = ExportTally()
-            tally.items = lines
-            tally.written = 1
-            return tally
+            return ExportReport(format: .jsonl, folder: path, items: lines, written: 1)
         }
     }
 

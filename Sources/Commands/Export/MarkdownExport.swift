@@ -2,27 +2,6 @@ import Glibc
 package import PRSNLCore
 package import Store
 
-/// What an export did.
-package struct ExportTally: Sendable, Equatable {
-    /// Live items, or lines of JSON.
-    package var items = 0
-    /// Files that were written, new ones and changed ones.
-    package var written = 0
-    package var unchanged = 0
-    /// Files of deleted items that were removed.
-    package var removed = 0
-    /// Files of deleted items that a person had changed: they are in `.deleted` now.
-    package var moved = 0
-    /// Of those written, the ones that a person had changed above the marker: the old files are in `.replaced`.
-    package var replaced = 0
-    /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted.
-    package var kept = 0
-    /// Files that another program changed at the same moment: the next run sees to them.
-    package var busy = 0
-
-    package init() {}
-}
-
 /// `prsnlctl export DIR`: a Markdown file for each item of the timeline.
 ///
 /// The head of each file in the folder says which item it is of, and from which row it was made. Every row is compared with
@@ -53,25 +32,26 @@ package final class MarkdownExport {
     private var names: Set<String>?
     /// Files that may not be read. Whose they are is not known.
     private var unreadable: [ByteText: UserFacingError] = [:]
-    var tally = ExportTally()
+    private var report: ExportReport
     /// What the first file that could not be read or written failed with.
     private var failure: UserFacingError?
 
     /// - Parameter path: absolute.
-    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportTally {
+    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportReport {
         try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
-            let export = try MarkdownExport(reader, folder)
+            let export = try MarkdownExport(reader, folder, path)
             try export.findFiles()
             try export.compare()
             try folder.saveOrigin()
             try export.writeChanged()
             try export.removeVanished()
             if let failure = export.failure { throw failure }
-            return export.tally
+            return export.report
         }
     }
 
-    private init(_ reader: StoreReader, _ folder: ExportFolder) throws(UserFacingError) {
+    private init(_ reader: StoreReader, _ folder: ExportFolder, _ path: String) throws(UserFacingError) {
+        report = ExportReport(format: .markdown, folder: path)
         self.folder = folder
         self.reader = reader
         entries = try folder.files.entries()
@@ -111,18 +91,18 @@ package final class MarkdownExport {
         let hasFiles = found.values.contains { $0.contains { $0.provenance != nil } }
         let localIDs = Dictionary(folder.copy.givenIDs.map { (ByteText($0.given), $0.local) }, uniquingKeysWith: { $1 })
         try reader.exportRows { row in
-            tally.items += 1
+            report.items += 1
             let id = ByteText(row.id)
             let files =
                 found.removeValue(forKey: id) ?? localIDs[id].flatMap { found.removeValue(forKey: ByteText($0)) }
             let file = files.flatMap { Self.choose($0, row) }
             if let file, file.provenance?.row == row.fingerprint {
-                tally.unchanged += 1
+                report.unchanged += 1
             } else {
                 changed.append(Change(createdAt: row.createdAt, id: row.id, name: file?.name))
             }
         }
-        guard tally.items > 0 || !hasFiles else { throw folder.isOfEmptyCopy }
+        guard report.items > 0 || !hasFiles else { throw folder.isOfEmptyCopy }
     }
 
     /// Where a person has copied a file, the copy is left alone. It has a longer name, or one without the date.
@@ -179,7 +159,7 @@ package final class MarkdownExport {
                     try attempt { () throws(UserFacingError) in try remove(file.name) }
                 } else if file.provenance != nil {
                     // While a copy is being filled, it lacks items that are on the server.
-                    tally.kept += 1
+                    report.kept += 1
                 }
             }
         }
@@ -245,7 +225,7 @@ extension MarkdownExport {
     private func make(_ file: WaitingFile) throws(UserFacingError) {
         // A person has removed the file in this moment.
         if let name = file.change.name, try folder.inner.renameNew(file.temporary, to: folder.files, name) {
-            tally.written += 1
+            report.written += 1
             return
         }
         var number = 0
@@ -254,7 +234,7 @@ extension MarkdownExport {
             if try take(name), try folder.inner.renameNew(file.temporary, to: folder.files, name) { break }
             number += 1
         }
-        tally.written += 1
+        report.written += 1
     }
 
     private func replace(
@@ -262,18 +242,18 @@ extension MarkdownExport {
     ) throws(UserFacingError) {
         guard let now = try folder.files.status(old.name), old.status.isSame(as: now) else {
             try folder.inner.remove(file.temporary)
-            tally.busy += 1
+            report.busy += 1
             return
         }
         let held = try folder.files.open(old.name)
         try folder.inner.rename(file.temporary, to: folder.files, old.name)
-        tally.written += 1
-        if old.isKept { tally.replaced += 1 }
+        report.written += 1
+        if old.isKept { report.replaced += 1 }
         // What a person saved between the look at a file and its replacement. A program that has the old file open and
         // writes to it later still writes where no name leads: no rename can prevent that.
         if let held, try !old.status.hasSameContent(as: held.status()) {
             try keep(ItemFile(held), old.name)
-            tally.replaced += 1
+            report.replaced += 1
         }
     }
 
@@ -281,16 +261,16 @@ extension MarkdownExport {
 
     func remove(_ name: String) throws(UserFacingError) {
         guard let file = try folder.files.open(name).map(ItemFile.init) else { return }
-        guard let now = try folder.files.status(name), file.status.isSame(as: now) else { return tally.busy += 1 }
+        guard let now = try folder.files.status(name), file.status.isSame(as: now) else { return report.busy += 1 }
         if file.isUntouched {
             try folder.files.remove(name)
-            tally.removed += 1
+            report.removed += 1
         } else {
             let target = try folder.files.folder(Self.deletedName)
             try Self.firstFree(name) { new throws(UserFacingError) in
                 try folder.files.renameNew(name, to: target, new)
             }
-            tally.moved += 1
+            report.moved += 1
         }
         CrashPoint.afterExportRemoval.reach()
     }

@@ -17,12 +17,12 @@ enum ExportCommand {
         if target == "-" { return try printLines(context, arguments, format) }
         let path = context.environment.absolute(target)
         let reader = try StoreReader(path: context.paths.database)
-        let tally =
+        let report =
             switch format {
             case .markdown: try MarkdownExport.run(reader, path: path)
             case .jsonl: try LineExport.run(reader, path: path)
             }
-        if !arguments.has("--quiet") { try context.write(report(tally, format, path)) }
+        if !arguments.has("--quiet") { try context.write(report) }
         return .fine
     }
 
@@ -42,12 +42,6 @@ enum ExportCommand {
         try LineExport.print(try StoreReader(path: context.paths.database))
         return .fine
     }
-
-    private static func report(_ tally: ExportTally, _ format: ExportReport.Format, _ path: String) -> ExportReport {
-        ExportReport(
-            format: format, folder: path, items: tally.items, written: tally.written, unchanged: tally.unchanged,
-            removed: tally.removed, moved: tally.moved, replaced: tally.replaced, kept: tally.kept, busy: tally.busy)
-    }
 }
 
 /// What an export did: the JSON of `prsnlctl export --json`.
@@ -60,32 +54,20 @@ package struct ExportReport: Sendable, Equatable, Codable {
     package var format: Format
     package var folder: String
     /// Live items; with `jsonl`, lines.
-    package var items: Int
-    package var written: Int
-    package var unchanged: Int
-    package var removed: Int
-    /// Into `.deleted`.
-    package var moved: Int
-    /// Of those written: the old file is in `.replaced`.
-    package var replaced: Int
-    package var kept: Int
-    package var busy: Int
-
-    package init(
-        format: Format, folder: String, items: Int, written: Int, unchanged: Int = 0, removed: Int = 0, moved: Int = 0,
-        replaced: Int = 0, kept: Int = 0, busy: Int = 0
-    ) {
-        self.format = format
-        self.folder = folder
-        self.items = items
-        self.written = written
-        self.unchanged = unchanged
-        self.removed = removed
-        self.moved = moved
-        self.replaced = replaced
-        self.kept = kept
-        self.busy = busy
-    }
+    package var items = 0
+    /// Files, new ones and changed ones.
+    package var written = 0
+    package var unchanged = 0
+    /// Files of deleted items.
+    package var removed = 0
+    /// Files of deleted items that a person had changed: they are in `.deleted` now.
+    package var moved = 0
+    /// Of those written, the ones that a person had changed above the marker: the old files are in `.replaced`.
+    package var replaced = 0
+    /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted.
+    package var kept = 0
+    /// Files that another program changed at the same moment: the next run sees to them.
+    package var busy = 0
 }
 
 extension ExportReport: Report {
