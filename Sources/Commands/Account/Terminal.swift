@@ -64,12 +64,7 @@ struct Terminal: ~Copyable {
     }
 
     private func write(_ text: String) {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else { return }
-            bytes = bytes.dropFirst(count)
-        }
+        _ = Array(text.utf8).withUnsafeBytes { Descriptors.write($0, to: descriptor) }
     }
 
     private func failure() -> UserFacingError {

@@ -171,20 +171,17 @@ final class ControlMailbox: Sendable {
 
     let heartbeat = Heartbeat("the control socket")
     private let messages = Mutex<[Message]>([])
-    /// An eventfd(2): readable while there are messages.
-    let wake: Int32
+    /// Readable while there are messages.
+    let wakeup: EventDescriptor
 
     /// - Throws: `limit_reached`.
     init() throws(UserFacingError) {
-        wake = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
-        guard wake >= 0 else {
+        guard let wakeup = EventDescriptor() else {
             throw UserFacingError(
                 .limitReached, "The control socket cannot be made: eventfd: \(String(cString: strerror(errno))).")
         }
+        self.wakeup = wakeup
     }
-
-    // A class that throws in its initializer is deinitialized, where all of it was set.
-    deinit { if wake >= 0 { close(wake) } }
 
     func post(_ message: Message) {
         let isFirst = messages.withLock { messages in
@@ -193,13 +190,11 @@ final class ControlMailbox: Sendable {
         }
         guard isFirst else { return }
         heartbeat.call()
-        var one: UInt64 = 1
-        while write(wake, &one, 8) < 0 && errno == EINTR {}
+        wakeup.signal()
     }
 
     func take() -> [Message] {
-        var count: UInt64 = 0
-        while read(wake, &count, 8) < 0 && errno == EINTR {}
+        wakeup.take()
         return messages.withLock { messages in
             let taken = messages
             messages = []

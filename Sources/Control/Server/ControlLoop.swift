@@ -27,7 +27,7 @@ struct ControlLoop {
         while !isStopping {
             let numbers = connections.keys.sorted()
             var descriptors = [
-                pollfd(fd: start.mailbox.wake, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: start.mailbox.wakeup.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: acceptAgainAt == nil ? start.socket.descriptor : -1, events: Int16(POLLIN), revents: 0),
             ]
             descriptors += numbers.compactMap { connections[$0] }.map { connection in
@@ -52,11 +52,7 @@ struct ControlLoop {
 
     // MARK: Time
 
-    private static func milliseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    private static func milliseconds() -> Int64 { TimeSource.nanoseconds() / 1_000_000 }
 
     /// Without idle clients there is nothing to wake up for.
     private func timeout() -> Int32 {
