@@ -287,6 +287,26 @@ import Testing
         #expect(try made(fixture).title == "Ours")
     }
 
+    /// The cache still has the title that the server has replaced since.
+    @Test func aCaptureThatIsRepeatedDoesNotBelieveACacheThatItsTitleIsThere() async throws {
+        let fixture = try await fixture { $0.quirks.itemCache = .seconds(86_400) }
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        let id = try made(fixture).id
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source, seed: 7)
+        defer { client.shutdown() }
+        try #require(try await client.session().item(id)?.title == "Ours")
+        try await settleAndPull(fixture)
+        try #require(try fixture.query("SELECT title FROM item WHERE id = '\(id)'") != "Ours")
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        fixture.server.setQuirks { $0.itemCache = nil }
+        try await fixture.carryAll()
+        #expect(try made(fixture).title == "Ours")
+    }
+
     /// The copy's row is of the time before the server was done, however long ago that is.
     @Test func anEditOfAnItemThatNoPullHasShownSinceItWasProcessedIsNoConflict() async throws {
         let fixture = try await fixture()

@@ -112,11 +112,15 @@ struct OutboxLookup: Sendable {
     }
 
     /// An answer that is older than the item's row comes from a cache, and says nothing of what the server has.
-    private func refuseStale(_ item: ItemDetail) async throws(SyncFailure) {
+    private func isStale(_ item: ItemDetail) async throws(SyncFailure) -> Bool {
         guard let answered = item.updatedAt,
-            let known = try await SyncFailure.from(try await store.textQuestion(of: item.id)),
-            answered < known.rowVersion
-        else { return }
+            let known = try await SyncFailure.from(try await store.textQuestion(of: item.id))
+        else { return false }
+        return answered < known.rowVersion
+    }
+
+    private func refuseStale(_ item: ItemDetail) async throws(SyncFailure) {
+        guard try await isStale(item) else { return }
         throw SyncFailure(
             UserFacingError(
                 .staleAnswer, "The server's answer about the item is older than its list: it comes from a cache.",
@@ -257,11 +261,14 @@ struct OutboxLookup: Sendable {
         return (existing, true)
     }
 
-    /// An item that is not this entry's work, with what the server has in its fields.
+    /// An item that is not this entry's work, with what the server has in its fields, as far as its answer tells.
     private func delivery(of id: String) async throws(SyncFailure) -> WriteOutcome.Delivery {
         let there = try await SyncFailure.from(try await session.item(id))
         try await prove()
-        return WriteOutcome.Delivery(serverID: id, there: there.map { ItemEdit($0) } ?? ItemEdit())
+        guard let there, try await !isStale(there) else {
+            return WriteOutcome.Delivery(serverID: id, there: ItemEdit())
+        }
+        return WriteOutcome.Delivery(serverID: id, there: ItemEdit(there))
     }
 
     // MARK: Notes, and URLs on dialects P and E
