@@ -29,8 +29,8 @@ package enum Prsnlctl {
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
             let command = Command.all.first { $0.entry == parsed.command }
-            if case .early(let run)? = command?.run { return try run(parsed, environment) }
             unit = try CommandContext.unit(parsed, environment)
+            if case .early(let run)? = command?.run { return try run(parsed, environment) }
             let found = try CommandContext(parsed, environment, onlyReads: command?.onlyReads ?? false)
             context = found
             unit = found.unit

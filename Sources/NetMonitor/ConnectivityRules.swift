@@ -219,6 +219,6 @@ extension Backoff {
 
 extension UserFacingError {
     static func noWay(to host: String, _ reason: String) -> UserFacingError {
-        UserFacingError(.offline, "No way to \(host): \(reason).")
+        UserFacingError(.offline, "No route to \(host): \(reason).")
     }
 }

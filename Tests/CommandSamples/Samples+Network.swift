@@ -27,7 +27,7 @@ extension Samples {
         return snapshot
     }
 
-    package static let offline = UserFacingError(.offline, "No way to prsnl.example.org: eth0: carrier lost.")
+    package static let offline = UserFacingError(.offline, "No route to prsnl.example.org: eth0: carrier lost.")
 
     package static let away = Connectivity(
         state: .offline, since: time("2026-11-21T01:06:14Z"), reason: offline)

@@ -16,7 +16,7 @@ extension Samples {
             code: "code_of_tomorrow", endpoint: "GET /\u{1B}", message: "", first: time("2026-11-21T04:05:14Z"),
             last: time("2026-11-21T04:05:14Z"), count: 1, isOver: false),
         .init(
-            code: "offline", endpoint: "GET /api/auth/me", message: "No way to prsnl.example.org.",
+            code: "offline", endpoint: "GET /api/auth/me", message: "No route to prsnl.example.org.",
             first: time("2026-11-20T22:00:00Z"), last: time("2026-11-20T23:00:00Z"), count: 2, isOver: true),
     ]
 
@@ -41,7 +41,7 @@ extension Samples {
                 offline at GET /api/auth/me, 2 times; over since
                   first  2026-11-20 22:00:00 UTC (6 h ago)
                   last   2026-11-20 23:00:00 UTC (5 h ago)
-                  No way to prsnl.example.org.
+                  No route to prsnl.example.org.
 
                 """)
     }

@@ -44,7 +44,7 @@ import Testing
         #expect(current.kind == "current")
         let away = NetChange(
             current: Connectivity(state: .offline, reason: Samples.offline), route: "", now: Samples.now)
-        #expect(away.line(TextStyle()).hasSuffix("offline      No way to prsnl.example.org: eth0: carrier lost."))
+        #expect(away.line(TextStyle()).hasSuffix("offline      No route to prsnl.example.org: eth0: carrier lost."))
     }
 
     @Test func aLinksNameCannotSteerTheTerminal() {
@@ -92,7 +92,7 @@ import Testing
             text.contains(
                 """
                 Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
-                             No way to prsnl.example.org: eth0: carrier lost.
+                             No route to prsnl.example.org: eth0: carrier lost.
                              Nothing is sent or pulled until this machine has a route to the
                              server again; then at once.
 

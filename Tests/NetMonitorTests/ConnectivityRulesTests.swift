@@ -42,7 +42,7 @@ import Testing
         #expect(outcome.hasChanged)
         #expect(rules.current.state == .offline)
         #expect(rules.current.reason?.code == .offline)
-        #expect(rules.current.reason?.message == "No way to prsnl.example: v0: carrier lost.")
+        #expect(rules.current.reason?.message == "No route to prsnl.example: v0: carrier lost.")
     }
 
     @Test func aWayBackIsProbedAtOnceAndOnlyAnAnswerEndsBeingOffline() {
@@ -155,12 +155,12 @@ import Testing
         var rules = online()
         let gone = ["eth0: down", "default route via 192.0.2.1 gone"]
         _ = rules.observe(.unroutable(reason: "eth0: down"), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
-        #expect(rules.current.reason?.message == "No way to x: eth0: down; default route via 192.0.2.1 gone.")
+        #expect(rules.current.reason?.message == "No route to x: eth0: down; default route via 192.0.2.1 gone.")
         // What comes is no reason for what is still missing.
         let come = ["eth0: up", "eth0: carrier found"]
         let unreachable = RouteState.unroutable(reason: "no route to x")
         _ = rules.observe(unreachable, hasChanged: true, come, host: "x", at: now, uptime: .zero)
-        #expect(rules.current.state == .offline && rules.current.reason?.message == "No way to x: no route to x.")
+        #expect(rules.current.state == .offline && rules.current.reason?.message == "No route to x: no route to x.")
     }
 
     @Test func aNameUnderWayIsGivenUpWithTheNetwork() {
@@ -170,7 +170,7 @@ import Testing
         let outcome = rules.observe(
             .notKnown(hasNetwork: false), hasChanged: true, gone, host: "x", at: now, uptime: .zero)
         #expect(outcome.hasChanged && outcome.isProbeStale && rules.current.state == .offline)
-        #expect(rules.current.reason?.message == "No way to x: this machine has no network; eth0: carrier lost.")
+        #expect(rules.current.reason?.message == "No route to x: this machine has no network; eth0: carrier lost.")
         _ = look(&rules, .notKnown(hasNetwork: true), after: .seconds(1))
         #expect(rules.probeAt == .seconds(1))
     }

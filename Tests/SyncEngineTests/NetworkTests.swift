@@ -75,7 +75,7 @@ import Testing
             try await state(engine, becomes: .offline)
             try await eventually("the request to end") { try fixture.states() == [.unknown] }
             #expect(fixture.time.elapsed == .zero)
-            #expect(engine.network.current.reason?.message == "No way to 127.0.0.1: v0: carrier lost.")
+            #expect(engine.network.current.reason?.message == "No route to 127.0.0.1: v0: carrier lost.")
             // Another one is not even begun.
             _ = try await store.accept([.url("https://example.org/2")], now: fixture.time.now)
             engine.writesAccepted()
@@ -340,7 +340,7 @@ import Testing
         let history = try StoreReader(path: fixture.path).connectivityHistory()
         #expect(history.map(\.state) == [.online, .offline])
         #expect(history[1].code == "offline")
-        #expect(history[1].reason == "No way to 127.0.0.1: v0: carrier lost.")
+        #expect(history[1].reason == "No route to 127.0.0.1: v0: carrier lost.")
     }
 
     @Test func watchersAreToldEachChangeWithItsReason() async throws {

@@ -94,8 +94,8 @@ struct IntegrityCheck: Check, Equatable {
     var outcome: Outcome
 
     static let advice: Advice =
-        "Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: move it "
-        + "away and start again."
+        "Stop the daemon. Move the file away and keep it, because writes that wait are only in it. Then start the daemon, "
+        + "which pulls a new copy."
 
     var findings: [DoctorReport.Finding] {
         switch outcome {

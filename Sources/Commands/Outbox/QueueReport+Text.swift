@@ -82,7 +82,7 @@ private struct QueueHold {
         return "the server asks to wait until \(Formatting.time(until))"
     }
 
-    /// `Nothing is sent: offline since … (3 h ago). No way to …`; the line that a stopped daemon gets is on stderr.
+    /// `Nothing is sent: offline since … (3 h ago). No route to …`; the line that a stopped daemon gets is on stderr.
     func headline(_ style: TextStyle, now: Timestamp) -> String? {
         guard text != nil, let connectivity else { return nil }
         return "Nothing is sent: \(connectivity.headline(style, now: now)). "

@@ -176,7 +176,7 @@ extension APIError.NetworkCause {
         case .cutOff: "the connection was cut off before the answer was complete"
         case .answerTooLarge(let limit): "the answer is larger than \(limit) bytes"
         case .redirectRefused(let origin): "the server redirects to \(origin), which is not followed"
-        case .offline: "this machine has no way to the server"
+        case .offline: "this machine has no route to the server"
         case .cancelled: "the request was cancelled"
         }
     }

@@ -32,7 +32,7 @@ package struct APIError: Error, Sendable, Equatable {
         case answerTooLarge(limit: Int)
         /// A redirect that must not be followed; the origin it points to, without path, query and credentials.
         case redirectRefused(to: String)
-        /// This machine has no way to the server any more: `PRSNLClient.setOffline`.
+        /// This machine has no route to the server any more: `PRSNLClient.setOffline`.
         case offline
         case cancelled
     }

@@ -161,8 +161,8 @@ package struct ErrorTraits: Sendable {
         .databaseDamaged: ErrorTraits(
             [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
             """
-            Stop the daemon, keep the file, because writes that wait are only in it, and let a new one be pulled: \
-            move it away and start again.
+            Stop the daemon. Move the file away and keep it, because writes that wait are only in it. Then start the \
+            daemon, which pulls a new copy.
             """),
         .databaseReplaced: ErrorTraits(
             [.needsPerson, .stopsEverything, .isOfFile],

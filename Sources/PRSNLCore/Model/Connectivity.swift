@@ -4,7 +4,7 @@ package struct Connectivity: Sendable, Equatable, Codable {
         /// Nothing was asked yet.
         case unknown
         case online
-        /// This machine has no way to the server.
+        /// This machine has no route to the server.
         case offline
         /// There is a route, and the server does not answer.
         case unreachable
@@ -52,7 +52,7 @@ package struct ConnectivityTransition: Sendable, Equatable, Codable {
     package var state: Connectivity.State
     /// The reason, `nil` where the server has simply answered.
     @Nullable package var code: String? = nil
-    /// In words, with what the kernel said: `No way to prsnl.example.org: v0: carrier lost.`
+    /// In words, with what the kernel said: `No route to prsnl.example.org: v0: carrier lost.`
     @Nullable package var reason: String? = nil
 
     package init(at: Timestamp, state: Connectivity.State, code: String? = nil, reason: String? = nil) {
