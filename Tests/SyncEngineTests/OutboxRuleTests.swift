@@ -416,7 +416,8 @@ import Testing
         ])
         try await fixture.run(for: .seconds(6 * 3_600))
         let requests = fixture.server.requests(.any)
-        let writes = requests.filter { RequestMatcher.change.matches($0) }.count
+        // A key that is refused is shown once more as a Bearer token: that is the same try.
+        let writes = requests.filter { RequestMatcher.change.matches($0) && $0.authorization != .bearerKey }.count
         let questions = fixture.server.requests(.checkDuplicate).count + fixture.server.requests(.item).count
         #expect(writes <= 4 * 30, "\(writes) writes; \(story)")
         let outbox = try fixture.outbox()
