@@ -54,7 +54,7 @@ help:
 	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md; then make long-search'
 	@echo 'make text-kills   kills while texts are fetched: KILLS=1000, what each costs, and the texts byte for byte'
 	@echo 'make start-kills  daemons with work to do, started and killed four at once: KILLS=1000'
-	@echo 'make screens      writes the whole screens that tests expect anew; look at them with git diff'
+	@echo 'make screens      updates the screens that tests expect; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect, 240 kills'

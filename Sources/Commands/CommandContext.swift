@@ -153,6 +153,13 @@ struct CommandContext: Sendable {
         try print(try format.render(report, other ?? unit))
     }
 
+    /// An answer that says what failed: in the JSON with the rest, for a person on stderr.
+    func write(_ report: some Report, with error: UserFacingError?) throws(UserFacingError) {
+        try write(report)
+        guard let error, isText else { return }
+        StandardStream.error.write(FailureReport(error).text(program: "prsnlctl", errorStyle))
+    }
+
     func print(_ text: String) throws(UserFacingError) {
         guard StandardStream.output.write(text) else {
             throw UserFacingError(

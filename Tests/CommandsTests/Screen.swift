@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Compares a whole screen with `Screens/NAME.txt`. `make screens` writes these files anew, so that a comma that changes is
+/// Compares a whole screen with `Screens/NAME.txt`. `make screens` writes these files again, so that a comma that changes is
 /// one file, and git shows what has changed.
 func expectScreen(
     _ name: String, _ text: String, sourceLocation: SourceLocation = #_sourceLocation
@@ -10,5 +10,5 @@ func expectScreen(
     let path = "Tests/CommandsTests/Screens/\(name).txt"
     if getenv("PRSNL_WRITE_SCREENS") != nil { try RepositoryFile.write(text, to: path) }
     let expected = try RepositoryFile.text(path)
-    #expect(text == expected, "\(path); `make screens` writes it anew", sourceLocation: sourceLocation)
+    #expect(text == expected, "\(path); `make screens` writes it again", sourceLocation: sourceLocation)
 }

@@ -11,10 +11,7 @@ enum WhoamiCommand {
         "whoami", "Show which account the server sees.", asks: [WhoamiRequest.self]
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(WhoamiRequest())
-        try context.write(report)
-        if let error = report.error, context.isText {
-            StandardStream.error.write(FailureReport(error).text(program: "prsnlctl", context.errorStyle))
-        }
+        try context.write(report, with: report.error)
         return report.exitCode
     }
 }

@@ -92,7 +92,7 @@ extension Provenance {
     }
 }
 
-/// What the front matter of a file that is there says to an export. Obsidian and other programs write it anew, with other
+/// What the front matter of a file that is there says to an export. Obsidian and other programs write it again, with other
 /// quotation marks or none, and in another order.
 struct FileHead {
     private(set) var id: String?

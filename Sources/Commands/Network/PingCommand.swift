@@ -10,10 +10,7 @@ enum PingCommand {
         asks: [PingRequest.self], onlyReads: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(PingRequest())
-        try context.write(report)
-        if let error = report.error, context.isText {
-            StandardStream.error.write(FailureReport(error).text(program: "prsnlctl", context.errorStyle))
-        }
+        try context.write(report, with: report.error)
         return report.exitCode
     }
 }

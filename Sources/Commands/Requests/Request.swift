@@ -28,7 +28,7 @@ package protocol Request: ControlRequest {
     /// - Returns: `nil` where all lines were sent with `RequestContext.send`, or will be by the daemon.
     func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer?
 
-    /// What this process has done to the file at a path, for a person who may think of the daemon; `nil`: nothing to say.
+    /// What prsnlctl has done to the file at a path, said to a person because no daemon did it; `nil`: nothing to say.
     func remark(_ answer: Answer, path: String) -> String?
 }
 
@@ -44,6 +44,9 @@ enum Remark {
     static func look(path: String) -> String { "looked into \(path)" }
     static func change(_ hasChanged: Bool, path: String) -> String {
         hasChanged ? "changed \(path)" : "this is what \(path) says"
+    }
+    static func writes(_ hasChanged: Bool, path: String) -> String {
+        hasChanged ? "written to \(path); it will be sent when it runs" : "this is what \(path) says"
     }
 }
 

@@ -45,7 +45,7 @@ struct RequestClient: ~Copyable {
             do throws(UserFacingError) {
                 return try askDaemon(request, within: limit ?? request.patience, interruption, update)
             } catch {
-                guard mayAnswerHere(request, after: error) else { throw explained(error, Asked.refused, request) }
+                guard mayAnswerHere(request, after: error) else { throw explained(error, request) }
                 noDaemon = error
             }
             do throws(UserFacingError) {
@@ -70,12 +70,10 @@ struct RequestClient: ~Copyable {
         }
     }
 
-    private func explained(
-        _ error: UserFacingError, _ consequence: String, _ request: some Request
-    ) -> UserFacingError {
+    private func explained<Asked: Request>(_ error: UserFacingError, _ request: Asked) -> UserFacingError {
         guard error.code == .controlRefused, request.isChange else { return error }
         return UserFacingError(
-            error.code, error.message, consequence: error.consequence ?? consequence,
+            error.code, error.message, consequence: error.consequence ?? Asked.refused,
             recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
     }
 
