@@ -95,9 +95,13 @@ build: setup-build
 	PRSNL_PROGRAMS_ONLY=yes $(SWIFT_BUILD) $(RELEASE_FLAGS)
 	@touch $(BUILT)
 
-.PHONY: run
-run: setup-tour build
-	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES=$(RELEASE) .make/run
+# A debug build takes half the time, and a development server's items need no more. A real server's copy may be large.
+.PHONY: run build-debug
+build-debug: setup-build
+	PRSNL_PROGRAMS_ONLY=run $(SWIFT_BUILD)
+run: BINARIES := $(if $(SERVER),$(RELEASE),.build/debug)
+run: setup-tour $(if $(SERVER),build,build-debug)
+	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES="$(BINARIES)" .make/run
 
 .PHONY: demo
 demo: setup-tour build

@@ -167,11 +167,11 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
 }
 
-// `make build` sets this: it builds the programs, and of Tests/ the server alone.
-if Context.environment["PRSNL_PROGRAMS_ONLY"] != nil {
+// `make build` sets this: it builds the programs, and of Tests/ the server alone. `make run` leaves out the tools too.
+if let programs = Context.environment["PRSNL_PROGRAMS_ONLY"] {
     package.targets.removeAll { target in
-        target.type == .test
-            || target.path.map { $0.hasPrefix("Tests/") && !$0.hasPrefix("Tests/DevServer/") } ?? false
+        guard let path = target.path else { return target.type == .test }
+        return !path.hasPrefix("Tests/DevServer/") && !(path.hasPrefix("Tools/") && programs != "run")
     }
 }
 

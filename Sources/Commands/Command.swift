@@ -18,30 +18,34 @@ struct Command: Sendable {
     let requests: [any Request.Type]
     /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
     let onlyReads: Bool
+    /// It has a step that root alone can do, such as reading a key of root's. Others run as the owner of the copy.
+    let needsRoot: Bool
     let run: Run
 
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
         _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
         language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
-        run: @escaping Body
+        needsRoot: Bool = false, run: @escaping Body
     ) {
-        self.init(name, summary, operands, options, language, requests, onlyReads, .withContext(run))
+        self.init(name, summary, operands, options, language, requests, onlyReads, needsRoot, .withContext(run))
     }
 
     init(
         early name: String, _ summary: String, options: [CommandOption] = [], asks requests: [any Request.Type] = [],
         run: @escaping EarlyBody
     ) {
-        self.init(name, summary, .none, options, [], requests, false, .early(run))
+        self.init(name, summary, .none, options, [], requests, false, true, .early(run))
     }
 
     private init(
         _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption],
-        _ language: [CommandDescription.Term], _ requests: [any Request.Type], _ onlyReads: Bool, _ run: Run
+        _ language: [CommandDescription.Term], _ requests: [any Request.Type], _ onlyReads: Bool, _ needsRoot: Bool,
+        _ run: Run
     ) {
         self.requests = requests
         self.onlyReads = onlyReads
+        self.needsRoot = needsRoot
         entry = CommandDescription(
             name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
         self.run = run

@@ -19,6 +19,7 @@ package enum Prsnlctl {
     private static func run(_ environment: ProcessEnvironment) -> ExitCode {
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
+        let isRoot = geteuid() == 0
         var unit = ServiceUnit()
         var context: CommandContext?
         var arguments: ParsedArguments?
@@ -37,11 +38,12 @@ package enum Prsnlctl {
             guard case .withContext(let run)? = command?.run else {
                 throw UserFacingError(.usage, "a command is missing.")
             }
+            if command?.needsRoot == false { try FileOwner.giveUpRoot(found.paths) }
             return try run(found, parsed)
         } catch {
             let error = context?.withFoundItem(context?.withFirstStep(error) ?? error, arguments) ?? error
             return report(
-                error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
+                isRoot ? error : error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
         }
     }
 

@@ -1,4 +1,5 @@
 import Commands
+import DevServer
 import Glibc
 import PRSNLCore
 import TestSupport
@@ -75,6 +76,39 @@ struct ForeignFolderTests {
         #expect(ended.stderr.contains("No such file") && !ended.stderr.contains("no copy"), "\(ended)")
     }
 
+    // MARK: Root's rights
+
+    /// What a command starts has the rights of the copy's owner, and no way back to root's.
+    @Test func rootIsGivenUpForGood() async throws {
+        let fixture = try DaemonFixture(items: [SearchCommandTests.item(0, "A page", url: "https://example.org/")])
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        let browser = fixture.folder.file("browser")
+        try TestFile.write("#!/bin/sh\ngrep -E '^(Uid|Gid|Groups):' /proc/self/status\n", to: browser)
+        try #require(chmod(browser, 0o755) == 0 && chmod(fixture.folder.path, 0o755) == 0)
+        func opened() async throws -> String {
+            let id = SearchCommandTests.item(0, "").id
+            let ended = try await fixture.control("open", id, environment: ["BROWSER": browser])
+            #expect(ended.exit == .status(0), "\(ended)")
+            return ended.stdout
+        }
+        #expect(try await opened().contains("Uid:\t0\t0\t0\t0\n"))
+        try ownCopy(fixture)
+        #expect(
+            try await opened() == """
+                Uid:\t65533\t65533\t65533\t65533
+                Gid:\t65532\t65532\t65532\t65532
+                Groups:\t65532 \n
+                """)
+        // A daemon of root's that works there answers root alone.
+        try TestFile.write("", to: fixture.socket)
+        #expect(try await opened().contains("Uid:\t0\t0\t0\t0\n"))
+    }
+
+    private func ownCopy(_ fixture: DaemonFixture) throws {
+        for suffix in ["", "-wal", "-shm", ".lock"] { try owner.own(fixture.database + suffix, mode: 0o640) }
+        try owner.own(fixture.folder.file("state"), mode: 0o750)
+    }
+
     // MARK: The login, the key, the configuration
 
     /// The daemon's user has put links to what only root may read in the place of its login.
@@ -87,8 +121,7 @@ struct ForeignFolderTests {
         try TestFile.write(try TestFile.read(scene.loginFile), to: secret, mode: mode)
         try TestFile.remove(scene.loginFile)
         try #require(chmod(fixture.folder.path, 0o755) == 0)
-        for suffix in ["", "-wal", "-shm", ".lock"] { try owner.own(fixture.database + suffix, mode: 0o640) }
-        try owner.own(fixture.folder.file("state"), mode: 0o750)
+        try ownCopy(fixture)
         try link(scene.loginFile, to: secret)
         for command in ["whoami", "account"] {
             let ended = try await fixture.control(command, "--json")

@@ -9,7 +9,7 @@ import Testing
 
 /// `prsnlctl search`, `list`, `tags` and `open`: the real binaries on a real file.
 @Suite struct SearchCommandTests {
-    private static func item(
+    static func item(
         _ number: Int, _ title: String, type: String = "article", tags: [String] = [], url: String? = nil
     ) -> DevItem {
         var item = DevItem.generate(count: 10)[number]

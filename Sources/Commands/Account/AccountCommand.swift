@@ -14,7 +14,7 @@ enum AccountCommand {
                 "--accept-new", nil,
                 "Set this copy aside, with what was not delivered, and start one of the account or server of now."),
             CommandOption("--dry-run", nil, "Only say what would be done."),
-        ], asks: [AccountRequest.self], run: run)
+        ], asks: [AccountRequest.self], needsRoot: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {

@@ -15,7 +15,7 @@ enum LoginCommand {
             CommandOption("--email", "EMAIL", "Whose account it is; asked for where it is not given."),
             CommandOption("--server", "URL", "The server; written into the configuration where that names none."),
             CommandOption("--password-stdin", nil, "Read the password from the first line of stdin."),
-        ], asks: [LoginRequest.self, LoginCheckRequest.self], run: run)
+        ], asks: [LoginRequest.self, LoginCheckRequest.self], needsRoot: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {

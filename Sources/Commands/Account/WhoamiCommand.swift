@@ -8,7 +8,8 @@ import Store
 /// `prsnlctl whoami`: the daemon asks the server. Where it cannot, what the files say, and the exit code of that.
 enum WhoamiCommand {
     static let command = Command(
-        "whoami", "Show which account the server sees.", asks: [WhoamiRequest.self]
+        "whoami", "Show which account the server sees.", asks: [WhoamiRequest.self],
+        needsRoot: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(WhoamiRequest())
         try context.write(report, with: report.error)

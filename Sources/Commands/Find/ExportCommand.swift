@@ -9,7 +9,7 @@ enum ExportCommand {
         options: [
             CommandOption("--format", "FORMAT", "`markdown` (a file for each item) or `jsonl` (one file)."),
             CommandOption("--quiet", nil, "Print nothing but errors."),
-        ], onlyReads: true
+        ], onlyReads: true, needsRoot: true
     ) { context, arguments throws(UserFacingError) in
         let format = try format(arguments)
         let target = arguments.operands[0]

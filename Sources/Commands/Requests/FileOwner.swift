@@ -8,6 +8,22 @@ import PRSNLCore
 /// Who may write the file while the daemon is stopped: the owner of its folder, who is the daemon's user. What anybody
 /// else made there, SQLite's files beside the database above all, the daemon could not open.
 enum FileOwner {
+    /// Root becomes the user whose copy and daemon these are, and cannot go back. So nothing that a file or a daemon makes of
+    /// this process can do more than that user. Root stays root for a copy of its own, where file and daemon belong to
+    /// different users, and where another user's link is on the way, which `FolderOwner` then does not follow.
+    ///
+    /// - Throws: `database_unreadable` where the kernel refuses.
+    static func giveUpRoot(_ paths: ClientPaths) throws(UserFacingError) {
+        let owner: FolderOwner
+        // Whoever opens the file says what is wrong with its path.
+        do throws(UserFacingError) { owner = try FolderOwner(paths.database) } catch { return }
+        var socket = stat()
+        guard lstat(paths.controlSocket, &socket) != 0 || owner.isUser(socket.st_uid) else { return }
+        try owner.become()
+        // The new user could read this process otherwise (prctl(2), PR_SET_DUMPABLE), and use root's terminal.
+        Secrecy.begin()
+    }
+
     /// Root becomes the owner, for the rest of this process.
     ///
     /// - Throws: `no_database` where there is no file, so that a misspelt path does not swallow writes; `not_owner` for

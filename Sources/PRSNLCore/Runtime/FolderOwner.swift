@@ -76,6 +76,21 @@ package struct FolderOwner: Sendable {
         return try body()
     }
 
+    package func isUser(_ id: UInt32) -> Bool { user?.id == id }
+
+    /// Takes these rights for the whole process, which cannot go back. Before it has other threads.
+    ///
+    /// - Throws: `database_unreadable` where the kernel refuses.
+    package func become() throws(UserFacingError) {
+        guard let user else { return }
+        // For root, these set the saved ids too (setuid(2)).
+        guard setgroups(user.groups.count, user.groups) == 0, setgid(user.group) == 0, setuid(user.id) == 0 else {
+            throw UserFacingError(
+                .databaseUnreadable,
+                "Root could not take the rights of the owner of \(path): \(String(cString: strerror(errno))).")
+        }
+    }
+
     /// The same for the file at a path.
     package static func run<Result>(
         beside path: String, _ body: (_ path: String) throws(UserFacingError) -> Result
