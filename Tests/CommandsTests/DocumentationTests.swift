@@ -23,6 +23,26 @@ import Testing
         #expect(documented == CommandTable.prsnlctl.commands.map { "### prsnlctl \($0.name)" })
     }
 
+    /// `Coverage`, `Replayer+Sending`, `Connection.bound`: by the parts that begin with a capital letter.
+    @Test(arguments: ["architecture", "design"])
+    func whatAPageNamesIsInTheCode(page: String) async throws {
+        let code = try RepositoryFile.text("docs/\(page).md").split(separator: "`", omittingEmptySubsequences: false)
+            .enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+        let names = Set(
+            code.flatMap { $0.split { !$0.isLetter && !$0.isNumber } }.map(String.init)
+                .filter { $0.first!.isUppercase && $0.contains(where: \.isLowercase) })
+        #expect(names.count >= 20)
+        let places = ["Sources", "Tests", "Package.swift"].map { "\(RepositoryFile.root())/\($0)" }
+        let words = try await ChildProcess.run(
+            "/usr/bin/grep", ["-rhowF"] + names.flatMap { ["-e", $0] } + places)
+        // Files are named after what is in them: `Replayer+Sending`.
+        let files = try await ChildProcess.run("/usr/bin/find", places + ["-printf", "%f\n"])
+        let known = Set(
+            words.stdout.split(separator: "\n").map(String.init)
+                + files.stdout.split { !$0.isLetter && !$0.isNumber }.map(String.init))
+        #expect(names.subtracting(known).sorted() == [])
+    }
+
     @Test func cliDocumentsEveryExitCode() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {

@@ -27,6 +27,11 @@ import Testing
         return pages
     }
 
+    @Test func thePageHasTheNumberOfTheSchema() throws {
+        #expect(
+            try RepositoryFile.text("docs/schema.md").contains("is the schema's number (\(Schema.current.version))"))
+    }
+
     @Test func everyTableAndColumnIsDocumentedAndNothingElseIs() async throws {
         let fixture = StoreFixture()
         let store = try fixture.open()
