@@ -41,22 +41,35 @@ package struct ConfigurationKey: Sendable {
 }
 
 extension ConfigurationKey {
+    /// - Parameters:
+    ///   - property: has the default.
+    ///   - describe: writes a value as the configuration would.
+    static func value<Value>(
+        _ name: String, _ type: String, _ property: WritableKeyPath<DaemonConfiguration, Value> & Sendable,
+        allowed: String, effect: Effect, _ summary: String, describe: @escaping @Sendable (Value) -> String,
+        parse: @escaping @Sendable (String) throws(Rejection) -> Value
+    ) -> ConfigurationKey {
+        let defaultValue = describe(DaemonConfiguration()[keyPath: property])
+        return ConfigurationKey(
+            name: name, type: type, defaultText: "`\(defaultValue)`", allowed: allowed, summary: summary,
+            effect: effect, defaultValue: defaultValue,
+            apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try parse(text) },
+            show: { describe($0[keyPath: property]) })
+    }
+
     static func size(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Int> & Sendable,
         from lower: String, to upper: String, effect: Effect = .restart, _ summary: String
     ) -> ConfigurationKey {
-        let defaultValue = SizeText.describe(DaemonConfiguration()[keyPath: property])
-        return ConfigurationKey(
-            name: name, type: "size", defaultText: "`\(defaultValue)`", allowed: "\(lower) to \(upper)",
-            summary: summary, effect: effect, defaultValue: defaultValue,
-            apply: { text, configuration throws(Rejection) in
-                guard let bytes = SizeText.parse(text) else { throw Rejection("is not a size: \(quote(text))") }
-                guard let lower = SizeText.parse(lower), let upper = SizeText.parse(upper),
-                    (lower...upper).contains(bytes)
-                else { throw Rejection("is out of range: \(quote(text))") }
-                configuration[keyPath: property] = bytes
-            },
-            show: { SizeText.describe($0[keyPath: property]) })
+        value(
+            name, "size", property, allowed: "\(lower) to \(upper)", effect: effect, summary,
+            describe: SizeText.describe
+        ) { text throws(Rejection) in
+            guard let bytes = SizeText.parse(text) else { throw Rejection("is not a size: \(quote(text))") }
+            guard let lower = SizeText.parse(lower), let upper = SizeText.parse(upper), (lower...upper).contains(bytes)
+            else { throw Rejection("is out of range: \(quote(text))") }
+            return bytes
+        }
     }
 
     static func path(
@@ -77,44 +90,33 @@ extension ConfigurationKey {
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Duration> & Sendable,
         from lowest: String, to highest: String, effect: Effect = .restart, _ summary: String
     ) -> ConfigurationKey {
-        let defaultValue = DurationText.describe(DaemonConfiguration()[keyPath: property])
-        return ConfigurationKey(
-            name: name, type: "duration", defaultText: "`\(defaultValue)`", allowed: "\(lowest) to \(highest)",
-            summary: summary, effect: effect, defaultValue: defaultValue,
-            apply: { text, configuration throws(Rejection) in
-                configuration[keyPath: property] = try duration(text, from: lowest, to: highest)
-            },
-            show: { DurationText.describe($0[keyPath: property]) })
+        value(
+            name, "duration", property, allowed: "\(lowest) to \(highest)", effect: effect, summary,
+            describe: DurationText.describe
+        ) { text throws(Rejection) in try duration(text, from: lowest, to: highest) }
     }
 
     static func yesOrNo(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Bool> & Sendable, effect: Effect,
         _ summary: String
     ) -> ConfigurationKey {
-        let defaultValue = DaemonConfiguration()[keyPath: property] ? "yes" : "no"
-        return ConfigurationKey(
-            name: name, type: "yes or no", defaultText: "`\(defaultValue)`",
-            allowed: "yes, no, true, false, on, off, 1, 0", summary: summary, effect: effect,
-            defaultValue: defaultValue,
-            apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try flag(text) },
-            show: { $0[keyPath: property] ? "yes" : "no" })
+        value(
+            name, "yes or no", property, allowed: "yes, no, true, false, on, off, 1, 0", effect: effect, summary,
+            describe: { $0 ? "yes" : "no" }, parse: flag)
     }
 
     static func number(
         _ name: String, _ property: WritableKeyPath<DaemonConfiguration, Int> & Sendable,
         in range: ClosedRange<Int>, _ summary: String
     ) -> ConfigurationKey {
-        let defaultValue = String(DaemonConfiguration()[keyPath: property])
-        return ConfigurationKey(
-            name: name, type: "number", defaultText: "`\(defaultValue)`",
-            allowed: "\(range.lowerBound) to \(range.upperBound)", summary: summary, effect: .reload,
-            defaultValue: defaultValue,
-            apply: { text, configuration throws(Rejection) in
-                guard let number = Int(text) else { throw Rejection("is not a whole number: \(quote(text))") }
-                guard range.contains(number) else { throw Rejection("is out of range: \(quote(text))") }
-                configuration[keyPath: property] = number
-            },
-            show: { String($0[keyPath: property]) })
+        value(
+            name, "number", property, allowed: "\(range.lowerBound) to \(range.upperBound)", effect: .reload, summary,
+            describe: { String($0) }
+        ) { text throws(Rejection) in
+            guard let number = Int(text) else { throw Rejection("is not a whole number: \(quote(text))") }
+            guard range.contains(number) else { throw Rejection("is out of range: \(quote(text))") }
+            return number
+        }
     }
 
     static func duration(_ text: String, from lowest: String, to highest: String) throws(Rejection) -> Duration {

@@ -117,30 +117,26 @@ extension ConfigurationKey {
         .yesOrNo(
             "search_index", \.sync.searchIndex, effect: .reload,
             "Keep the index for `prsnlctl search`, which takes about half as much room as the texts."),
-        ConfigurationKey(
-            name: "probe", type: "word", defaultText: "`http`", allowed: "`http`, `icmp`",
-            summary: "How a server that does not answer is asked whether it is back; `icmp` goes ahead of the request.",
-            effect: .reload, defaultValue: "http",
-            apply: { text, configuration throws(Rejection) in
-                guard let kind = ProbeKind(rawValue: text) else {
-                    // Earlier versions had it.
-                    if text == "tcp" { throw Rejection("can no longer be tcp; write probe = http, or probe = icmp") }
-                    throw Rejection("is not a kind of probe: \(quote(text))")
-                }
-                configuration.sync.probe = kind
-            },
-            show: { $0.sync.probe.rawValue }),
-        ConfigurationKey(
-            name: "log_level", type: "level", defaultText: "`info`",
-            allowed: LogLevel.names.map(\.name).joined(separator: ", "),
-            summary: "The least urgent messages to log.", effect: .reload, defaultValue: "info",
-            apply: { text, configuration throws(Rejection) in
-                guard let level = LogLevel.names.first(where: { $0.name == text.lowercased() }) else {
-                    throw Rejection("is not a log level: \(quote(text))")
-                }
-                configuration.logLevel = level.level
-            },
-            show: { configuration in LogLevel.names.first { $0.level == configuration.logLevel }?.name }),
+        value(
+            "probe", "word", \.sync.probe, allowed: "`http`, `icmp`", effect: .reload,
+            "How a server that does not answer is asked whether it is back; `icmp` goes ahead of the request.",
+            describe: \.rawValue
+        ) { text throws(Rejection) in
+            if let kind = ProbeKind(rawValue: text) { return kind }
+            // Earlier versions had it.
+            if text == "tcp" { throw Rejection("can no longer be tcp; write probe = http, or probe = icmp") }
+            throw Rejection("is not a kind of probe: \(quote(text))")
+        },
+        value(
+            "log_level", "level", \.logLevel, allowed: LogLevel.names.map(\.name).joined(separator: ", "),
+            effect: .reload, "The least urgent messages to log.",
+            describe: { level in LogLevel.names.first { $0.level == level }?.name ?? "" }
+        ) { text throws(Rejection) in
+            guard let level = LogLevel.names.first(where: { $0.name == text.lowercased() }) else {
+                throw Rejection("is not a log level: \(quote(text))")
+            }
+            return level.level
+        },
         ConfigurationKey(
             name: "proxy", type: "address", defaultText: "the environment's proxy variables",
             allowed: "`none`, or an address that libcurl takes, like http://proxy.example.org:3128",

@@ -64,9 +64,7 @@ package enum ServerSetting {
             let descriptor = try SmallFile.open(path)
             defer { close(descriptor) }
             var information = stat()
-            guard fstat(descriptor, &information) == 0 else {
-                throw SmallFile.Failure(errno: errno, reason: String(cString: strerror(errno)))
-            }
+            guard fstat(descriptor, &information) == 0 else { throw .last }
             guard information.st_mode & S_IFMT == S_IFREG else {
                 throw SmallFile.Failure(errno: EINVAL, reason: "it is not a regular file")
             }
