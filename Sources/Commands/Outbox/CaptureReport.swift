@@ -1,5 +1,5 @@
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
@@ -9,11 +9,6 @@ package struct CaptureReport: Sendable, Equatable, Codable {
         /// From 1.
         package var line: Int
         package var error: UserFacingError
-
-        package init(line: Int, error: UserFacingError) {
-            self.line = line
-            self.error = error
-        }
     }
 
     /// So many are in the report; all are on stderr.
@@ -38,8 +33,6 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     @Nullable package var lastEntry: Int64? = nil
     /// The first 100.
     package var refusals: [Refusal] = []
-
-    package init() {}
 
     package mutating func refuse(_ refusal: Refusal) {
         refused += 1
@@ -98,33 +91,10 @@ extension CaptureReport: Report {
     }
 }
 
-/// Accepts many writes, and is answered with numbers alone.
-package struct TallyRequest: Request {
-    package typealias Answer = WriteTally
-    package static let command = "write"
-    package static let variant: String? = "brief"
-    package static let refused = WritesRequest.refused
-
-    package let writes: [WriteRequest]
-    package var isChange: Bool { true }
-
-    package init(_ writes: [WriteRequest]) { self.writes = writes }
-    package init(_ members: RequestMembers) throws(RequestRefusal) { writes = try members.writes() }
-
-    package func write(to line: inout RequestLine) { line.add(writes) }
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> WriteTally? {
-        WriteTally(try await context.accept(writes), source: context.source, sending: context.sending)
-    }
-
-    package func remark(_ answer: WriteTally, path: String) -> String? {
-        Remark.writes(!answer.entries.isEmpty, path: path)
-    }
-}
-
 /// What became of many writes, in numbers: the answer to a `write` with `brief`.
-package struct WriteTally: ControlReply {
+package struct WriteTally: ControlReply, WriteAnswer {
     package static let type = "tally"
+    package static let variant: String? = "brief"
 
     package struct Refusal: Sendable, Equatable, Codable {
         /// The place among the drafts, from 0.
@@ -137,6 +107,8 @@ package struct WriteTally: ControlReply {
     /// The entries of what was accepted, in the order of the drafts.
     package var entries: [Int64]
     package var refused: [Refusal]
+
+    package var hasQueued: Bool { !entries.isEmpty }
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
         self.source = source

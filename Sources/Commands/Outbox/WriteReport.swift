@@ -3,11 +3,21 @@ package import Control
 package import PRSNLCore
 package import Store
 
+/// What a write may be answered with.
+package protocol WriteAnswer: ControlReply {
+    /// `ControlRequest.variant`
+    static var variant: String? { get }
+    /// Whether any of them is to be sent.
+    var hasQueued: Bool { get }
+
+    init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending)
+}
+
 /// Accepts writes. Answered when all of them are on disk.
-package struct WritesRequest: Request {
-    package typealias Answer = WriteReport
-    package static let command = "write"
-    package static let refused = "Nothing was queued."
+package struct AcceptRequest<Answer: WriteAnswer>: Request {
+    package static var command: String { "write" }
+    package static var variant: String? { Answer.variant }
+    package static var refused: String { "Nothing was queued." }
 
     package let writes: [WriteRequest]
     package var isChange: Bool { true }
@@ -17,16 +27,17 @@ package struct WritesRequest: Request {
 
     package func write(to line: inout RequestLine) { line.add(writes) }
 
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> WriteReport? {
-        WriteReport(try await context.accept(writes), source: context.source, sending: context.sending)
+    package func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer? {
+        Answer(try await context.accept(writes), source: context.source, sending: context.sending)
     }
 
-    package func remark(_ answer: WriteReport, path: String) -> String? {
-        Remark.writes(
-            answer.writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue },
-            path: path)
-    }
+    package func remark(_ answer: Answer, path: String) -> String? { Remark.writes(answer.hasQueued, path: path) }
 }
+
+/// Answered with each of them.
+package typealias WritesRequest = AcceptRequest<WriteReport>
+/// For many: answered with numbers alone.
+package typealias TallyRequest = AcceptRequest<WriteTally>
 
 extension RequestContext {
     /// Puts writes on the disk, and tells the engine.
@@ -42,8 +53,9 @@ extension RequestContext {
 }
 
 /// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
-package struct WriteReport: ControlReply {
+package struct WriteReport: ControlReply, WriteAnswer {
     package static let type = "write"
+    package static let variant: String? = nil
 
     package struct Write: Sendable, Equatable, Codable {
         package enum Outcome: String, Sendable, Codable {
@@ -82,6 +94,10 @@ package struct WriteReport: ControlReply {
         self.source = source
         self.sending = sending
         writes = acceptances.map(Write.init)
+    }
+
+    package var hasQueued: Bool {
+        writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue }
     }
 
     /// The entries whose end is still to come.
