@@ -1,9 +1,11 @@
 import CommandSamples
-import Commands
 import Console
 import PRSNLCore
 import TestSupport
 import Testing
+
+@testable import Commands
+@testable import Store
 
 /// docs/cli.md is held to the tables in the code.
 @Suite struct DocumentationTests {
@@ -64,7 +66,7 @@ import Testing
             ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
             ("### search and list", try JSONOutput.pretty(Samples.listed), ["schema_version"]),
             (
-                "### tags", try JSONOutput.pretty(TagsReport([("later", 2)])),
+                "### tags", try JSONOutput.pretty(TagsReport(tags: [TagCount(tag: "later", items: 2)])),
                 ["schema_version", "tags[].tag", "tags[].items"]
             ),
             ("### open", try JSONOutput.pretty(AddressReport(url: "https://example.org/")), ["schema_version"]),

@@ -1,9 +1,10 @@
 import CommandSamples
-import Commands
 import Console
 import PRSNLCore
-import Store
 import Testing
+
+@testable import Commands
+@testable import Store
 
 /// The text of `search` and `list`.
 @Suite struct ItemListTextTests {

@@ -102,6 +102,6 @@ import Testing
         while try tagged.step() { expected.insert(tagged.text(0) ?? "") }
         #expect(Set(try reader.list(filter, limit: 1_000).items.map(\.id)) == expected)
         let counts = try reader.tagCounts()
-        #expect(counts.first { $0.tag == tag }?.count ?? 0 == expected.count)
+        #expect(counts.first { $0.tag == tag }?.items ?? 0 == expected.count)
     }
 }

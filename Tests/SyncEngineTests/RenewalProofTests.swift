@@ -1,10 +1,10 @@
 import Configuration
 import DevServer
-import PRSNLClient
 import PRSNLCore
 import TestSupport
 import Testing
 
+@testable import PRSNLClient
 @testable import Store
 @testable import SyncEngine
 

@@ -144,8 +144,6 @@ extension ItemListReport: Report {
 package struct AddressReport: Sendable, Equatable, Encodable {
     package var schemaVersion = 1
     package var url: String
-
-    package init(url: String) { self.url = url }
 }
 
 extension AddressReport: Report {
@@ -154,15 +152,8 @@ extension AddressReport: Report {
 
 /// The tags of all items: the JSON of `prsnlctl tags --json`.
 package struct TagsReport: Sendable, Equatable, Encodable {
-    package struct Tag: Sendable, Equatable, Encodable {
-        package var tag: String
-        package var items: Int
-    }
-
     package var schemaVersion = 1
-    package var tags: [Tag]
-
-    package init(_ counts: [(tag: String, count: Int)]) { tags = counts.map { Tag(tag: $0.tag, items: $0.count) } }
+    package var tags: [TagCount]
 }
 
 extension TagsReport: Report {

@@ -60,7 +60,7 @@ enum ListCommand {
 enum TagsCommand {
     static let command = Command("tags", "List the tags, the most used first.", onlyReads: true) {
         context, _ throws(UserFacingError) in
-        try context.write(TagsReport(try StoreReader(path: context.paths.database).tagCounts()))
+        try context.write(TagsReport(tags: try StoreReader(path: context.paths.database).tagCounts()))
         return .fine
     }
 }

@@ -47,11 +47,6 @@ package struct RequestUsage: Sendable, Equatable {
     package var connectionReused = false
     /// Of the last request, where it was a ping.
     var timings: RequestTimings?
-
-    package init(endpoint: String, requestID: String) {
-        self.endpoint = endpoint
-        self.requestID = requestID
-    }
 }
 
 extension ClientConfiguration {

@@ -15,20 +15,6 @@ package struct ItemDetail: Sendable, Equatable {
     package var tags: [String]?
     package var createdAt: Timestamp?
     package var updatedAt: Timestamp?
-
-    package init(
-        id: String, title: String? = nil, url: String? = nil, summary: String? = nil, content: String? = nil,
-        tags: [String]? = nil, createdAt: Timestamp? = nil, updatedAt: Timestamp? = nil
-    ) {
-        self.id = id
-        self.title = title
-        self.url = url
-        self.summary = summary
-        self.content = content
-        self.tags = tags
-        self.createdAt = createdAt
-        self.updatedAt = updatedAt
-    }
 }
 
 /// The item that a server already has for a URL.
@@ -36,12 +22,6 @@ package struct ExistingItem: Sendable, Equatable {
     package var id: String
     package var title: String?
     package var createdAt: Timestamp?
-
-    package init(id: String, title: String? = nil, createdAt: Timestamp? = nil) {
-        self.id = id
-        self.title = title
-        self.createdAt = createdAt
-    }
 }
 
 /// What a creation was answered with.
@@ -50,12 +30,6 @@ package struct CreatedItem: Sendable, Equatable {
     /// Dialect E: the whole item. The others answer with the id alone.
     package var item: TimelineItem?
     package var requestID: String
-
-    package init(id: String, item: TimelineItem? = nil, requestID: String) {
-        self.id = id
-        self.item = item
-        self.requestID = requestID
-    }
 }
 
 // MARK: - Reading them

@@ -187,12 +187,6 @@ package struct Account: Sendable, Equatable {
     package var id: String
     package var email: String?
     package var name: String?
-
-    package init(id: String, email: String? = nil, name: String? = nil) {
-        self.id = id
-        self.email = email
-        self.name = name
-    }
 }
 
 extension Account {

@@ -23,8 +23,6 @@ package struct RetryOutcome: Sendable, Equatable {
     /// The first 50. `skippedByReason` counts all.
     package var skipped: [Skipped] = []
     package var skippedByReason: [Reason: Int] = [:]
-
-    package init() {}
 }
 
 /// What `queue drop` did, or would do.
@@ -33,8 +31,6 @@ package struct DropOutcome: Sendable, Equatable {
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
-
-    package init() {}
 }
 
 // What people do with entries: try again, give up.

@@ -10,19 +10,6 @@ package struct ListedItem: Sendable, Equatable {
     package var tags: String?
     /// `creation` or `edit`, where something of it is not on the server yet.
     package var pending: String?
-
-    package init(
-        id: String, createdAt: Timestamp, type: String? = nil, title: String? = nil, url: String? = nil,
-        tags: String? = nil, pending: String? = nil
-    ) {
-        self.id = id
-        self.createdAt = createdAt
-        self.type = type
-        self.title = title
-        self.url = url
-        self.tags = tags
-        self.pending = pending
-    }
 }
 
 /// Items that were asked for.
@@ -32,8 +19,12 @@ package struct ItemList: Sendable, Equatable {
     package var hasMore = false
     /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
     package var unindexed = 0
+}
 
-    package init() {}
+/// How many live items have a tag.
+package struct TagCount: Sendable, Equatable, Encodable {
+    package let tag: String
+    package let items: Int
 }
 
 extension StoreReader {
@@ -145,12 +136,12 @@ extension StoreReader {
     }
 
     /// The tags of all items, the most used first.
-    package func tagCounts() throws(UserFacingError) -> [(tag: String, count: Int)] {
+    package func tagCounts() throws(UserFacingError) -> [TagCount] {
         try readTogether { () throws(SQLiteFailure) in
             let tags = try hasCurrentIndex() ? "search_tag" : "item_tag"
             return try connection.prepare("SELECT tag, count(*) FROM \(tags) GROUP BY tag ORDER BY 2 DESC, 1").all {
                 row in
-                row.text(0).map { (tag: $0, count: row.int(1)) }
+                row.text(0).map { TagCount(tag: $0, items: row.int(1)) }
             }
         }
     }

@@ -17,12 +17,9 @@ package struct Snippet: Sendable, Equatable {
     package var parts: [Part]
 
     package var text: String { parts.map(\.text).joined() }
+}
 
-    package init(field: String, parts: [Part]) {
-        self.field = field
-        self.parts = parts
-    }
-
+extension Snippet {
     /// - Parameter marked: as SQLite gives it, with marks around what was found.
     fileprivate init?(field: String, marked: String) {
         var parts: [Part] = []

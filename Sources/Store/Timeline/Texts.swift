@@ -17,13 +17,6 @@ package struct DueText: Sendable, Equatable {
     package var rowHasVersion = true
     /// When an answer about this row was stored last that may have come out of a cache, where nothing else tells its age.
     package var doubtedAt: Timestamp?
-
-    package init(id: String, createdAt: Timestamp, rowVersion: Timestamp, failures: Int = 0) {
-        self.id = id
-        self.createdAt = createdAt
-        self.rowVersion = rowVersion
-        self.failures = failures
-    }
 }
 
 extension Timestamp {
