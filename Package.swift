@@ -137,7 +137,7 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Console", "Commands", "TestSupport",
+                "DevServer", "Store", "NetMonitor", "PRSNLCore", "Control", "Console", "Commands", "TestSupport",
                 "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),

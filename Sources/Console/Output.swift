@@ -8,9 +8,9 @@ package protocol Report: Encodable {
 }
 
 extension Report {
-    /// Paragraphs behind a label.
-    package func field(_ label: String, _ paragraphs: [String], _ style: TextStyle) -> [String] {
-        TextLayout.field(label, paragraphs, style: style)
+    /// Paragraphs behind their labels. A label without any is left out.
+    package func fields(_ rows: [TextLayout.Field], _ style: TextStyle) -> String {
+        TextLayout.fields(rows, style).map { $0 + "\n" }.joined()
     }
 
     /// Sentences, each from the beginning of a line.

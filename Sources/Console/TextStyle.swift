@@ -153,19 +153,18 @@ package enum TextLayout {
         return lines
     }
 
-    /// Each paragraph wrapped, the first line behind `label`, all others below its text.
-    package static func field(_ label: String, _ paragraphs: [String], style: TextStyle, labelWidth: Int = 13)
-        -> [String]
-    {
-        var lines: [String] = []
-        for paragraph in paragraphs {
-            for line in wrap(paragraph, width: style.width - labelWidth) {
-                let front = lines.isEmpty ? label : ""
-                let padding = String(repeating: " ", count: max(1, labelWidth - width(front)))
-                lines.append((front.isEmpty ? "" : style.paint(front, .bold)) + padding + line)
+    package typealias Field = (label: String, paragraphs: [String])
+
+    /// Each paragraph wrapped, the first line behind its label, all others below its text.
+    package static func fields(_ rows: [Field], _ style: TextStyle) -> [String] {
+        let labelWidth = 13
+        return rows.flatMap { label, paragraphs in
+            paragraphs.flatMap { wrap($0, width: style.width - labelWidth) }.enumerated().map { index, line in
+                guard index == 0 else { return String(repeating: " ", count: labelWidth) + line }
+                let padding = String(repeating: " ", count: max(1, labelWidth - width(label)))
+                return style.paint(label, .bold) + padding + line
             }
         }
-        return lines
     }
 
     /// No wider than a limit; what is cut ends in three dots.

@@ -79,6 +79,13 @@ package final class NetMonitor: Sendable {
         }
     }
 
+    /// How it is, for a watch to begin with.
+    package var asItIs: NetworkChange { changed(.current, current.reason.map { [$0.message] } ?? []) }
+
+    private func changed(_ kind: NetworkChange.Kind, _ reasons: [String]) -> NetworkChange {
+        NetworkChange(at: time.now(), kind: kind, reasons: reasons, state: current.state, route: routeText)
+    }
+
     /// Each change from now on, for as long as the stream is read.
     package func changes() -> AsyncStream<NetworkChange> {
         let (stream, continuation) = AsyncStream<NetworkChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
@@ -175,9 +182,9 @@ package final class NetMonitor: Sendable {
     }
 
     private func tell(_ kind: NetworkChange.Kind, _ reasons: [String]) {
-        let (watchers, current) = state.withLock { (Array($0.watchers.values), $0.rules.current) }
+        let watchers = state.withLock { Array($0.watchers.values) }
         guard !watchers.isEmpty else { return }
-        let change = NetworkChange(at: time.now(), kind: kind, reasons: reasons, connectivity: current)
+        let change = changed(kind, reasons)
         for watcher in watchers { watcher.yield(change) }
     }
 
@@ -322,23 +329,23 @@ package final class NetMonitor: Sendable {
     }
 }
 
-/// What a watcher of the network is told.
-package struct NetworkChange: Sendable, Equatable {
-    package enum Kind: String, Sendable, Codable { case network, connectivity, clock }
+/// What a watcher of the network is told: in JSON, a line of `prsnlctl net --watch --json`.
+package struct NetworkChange: Sendable, Equatable, Codable {
+    package enum Kind: String, Sendable, Codable {
+        /// How it was when the watch began.
+        case current
+        case network, connectivity, clock
+    }
 
+    package var schemaVersion = 1
     package var at: Timestamp
     package var kind: Kind
-    /// In words.
+    /// What has changed, in words.
     package var reasons: [String]
     /// As it is after the change.
-    package var connectivity: Connectivity
-
-    package init(at: Timestamp, kind: Kind, reasons: [String], connectivity: Connectivity) {
-        self.at = at
-        self.kind = kind
-        self.reasons = reasons
-        self.connectivity = connectivity
-    }
+    package var state: Connectivity.State
+    /// The route to the server in words.
+    package var route: String
 }
 
 /// What uses the network, asks the server, and is told of changes: at once, on the task where they came up.

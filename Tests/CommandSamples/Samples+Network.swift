@@ -1,7 +1,7 @@
-package import Commands
 import Console
 package import PRSNLCore
 
+@testable package import Commands
 @testable package import NetMonitor
 
 /// Representative networks, with fixed times.
@@ -49,12 +49,10 @@ extension Samples {
         return report
     }
 
-    package static var netChange: NetChange {
-        NetChange(
-            NetworkChange(
-                at: now, kind: .network, reasons: ["eth0: carrier lost", "default route via 192.0.2.1 gone"],
-                connectivity: Connectivity(state: .offline, since: now, reason: offline)),
-            route: "eth0: carrier lost")
+    package static var netChange: NetworkChange {
+        NetworkChange(
+            at: now, kind: .network, reasons: ["eth0: carrier lost", "default route via 192.0.2.1 gone"],
+            state: .offline, route: "eth0: carrier lost")
     }
 
     /// Every member has a value, as no probe has them all.
@@ -62,9 +60,7 @@ extension Samples {
         var report = PingReport(state: .online, probe: "icmp", total: .microseconds(23_456), now: now)
         report.note = "ICMP is not permitted here: net.ipv4.ping_group_range"
         report.address = "192.0.2.9"
-        report.phases = .init(
-            name: .microseconds(250), connect: .milliseconds(10), tls: .microseconds(8_049), firstByte: .milliseconds(5)
-        )
+        report.phases = .init(name: 0.25, connect: 10, tls: 8.049, firstByte: 5)
         report.status = 200
         report.failedPhase = "answer"
         report.error = problem

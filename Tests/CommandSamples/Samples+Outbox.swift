@@ -1,7 +1,7 @@
-package import Commands
 import Console
 package import PRSNLCore
 
+@testable package import Commands
 @testable package import Store
 
 /// Representative writes, with fixed times.

@@ -1,9 +1,9 @@
 import Console
 import NetMonitor
 package import PRSNLCore
-package import Store
 
 @testable package import Commands
+@testable package import Store
 
 /// Representative states, with fixed times.
 package enum Samples {
@@ -132,7 +132,9 @@ package enum Samples {
         summary.outbox.oldestWaiting = time("2026-11-21T01:06:14Z")
         summary.lastError = withError.lastError
         var full = report(summary, facts)
-        full.daemon?.network = .init(how: .polling(errno: 1), route: "192.0.2.7 over eth0")
+        full.daemon?.network = .init(
+            listening: "polling", listeningReason: "netlink is not permitted: Operation not permitted",
+            route: "192.0.2.7 over eth0")
         var costs = RequestCosts(endpoint: "GET /api/timeline")
         costs.requests = 130
         costs.failures = 2
@@ -141,7 +143,7 @@ package enum Samples {
         costs.meanDuration = 35
         costs.longestDuration = 310
         full.daemon?.requests = [costs]
-        full.noDaemon = .init(.failed, reason: "exit-code", nextCommand: "journalctl -u prsnld -e")
+        full.noDaemon = .init(state: .failed, reason: "exit-code", nextCommand: "journalctl -u prsnld -e")
         return full
     }
 
@@ -203,6 +205,6 @@ package enum Samples {
         sweep.outcome = .failed
         sweep.errorCode = "connect_failed"
         sweep.suspects = 1
-        return HistoryReport([sweep, backfill], source: .file)
+        return HistoryReport(source: .file, pulls: [sweep, backfill])
     }
 }

@@ -97,8 +97,7 @@ import Testing
     private func server(_ change: (inout PingReport) -> Void = { _ in }) -> ServerCheck {
         var ping = PingReport(state: .online, probe: "http", total: .milliseconds(20), now: time)
         ping.address = "192.0.2.9"
-        ping.phases = .init(
-            name: .milliseconds(1), connect: .milliseconds(2), tls: .milliseconds(9), firstByte: .milliseconds(5))
+        ping.phases = .init(name: 1, connect: 2, tls: 9, firstByte: 5)
         ping.status = 200
         change(&ping)
         var facts = ServerCheck()

@@ -1,9 +1,10 @@
 import CommandSamples
-import Commands
 import Console
 import Control
 import PRSNLCore
 import Testing
+
+@testable import Commands
 
 @Suite struct DoctorTextTests {
     @Test func findingsAreGroupedAlignedAndCounted() throws {
@@ -13,7 +14,7 @@ import Testing
     @Test func theWorstDecides() {
         #expect(Samples.doctor.result == .failed && Samples.doctor.exitCode == .error)
         func report(_ levels: DoctorReport.Level...) -> DoctorReport {
-            DoctorReport(levels.map { .init(.machine, "x", $0, "") }, now: Samples.now)
+            DoctorReport(levels.map { .init(group: .machine, check: "x", level: $0, found: "") }, now: Samples.now)
         }
         #expect(report(.ok, .notChecked).exitCode == .fine && report(.notChecked).result == .ok)
         #expect(report(.ok, .warning).exitCode == .needsAttention)

@@ -20,8 +20,8 @@ extension Samples {
             first: time("2026-11-20T22:00:00Z"), last: time("2026-11-20T23:00:00Z"), count: 2, isOver: true),
     ]
 
-    static let errors = ErrorsReport(recurring, source: .daemon, now: now)
-    static let forgotten = ErrorsReport([], cleared: 3, source: .file, now: now)
+    static let errors = ErrorsReport(source: .daemon, generatedAt: now, errors: recurring)
+    static let forgotten = ErrorsReport(source: .file, generatedAt: now, cleared: 3)
 }
 
 @Suite struct ErrorsTextTests {
@@ -52,13 +52,13 @@ extension Samples {
         let old = RecurringError(
             code: "pages_ignored", endpoint: "GET /api/timeline", message: "The server ignores the cursor.", first: now,
             last: now, count: 1, isOver: false)
-        let text = ErrorsReport([old], source: .file, now: Samples.now).text(TextStyle())
+        let text = ErrorsReport(source: .file, generatedAt: Samples.now, errors: [old]).text(TextStyle())
         #expect(text.hasPrefix("pages_ignored at GET /api/timeline"))
         #expect(text.contains("Report this to the people who run the server."))
     }
 
     @Test func nothingAndForgottenHaveWordsToo() {
-        #expect(ErrorsReport([], source: .file, now: Samples.now).text(TextStyle()) == "No errors.\n")
+        #expect(ErrorsReport(source: .file, generatedAt: Samples.now).text(TextStyle()) == "No errors.\n")
         #expect(Samples.forgotten.text(TextStyle()) == "forgot 3 errors\n")
     }
 

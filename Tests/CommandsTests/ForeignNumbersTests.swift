@@ -1,10 +1,10 @@
 import CommandSamples
-import Commands
 import Console
 import PRSNLCore
 import Store
 import Testing
 
+@testable import Commands
 @testable import Control
 
 /// A daemon that was taken over says any number. Whatever it says, it is an answer or none, and no crash.

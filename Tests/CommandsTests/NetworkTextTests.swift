@@ -1,10 +1,10 @@
 import CommandSamples
-import NetMonitor
 import PRSNLCore
 import Testing
 
 @testable import Commands
 @testable import Console
+@testable import NetMonitor
 @testable import Store
 
 /// What people read about the network and the route to the server.
@@ -38,13 +38,13 @@ import Testing
         #expect(
             Samples.netChange.line(TextStyle())
                 == "2026-11-21 04:06:14 UTC  offline      eth0: carrier lost; default route via 192.0.2.1 gone")
-        let current = NetChange(current: Connectivity(state: .online), route: "192.0.2.7 over eth0", now: Samples.now)
+        var current = NetworkChange(
+            at: Samples.now, kind: .current, reasons: [], state: .online, route: "192.0.2.7 over eth0")
         #expect(
             current.line(TextStyle()) == "2026-11-21 04:06:14 UTC  online       route: 192.0.2.7 over eth0")
-        #expect(current.kind == "current")
-        let away = NetChange(
-            current: Connectivity(state: .offline, reason: Samples.offline), route: "", now: Samples.now)
-        #expect(away.line(TextStyle()).hasSuffix("offline      No route to prsnl.example.org: eth0: carrier lost."))
+        current.state = .offline
+        current.reasons = [Samples.offline.message]
+        #expect(current.line(TextStyle()).hasSuffix("offline      No route to prsnl.example.org: eth0: carrier lost."))
     }
 
     @Test func aLinksNameCannotSteerTheTerminal() {
@@ -100,7 +100,9 @@ import Testing
         #expect(Samples.report(Samples.complete, facts).exitCode == .fine)
         facts.connectivity = .init(state: .online, since: Samples.now, reason: nil)
         var report = Samples.report(Samples.complete, facts)
-        report.daemon?.network = .init(how: .polling(errno: 13), route: "192.0.2.7 over eth0")
+        report.daemon?.network = .init(
+            listening: "polling", listeningReason: "netlink is not permitted: Permission denied",
+            route: "192.0.2.7 over eth0")
         #expect(
             report.text(TextStyle()).contains(
                 """

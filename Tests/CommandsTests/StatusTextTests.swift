@@ -1,9 +1,10 @@
 import CommandSamples
-import Commands
 import Console
 import PRSNLCore
 import Store
 import Testing
+
+@testable import Commands
 
 @Suite struct StatusTextTests {
     @Test func aFreshFileSaysThatNothingIsKnown() throws {
@@ -69,11 +70,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (StatusReport.Absence(.stopped), "stopped; showing data from the file\n"),
-        (.init(.notResponding), "not responding; showing data from the file\n"),
-        (.init(.refused), "does not answer this user; showing data from the file\n"),
+        (StatusReport.Absence(state: .stopped), "stopped; showing data from the file\n"),
+        (.init(state: .notResponding), "not responding; showing data from the file\n"),
+        (.init(state: .refused), "does not answer this user; showing data from the file\n"),
         (
-            .init(.failed, reason: "No server is configured.", nextCommand: "journalctl -u prsnld -e"),
+            .init(state: .failed, reason: "No server is configured.", nextCommand: "journalctl -u prsnld -e"),
             """
             failed; showing data from the file
                          No server is configured.

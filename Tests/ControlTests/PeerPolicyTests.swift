@@ -1,8 +1,8 @@
-import Commands
 import PRSNLCore
 import Store
 import Testing
 
+@testable import Commands
 @testable import Control
 
 /// Who may do what, as tables.

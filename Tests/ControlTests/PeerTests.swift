@@ -1,6 +1,5 @@
 import CLinux
 import CommandSamples
-import Commands
 import Console
 import Glibc
 import PRSNLCore
@@ -8,6 +7,7 @@ import Store
 import TestSupport
 import Testing
 
+@testable import Commands
 @testable import Control
 
 private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversation) async -> Void

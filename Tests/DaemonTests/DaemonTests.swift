@@ -1,4 +1,3 @@
-import Commands
 import Console
 import Control
 import DevServer
@@ -6,6 +5,8 @@ import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
+
+@testable import Commands
 
 /// The running daemon, from outside.
 @Suite struct DaemonTests {

@@ -1,6 +1,5 @@
 import CLinux
 import CTestSupport
-import Commands
 import Control
 import DevServer
 import Glibc
@@ -9,6 +8,8 @@ import Store
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Commands
 
 /// Files beside the database that are gone or somebody else's, and `prsnlctl doctor --repair`: with the owner, a member of
 /// the group and a stranger as processes of their own.

@@ -1,4 +1,3 @@
-import Commands
 import Console
 import Control
 import DevServer
@@ -7,6 +6,8 @@ import PRSNLCore
 import Store
 import TestSupport
 import Testing
+
+@testable import Commands
 
 /// What becomes of a login that somebody has made, and of one that is ended: stored and good, or neither.
 @Suite struct LoginFateTests {

@@ -3,6 +3,7 @@ import Commands
 import Console
 import DevServer
 import Glibc
+import NetMonitor
 import PRSNLCore
 import Store
 import TestSupport
@@ -120,7 +121,7 @@ import Testing
             #expect(try await fixture.control("ping").exit == .status(1))
             let away = try change(try await watch.waitForLine(containing: #""state":"unreachable""#))
             #expect(
-                away.kind == "connectivity" && away.reasons.joined().contains("cannot connect to 127.0.0.1:"), "\(away)"
+                away.kind == .connectivity && away.reasons.joined().contains("cannot connect to 127.0.0.1:"), "\(away)"
             )
             try fixture.server.acceptConnections()
             #expect(try await fixture.control("ping").exit == .status(0))
@@ -143,8 +144,8 @@ import Testing
         #expect(watch.stderr == "prsnlctl: the daemon has stopped, or its lines were read too slowly\n")
     }
 
-    private func change(_ line: String) throws -> NetChange {
-        try JSONOutput.decode(NetChange.self, from: Array(line.utf8))
+    private func change(_ line: String) throws -> NetworkChange {
+        try JSONOutput.decode(NetworkChange.self, from: Array(line.utf8))
     }
 
     // MARK: The outbox

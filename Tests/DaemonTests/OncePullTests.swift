@@ -1,9 +1,10 @@
-import Commands
 import DevServer
 import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
+
+@testable import Commands
 
 /// `prsnld --once` and what the file says afterwards.
 @Suite struct OncePullTests {

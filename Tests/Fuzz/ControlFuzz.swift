@@ -1,7 +1,7 @@
-import Commands
 import PRSNLCore
 import Store
 
+@testable import Commands
 @testable import Console
 @testable import Control
 

@@ -1,6 +1,6 @@
-import Commands
 import PRSNLCore
 
+@testable import Commands
 @testable import Console
 @testable import Control
 

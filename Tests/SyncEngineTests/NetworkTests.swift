@@ -352,7 +352,7 @@ import Testing
             network.goDown()
             #expect(await changes.next()?.reasons == ["v0: carrier lost"])
             let offline = await changes.next()
-            #expect(offline?.kind == .connectivity && offline?.connectivity.state == .offline)
+            #expect(offline?.kind == .connectivity && offline?.state == .offline)
         }
     }
 }

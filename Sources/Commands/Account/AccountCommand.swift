@@ -249,29 +249,26 @@ package struct AccountReport: ControlReply {
 extension AccountReport: Report {
     package func text(_ style: TextStyle) -> String {
         if let setAside { return setAsideText(setAside, style) }
-        var fields: [[String]] = [
-            field("Account", [accountText(style)], style),
-            field("Server", [serverText(style)], style),
-        ]
-        if let since { fields.append(field("Since", [Formatting.time(since)], style)) }
-        fields += [
-            field("Items", [Formatting.count(items)], style),
-            field("Writes", [undelivered ?? "none undelivered"], style),
-            field("Credentials", credentials.paragraphs(style, now: generatedAt), style),
-        ]
-        if let change {
-            fields.append(
-                field(
-                    "Changed",
-                    [
-                        style.paint(style.safe(change.message), .red),
-                        change.code == .loginExpired
-                            ? "\(style.command("prsnlctl login")) logs in again"
-                            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one",
-                    ], style))
-        }
-        fields.append(field("File", [style.safe(file)], style))
-        return fields.joined().map { $0 + "\n" }.joined()
+        return fields(
+            [
+                ("Account", [accountText(style)]),
+                ("Server", [serverText(style)]),
+                ("Since", since.map { [Formatting.time($0)] } ?? []),
+                ("Items", [Formatting.count(items)]),
+                ("Writes", [undelivered ?? "none undelivered"]),
+                ("Credentials", credentials.paragraphs(style, now: generatedAt)),
+                ("Changed", changeText(style)),
+                ("File", [style.safe(file)]),
+            ], style)
+    }
+
+    private func changeText(_ style: TextStyle) -> [String] {
+        guard let change else { return [] }
+        let next =
+            change.code == .loginExpired
+            ? "\(style.command("prsnlctl login")) logs in again"
+            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one"
+        return [style.paint(style.safe(change.message), .red), next]
     }
 
     private func accountText(_ style: TextStyle) -> String {

@@ -10,12 +10,9 @@ package struct AccountName: Sendable, Equatable, Codable {
     @Nullable package var id: String? = nil
     /// The e-mail address, else the name.
     @Nullable package var name: String? = nil
+}
 
-    package init(id: String?, name: String?) {
-        self.id = id
-        self.name = name
-    }
-
+extension AccountName {
     /// `nil` where nothing is known.
     package init?(known id: String?, _ name: String?) {
         guard id != nil || name != nil else { return nil }
@@ -55,12 +52,15 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
     @Nullable package var expiresAt: Timestamp? = nil
     /// The server has refused them; `null` where it was not asked.
     @Nullable package var refused: Bool? = nil
+}
 
-    package init(kind: Kind, path: String? = nil, expiresAt: Timestamp? = nil, refused: Bool? = nil) {
-        self.kind = kind
-        self.path = path
-        self.expiresAt = expiresAt
-        self.refused = refused
+extension CredentialsReport {
+    /// Of what the file of `api_key_file` holds.
+    init(_ credentials: Credentials, inKeyFile path: String) {
+        self.init(kind: .apiKey, path: path)
+        guard case .loginToken(let token) = credentials else { return }
+        kind = .loginToken
+        expiresAt = AccessToken(token)?.expiresAt
     }
 
     func paragraphs(_ style: TextStyle, now: Timestamp) -> [String] {
@@ -113,11 +113,10 @@ struct StoredCredentials {
         let file = LoginFile(database: context.paths.database)
         do throws(UserFacingError) {
             login = try file.read()
-            let token = login.flatMap { AccessToken($0.pair.access) }
             report =
-                login == nil
-                ? CredentialsReport(kind: .none)
-                : CredentialsReport(kind: .login, path: file.path, expiresAt: token?.expiresAt)
+                login.map {
+                    CredentialsReport(kind: .login, path: file.path, expiresAt: AccessToken($0.pair.access)?.expiresAt)
+                } ?? CredentialsReport(kind: .none)
         } catch {
             report = CredentialsReport(kind: .notReadable, path: file.path)
         }
@@ -125,11 +124,8 @@ struct StoredCredentials {
 
     private static func ofKeyFile(_ path: String, credentialsDirectory: String? = nil) -> CredentialsReport {
         do throws(UserFacingError) {
-            switch try Credentials.parse(try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)) {
-            case .loginToken(let token):
-                return CredentialsReport(kind: .loginToken, path: path, expiresAt: AccessToken(token)?.expiresAt)
-            case .none, .apiKey, .login: return CredentialsReport(kind: .apiKey, path: path)
-            }
+            let text = try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)
+            return CredentialsReport(try Credentials.parse(text), inKeyFile: path)
         } catch {
             return CredentialsReport(kind: .notReadable, path: path)
         }

@@ -14,23 +14,6 @@ package final class LoginKeeper: Sendable {
         case login
     }
 
-    /// How the credentials stand.
-    struct State: Sendable {
-        var source: Source
-        /// Of a login.
-        var login: LoginStatus?
-        /// The file that a login is stored in, or would be.
-        var loginFile: String
-    }
-
-    /// What became of a logout: the login is gone from here in any case.
-    struct Logout: Sendable {
-        /// Whether there was a login.
-        var wasLoggedIn: Bool
-        /// Why the server could not be told, where it could not.
-        var serverFailure: UserFacingError?
-    }
-
     private let environment: ProcessEnvironment
     let server: ServerURL
     let storage: LoginStorage
@@ -52,24 +35,16 @@ package final class LoginKeeper: Sendable {
         source = Mutex(found.source)
     }
 
-    var state: State {
-        State(source: source.withLock { $0 }, login: client.loginStatus, loginFile: storage.file.path)
-    }
-
-    /// The same, as people see it.
+    /// How the credentials stand.
     var report: CredentialsReport {
-        let state = state
-        switch state.source {
+        switch source.withLock({ $0 }) {
         case .none: return CredentialsReport(kind: .none)
         case .login:
+            let login = client.loginStatus
             return CredentialsReport(
-                kind: .login, path: state.loginFile, expiresAt: state.login?.expiresAt,
-                refused: state.login?.isRefused == true ? true : nil)
-        case .keyFile(let path):
-            guard case .loginToken(let token) = client.credentials else {
-                return CredentialsReport(kind: .apiKey, path: path)
-            }
-            return CredentialsReport(kind: .loginToken, path: path, expiresAt: AccessToken(token)?.expiresAt)
+                kind: .login, path: storage.file.path, expiresAt: login?.expiresAt,
+                refused: login?.isRefused == true ? true : nil)
+        case .keyFile(let path): return CredentialsReport(client.credentials, inKeyFile: path)
         }
     }
 
@@ -100,17 +75,20 @@ package final class LoginKeeper: Sendable {
     /// told. Also one that is stored and not used, because a key file stands above it.
     ///
     /// - Throws: `login_not_stored` where the file could not be removed: the login is still in use then.
-    func logout() async throws(UserFacingError) -> Logout {
+    func logout() async throws(UserFacingError) -> LogoutReport {
         let end = try storage.end { client.replaceCredentials(.none) }
         if end.wasInUse {
             source.withLock { if $0 == .login { $0 = .none } }
             engine.credentialsChanged()
         }
-        guard end.wasThere else { return Logout(wasLoggedIn: false) }
+        guard end.wasThere else { return LogoutReport(source: .daemon, wasLoggedIn: false) }
         log(.notice, .config, "logged out")
-        return Logout(wasLoggedIn: true, serverFailure: await tell(end))
+        let failure = await tell(end)
+        return LogoutReport(
+            source: .daemon, wasLoggedIn: true, server: server.text, serverTold: failure == nil, error: failure)
     }
 
+    /// - Returns: why the server could not be told, where it could not.
     private func tell(_ end: LoginStorage.End) async -> UserFacingError? {
         guard let login = end.login else { return end.failure }
         do throws(UserFacingError) {

@@ -75,17 +75,15 @@ package struct LoginRequest: Request {
 }
 
 /// Whether a login would be taken, before a password is typed.
-package struct LoginCheckRequest: Request, BareRequest {
-    package typealias Answer = LoginReadiness
-    package static let command = "login"
-    package static let variant: String? = "check"
-    package static let refused = LoginRequest.refused
+struct LoginCheckRequest: Request, BareRequest {
+    typealias Answer = LoginReadiness
+    static let command = "login"
+    static let variant: String? = "check"
+    static let refused = LoginRequest.refused
     /// Those who may not log in are to learn it now.
-    package var isChange: Bool { true }
+    var isChange: Bool { true }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> LoginReadiness? {
+    func answer(_ context: RequestContext) throws(UserFacingError) -> LoginReadiness? {
         guard let login = context.daemon?.parts.login else {
             // The lock is released again: while the password is typed, a daemon may start.
             try context.withLock { () throws(UserFacingError) in }
@@ -102,8 +100,6 @@ package struct LoginReadiness: ControlReply {
 
     /// The server that it asks; `null` where no daemon runs.
     package var server: String?
-
-    package init(server: String?) { self.server = server }
 }
 
 /// What `prsnlctl login` did: its JSON, and the daemon's answer to the pair.

@@ -13,24 +13,21 @@ enum LogoutCommand {
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
         var client = RequestClient(context)
-        let report = try client.changeAccount(LogoutRequest())
-        try context.write(report)
-        return report.exitCode
+        try context.write(try client.changeAccount(LogoutRequest()))
+        return .fine
     }
 }
 
 /// Forgets the login, here and on the server.
-package struct LogoutRequest: Request, BareRequest {
-    package typealias Answer = LogoutReport
-    package static let command = "logout"
-    package var isChange: Bool { true }
+struct LogoutRequest: Request, BareRequest {
+    typealias Answer = LogoutReport
+    static let command = "logout"
+    var isChange: Bool { true }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> LogoutReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> LogoutReport? {
         var report =
             switch context.host {
-            case .daemon(let daemon, _): LogoutReport(try await daemon.parts.login.logout(), daemon.parts.login.server)
+            case .daemon(let daemon, _): try await daemon.parts.login.logout()
             case .command(let command, _): try await Self.logOutHere(context, command)
             }
         if let copy = context.copyAtBest() {
@@ -43,7 +40,7 @@ package struct LogoutRequest: Request, BareRequest {
     private static func logOutHere(
         _ context: RequestContext, _ command: CommandContext
     ) async throws(UserFacingError) -> LogoutReport {
-        var report = LogoutReport(source: .file, wasLoggedIn: false, server: nil)
+        var report = LogoutReport(source: .file, wasLoggedIn: false)
         // Nothing is made where nothing is.
         if access(Folder.containing(context.database), F_OK) != 0, errno == ENOENT { return report }
         let login = try context.withLock { () throws(UserFacingError) in
@@ -120,21 +117,6 @@ package struct LogoutReport: ControlReply {
     /// What stays: items, and writes that are not delivered. `null` where there is no copy.
     @Nullable package var items: Int? = nil
     @Nullable package var undelivered: Int? = nil
-
-    package init(source: StatusReport.Source, wasLoggedIn: Bool, server: String?) {
-        self.source = source
-        self.wasLoggedIn = wasLoggedIn
-        self.server = server
-    }
-
-    /// What the daemon did.
-    init(_ outcome: LoginKeeper.Logout, _ server: ServerURL) {
-        self.init(source: .daemon, wasLoggedIn: outcome.wasLoggedIn, server: outcome.wasLoggedIn ? server.text : nil)
-        if outcome.wasLoggedIn { serverTold = outcome.serverFailure == nil }
-        error = outcome.serverFailure
-    }
-
-    package var exitCode: ExitCode { .fine }
 }
 
 extension LogoutReport: Report {

@@ -18,17 +18,15 @@ enum WhoamiCommand {
 }
 
 /// Asks the server which account it takes the daemon for.
-package struct WhoamiRequest: Request, BareRequest {
-    package typealias Answer = WhoamiReport
-    package static let command = "whoami"
-    package static let asksServer = true
-    package var isChange: Bool { false }
+struct WhoamiRequest: Request, BareRequest {
+    typealias Answer = WhoamiReport
+    static let command = "whoami"
+    static let asksServer = true
+    var isChange: Bool { false }
     /// A name, a connection, a renewed login and an answer, each as slow as it usually may be.
-    package var patience: Duration? { .seconds(150) }
+    var patience: Duration? { .seconds(150) }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> WhoamiReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> WhoamiReport? {
         switch context.host {
         case .daemon(let daemon, _): try await daemon.whoami(context)
         case .command(let command, let noDaemon): try Self.read(context, command, because: noDaemon)
@@ -70,7 +68,7 @@ extension RunningDaemon {
         if report.sameAccount == false, AccountChange.isOf(copy, client.credentials.subject) {
             failure = AccountChange.loginExpired
         }
-        report.error = (failure ?? login.state.login?.saveFailure)
+        report.error = (failure ?? client.loginStatus?.saveFailure)
         switch failure?.code {
         case .unauthorized?, .forbidden?, .loginExpired?: report.credentials.refused = true
         case nil where asked: report.credentials.refused = false
@@ -141,13 +139,13 @@ package struct WhoamiReport: ControlReply {
 
 extension WhoamiReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var fields: [[String]] = [
-            field("Account", [accountText(style)], style),
-            field("Server", [server.map(style.safe) ?? Formatting.notKnown], style),
-        ]
-        if let copyAccount { fields.append(field("Copy", [copyText(copyAccount, style)], style)) }
-        fields.append(field("Credentials", credentials.paragraphs(style, now: generatedAt), style))
-        return fields.joined().map { $0 + "\n" }.joined()
+        fields(
+            [
+                ("Account", [accountText(style)]),
+                ("Server", [server.map(style.safe) ?? Formatting.notKnown]),
+                ("Copy", copyAccount.map { [copyText($0, style)] } ?? []),
+                ("Credentials", credentials.paragraphs(style, now: generatedAt)),
+            ], style)
     }
 
     private func accountText(_ style: TextStyle) -> String {

@@ -28,18 +28,6 @@ package struct DoctorReport: Sendable, Equatable, Codable {
         @Nullable package var advice: Advice? = nil
         /// A command that can be typed as it is.
         @Nullable package var nextCommand: NextCommand? = nil
-
-        package init(
-            _ group: Group, _ check: String, _ level: Level, _ found: String, advice: Advice? = nil,
-            nextCommand: NextCommand? = nil
-        ) {
-            self.group = group
-            self.check = check
-            self.level = level
-            self.found = found
-            self.advice = advice
-            self.nextCommand = nextCommand
-        }
     }
 
     package var schemaVersion = 1
@@ -68,19 +56,19 @@ package struct DoctorReport: Sendable, Equatable, Codable {
 
 extension DoctorReport.Finding {
     static func ok(_ group: DoctorReport.Group, _ check: String, _ found: String) -> Self {
-        Self(group, check, .ok, found)
+        Self(group: group, check: check, level: .ok, found: found)
     }
 
     static func warning(
         _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: Advice? = nil, next: NextCommand? = nil
     ) -> Self {
-        Self(group, check, .warning, found, advice: advice, nextCommand: next)
+        Self(group: group, check: check, level: .warning, found: found, advice: advice, nextCommand: next)
     }
 
     static func failed(
         _ group: DoctorReport.Group, _ check: String, _ found: String, _ advice: Advice? = nil, next: NextCommand? = nil
     ) -> Self {
-        Self(group, check, .failed, found, advice: advice, nextCommand: next)
+        Self(group: group, check: check, level: .failed, found: found, advice: advice, nextCommand: next)
     }
 
     /// Public for checks that did not come to their end.
@@ -88,7 +76,7 @@ extension DoctorReport.Finding {
         _ group: DoctorReport.Group, _ check: String, _ reason: String, _ advice: Advice? = nil,
         next: NextCommand? = nil
     ) -> Self {
-        Self(group, check, .notChecked, reason, advice: advice, nextCommand: next)
+        Self(group: group, check: check, level: .notChecked, found: reason, advice: advice, nextCommand: next)
     }
 
     /// - Parameter changes: what was done, in words; empty where nothing had to be.

@@ -74,7 +74,8 @@ struct ServiceCheck: Check, Equatable {
             switch unit.state {
             case .running:
                 return DoctorReport.Finding(
-                    .service, "unit", .ok, "\(name) runs", advice: "Its log:", nextCommand: unit.log)
+                    group: .service, check: "unit", level: .ok, found: "\(name) runs", advice: "Its log:",
+                    nextCommand: unit.log)
             case .starting:
                 return .warning(.service, "unit", "\(name) is starting", "Its log says more.", next: unit.log)
             case .stopping:

@@ -45,12 +45,9 @@ struct SystemdUnit: Sendable, Equatable {
     // MARK: Reading
 
     static func look(_ scene: DoctorScene) -> ServiceCheck.Unit {
-        guard let process = scene.processID else { return known(scene.unit) }
-        switch kind(of: process) {
-        case .system(let name)?: return show(name, isUser: false)
-        case .user?: return show("prsnld", isUser: true)
-        case .manual?, nil: return .notKnown("the daemon was not started by systemd")
-        }
+        // The unit of a daemon that runs is the scene's.
+        guard let process = scene.processID, kind(of: process) == nil else { return known(scene.unit) }
+        return .notKnown("the daemon was not started by systemd")
     }
 
     /// Why no daemon has answered: what systemd says of the unit, else what the file says.
@@ -62,18 +59,18 @@ struct SystemdUnit: Sendable, Equatable {
         after error: UserFacingError, of unit: ServiceUnit, closedCopy: Bool
     ) -> StatusReport.Absence {
         switch error.code {
-        case .daemonBusy: return .init(.notResponding)
-        case .controlRefused: return .init(.refused, reason: error.message)
+        case .daemonBusy: return .init(state: .notResponding)
+        case .controlRefused: return .init(state: .refused, reason: error.message)
         default: break
         }
         if case .known(let unit) = known(unit) {
             switch unit.state {
             case .failed(let result), .restarting(let result):
-                return .init(.failed, reason: unit.statusText ?? result, nextCommand: unit.log)
+                return .init(state: .failed, reason: unit.statusText ?? result, nextCommand: unit.log)
             case .running, .starting, .stopping, .stopped, .masked: break
             }
         }
-        return closedCopy ? .init(.stopped) : .init(.failed, reason: "It ended without closing the copy.")
+        return closedCopy ? .init(state: .stopped) : .init(state: .failed, reason: "It ended without closing the copy.")
     }
 
     private static func known(_ unit: ServiceUnit) -> ServiceCheck.Unit {

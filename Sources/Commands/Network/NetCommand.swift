@@ -24,7 +24,7 @@ enum NetCommand {
         try client.send(NetWatchRequest())
         var isFirst = true
         while true {
-            let change: NetChange
+            let change: NetworkChange
             do throws(UserFacingError) {
                 change = try client.receive(
                     NetWatchRequest.self, timeout: isFirst ? .seconds(10) : nil, interruption: interruption
@@ -41,7 +41,7 @@ enum NetCommand {
         }
     }
 
-    private static func line(_ change: NetChange, _ format: OutputFormat) throws(UserFacingError) -> String {
+    private static func line(_ change: NetworkChange, _ format: OutputFormat) throws(UserFacingError) -> String {
         switch format {
         case .text(let style): return change.line(style) + "\n"
         case .json:
@@ -55,15 +55,13 @@ enum NetCommand {
 }
 
 /// Asks for the network and the route to the server.
-package struct NetRequest: Request, BareRequest {
-    package typealias Answer = NetReport
-    package static let command = "net"
-    package var isChange: Bool { false }
-
-    package init() {}
+struct NetRequest: Request, BareRequest {
+    typealias Answer = NetReport
+    static let command = "net"
+    var isChange: Bool { false }
 
     /// Without a daemon: the links and routes as this process sees them, and what the file remembers.
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> NetReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> NetReport? {
         if let daemon = context.daemon { return try daemon.net(context) }
         let network = try NetworkSource.kernel()
         defer { network.stop() }
@@ -198,62 +196,25 @@ extension NetworkSource.How {
     }
 }
 
-extension StatusReport.Network {
-    package init(how: NetworkSource.How, route: String) {
-        self.init(listening: how.name, listeningReason: how.reason, route: route)
-    }
-}
-
 /// Asks for the state of the network, and then for each change until one side leaves.
-package struct NetWatchRequest: Request, BareRequest {
-    package typealias Answer = NetChange
-    package static let command = "net"
-    package static let variant: String? = "watch"
-    package var isChange: Bool { false }
-    package var place: RequestPlace { .daemon }
-
-    package init() {}
+struct NetWatchRequest: Request, BareRequest {
+    typealias Answer = NetworkChange
+    static let command = "net"
+    static let variant: String? = "watch"
+    var isChange: Bool { false }
+    var place: RequestPlace { .daemon }
 
     /// Until the client leaves, or the daemon stops.
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> NetChange? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> NetworkChange? {
         let network = try context.requireDaemon().network
         // Before the state is read, so that no change falls in between.
         let changes = network.changes()
-        context.send(NetChange(current: network.current, route: network.routeText, now: context.now))
-        for await change in changes { context.send(NetChange(change, route: network.routeText)) }
+        context.send(network.asItIs)
+        for await change in changes { context.send(change) }
         return nil
     }
 }
 
-/// One change, as `prsnlctl net --watch --json` prints it, one per line.
-package struct NetChange: ControlReply {
+extension NetworkChange: ControlReply {
     package static let type = "net_change"
-
-    package var schemaVersion = 1
-    package var at: Timestamp
-    /// `current` (as it was when the watch began), `network`, `connectivity`, `clock`.
-    package var kind: String
-    /// What has changed, in words.
-    package var reasons: [String]
-    /// As it is after the change.
-    package var state: Connectivity.State
-    /// The route to the server in words.
-    package var route: String
-
-    package init(_ change: NetworkChange, route: String) {
-        at = change.at
-        kind = change.kind.rawValue
-        reasons = change.reasons
-        state = change.connectivity.state
-        self.route = route
-    }
-
-    /// What a watch begins with.
-    package init(current connectivity: Connectivity, route: String, now: Timestamp) {
-        at = now
-        kind = "current"
-        reasons = connectivity.reason.map { [$0.message] } ?? []
-        state = connectivity.state
-        self.route = route
-    }
 }

@@ -1,18 +1,15 @@
 package import Console
+package import NetMonitor
 import PRSNLCore
 
 extension NetReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var lines: [String] = []
-        func add(_ label: String, _ paragraphs: [String]) {
-            lines += TextLayout.field(label, paragraphs, style: style)
-        }
-        if source == .file { add("Daemon", ["does not answer; links and routes are as this command sees them"]) }
-        add("Connection", connectionText(style))
-        add("Route", route.map { [style.safe($0)] } ?? [])
-        add("Listening", listeningText(style))
-        lines += table(style)
-        return lines.map { $0 + "\n" }.joined()
+        let noDaemon = "does not answer; links and routes are as this command sees them"
+        return fields(
+            [
+                ("Daemon", source == .file ? [noDaemon] : []), ("Connection", connectionText(style)),
+                ("Route", route.map { [style.safe($0)] } ?? []), ("Listening", listeningText(style)),
+            ], style) + table(style).map { $0 + "\n" }.joined()
     }
 
     private func connectionText(_ style: TextStyle) -> [String] {
@@ -90,15 +87,13 @@ extension ConnectivityTransition {
     }
 }
 
-extension NetChange {
+extension NetworkChange {
     /// One line without its end, however wide: the reader may be `grep`.
     package func line(_ style: TextStyle) -> String {
         let time = Formatting.time(at)
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
         var words = reasons.map(style.safe).joined(separator: "; ")
-        if kind == "current" {
-            words = words.isEmpty ? "route: \(style.safe(route))" : words
-        }
+        if kind == .current, words.isEmpty { words = "route: \(style.safe(route))" }
         return "\(time)  " + ConnectivityWords.painted(state, style) + padding + words
     }
 }

@@ -16,19 +16,17 @@ enum PingCommand {
 }
 
 /// Asks for one probe of the server, now.
-package struct PingRequest: Request, BareRequest {
-    package typealias Answer = PingReport
-    package static let command = "ping"
-    package static let asksServer = true
-    package var isChange: Bool { false }
-    package var place: RequestPlace { .daemon }
+struct PingRequest: Request, BareRequest {
+    typealias Answer = PingReport
+    static let command = "ping"
+    static let asksServer = true
+    var isChange: Bool { false }
+    var place: RequestPlace { .daemon }
     /// A name, a connection and an answer, each as slow as it usually may be.
-    package var patience: Duration? { .seconds(120) }
-
-    package init() {}
+    var patience: Duration? { .seconds(120) }
 
     /// A probe that a person asked for. Like any other, it tells whether the server can be used.
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> PingReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> PingReport? {
         let parts = try context.requireDaemon().parts
         let result = await parts.engine.ping()
         let current = parts.engine.network.current
@@ -36,7 +34,7 @@ package struct PingRequest: Request, BareRequest {
             state: current.state, probe: result.sent.rawValue, total: result.total, now: context.now)
         report.note = result.note
         report.address = result.address
-        report.ahead = result.ahead.map(PingReport.milliseconds)
+        report.ahead = result.ahead?.milliseconds
         if let ping = result.ping { report.add(ping) } else { report.failedPhase = "ahead" }
         report.clockOffset = parts.client.serverClockOffset?.seconds
         // The health check needs no login: an answer does not mean that the server can be used.
@@ -55,15 +53,6 @@ package struct PingReport: ControlReply {
         @Nullable package var connect: Double? = nil
         @Nullable package var tls: Double? = nil
         @Nullable package var firstByte: Double? = nil
-
-        package init(
-            name: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil, firstByte: Duration? = nil
-        ) {
-            self.name = name?.milliseconds
-            self.connect = connect?.milliseconds
-            self.tls = tls?.milliseconds
-            self.firstByte = firstByte?.milliseconds
-        }
     }
 
     package var schemaVersion = 1
@@ -96,13 +85,10 @@ package struct PingReport: ControlReply {
         generatedAt = now
     }
 
-    package static func milliseconds(_ duration: Duration) -> Double { duration.milliseconds }
-
     /// What the question to the server itself has shown.
     mutating func add(_ ping: Ping) {
-        phases = Phases(
-            name: ping.phases[.name], connect: ping.phases[.connect], tls: ping.phases[.tls],
-            firstByte: ping.phases[.firstByte])
+        let took = ping.phases.mapValues(\.milliseconds)
+        phases = Phases(name: took[.name], connect: took[.connect], tls: took[.tls], firstByte: took[.firstByte])
         status = ping.status
         failedPhase = ping.failedPhase?.rawValue
     }
@@ -117,22 +103,19 @@ extension Duration {
 
 extension PingReport: Report {
     package func text(_ style: TextStyle) -> String {
-        func field(_ label: String, _ text: String?) -> [String] {
-            text.map { TextLayout.field(label, [$0], style: style) } ?? []
-        }
-        let fields: [[String]] = [
-            field("State", ConnectivityWords.painted(state, style)),
-            field("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
-            field("Address", address.map(style.safe)),
-            field("Echo", phase("ahead", ahead, style)),
-            field("Name", phase("name", phases.name, style)),
-            field("Connect", phase("connect", phases.connect, style)),
-            field("TLS", phase("tls", phases.tls, style)),
-            field("First byte", phase("first_byte", phases.firstByte, style)),
-            field("Answer", phase("answer", nil, style) ?? status.map { "HTTP \($0)" }),
-            field("Total", Formatting.milliseconds(total)),
+        let rows: [(label: String, text: String?)] = [
+            ("State", ConnectivityWords.painted(state, style)),
+            ("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
+            ("Address", address.map(style.safe)),
+            ("Echo", phase("ahead", ahead, style)),
+            ("Name", phase("name", phases.name, style)),
+            ("Connect", phase("connect", phases.connect, style)),
+            ("TLS", phase("tls", phases.tls, style)),
+            ("First byte", phase("first_byte", phases.firstByte, style)),
+            ("Answer", phase("answer", nil, style) ?? status.map { "HTTP \($0)" }),
+            ("Total", Formatting.milliseconds(total)),
         ]
-        return fields.joined().map { $0 + "\n" }.joined()
+        return fields(rows.map { ($0.label, [$0.text].compactMap(\.self)) }, style)
     }
 
     /// How long it took, or that it is where the probe failed.

@@ -145,29 +145,23 @@ extension QueueReport.Entry {
 
 extension EntryReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var fields: [[String]] = [
-            field("Write", ["#\(entry.entry), \(style.safe(entry.kind))"], style),
-            field("State", stateText(style), style),
-            field("Item", [style.safe(entry.itemID)], style),
-        ]
-        fields += write.lines(style).map { field($0.label, $0.paragraphs, style) }
-        fields.append(field("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt)], style))
-        fields.append(
-            field(
-                "Reachable", ["the server, for \(Formatting.duration(.seconds(entry.reachableAge))) while it waited"],
-                style))
-        if let error = entry.error {
-            fields.append(
-                field(
-                    "Error", [error.codeName, error.message].map(style.safe) + [style.text(error.recoverySuggestion)],
-                    style))
+        let error = entry.error.map {
+            [style.safe($0.codeName), style.safe($0.message), style.text($0.recoverySuggestion)]
         }
-        fields.append(field("Key", [style.safe(idempotencyKey)], style))
-        let conflict = conflictLines(style)
-        if !conflict.isEmpty { fields.append(field("Conflict", conflict, style)) }
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
-        fields.append(field("Requests", numbered.isEmpty ? ["none yet"] : numbered, style))
-        return fields.joined().map { $0 + "\n" }.joined()
+        let rows: [TextLayout.Field] = [
+            ("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt)]),
+            ("Reachable", ["the server, for \(Formatting.duration(.seconds(entry.reachableAge))) while it waited"]),
+            ("Error", error ?? []),
+            ("Key", [style.safe(idempotencyKey)]),
+            ("Conflict", conflictLines(style)),
+            ("Requests", numbered.isEmpty ? ["none yet"] : numbered),
+        ]
+        let head: [TextLayout.Field] = [
+            ("Write", ["#\(entry.entry), \(style.safe(entry.kind))"]), ("State", stateText(style)),
+            ("Item", [style.safe(entry.itemID)]),
+        ]
+        return fields(head + write.lines(style) + rows, style)
     }
 
     private func stateText(_ style: TextStyle) -> [String] {
@@ -196,7 +190,7 @@ extension EntryReport.Fields {
     /// Fields of which each line is a paragraph.
     private static let texts = ["note", "summary"]
 
-    fileprivate func lines(_ style: TextStyle) -> [(label: String, paragraphs: [String])] {
+    fileprivate func lines(_ style: TextStyle) -> [TextLayout.Field] {
         WriteDraft.fieldNames.compactMap { name in
             switch self[name] {
             case .text(let text) where Self.texts.contains(name):
@@ -205,7 +199,7 @@ extension EntryReport.Fields {
                 (Self.label(name), [style.safe(text) + (name == "type" ? summaryNote : "")])
             case .texts(let texts):
                 (Self.label(name), [texts.isEmpty ? "none" : style.safe(texts.joined(separator: ", "))])
-            case .flag, .null, .other: nil
+            case .flag, .null, .other, nil: nil
             }
         }
     }

@@ -45,24 +45,7 @@ package struct EntryReport: ControlReply {
     package static let type = "entry"
 
     /// What it writes, with `null` for every other field. Of an edit, the fields that change.
-    package struct Fields: Sendable, Equatable, Codable {
-        private var values: [String: JSONFields.Value]
-
-        init(_ fields: JSONFields) {
-            values = Dictionary(uniqueKeysWithValues: WriteDraft.fieldNames.map { ($0, fields[$0] ?? .null) })
-        }
-
-        package subscript(_ name: String) -> JSONFields.Value { values[name] ?? .null }
-
-        package init(from decoder: any Decoder) throws {
-            values = try decoder.singleValueContainer().decode([String: JSONFields.Value].self)
-        }
-
-        package func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            try container.encode(values)
-        }
-    }
+    package typealias Fields = [String: JSONFields.Value]
 
     package var schemaVersion = 1
     package var source: StatusReport.Source
@@ -89,11 +72,17 @@ package struct EntryReport: ControlReply {
         self.wait = wait
         generatedAt = now
         self.entry = QueueReport.Entry(entry)
-        write = Fields(entry.shownFields)
-        base = entry.base.map { Fields($0.fields) }
-        theirs = entry.theirs.map { Fields($0.fields) }
+        write = entry.shownFields.all
+        base = entry.base?.fields.all
+        theirs = entry.theirs?.fields.all
         idempotencyKey = entry.idempotencyKey
         requests = attempts
+    }
+}
+
+extension JSONFields {
+    fileprivate var all: EntryReport.Fields {
+        Dictionary(uniqueKeysWithValues: WriteDraft.fieldNames.map { ($0, self[$0] ?? .null) })
     }
 }
 

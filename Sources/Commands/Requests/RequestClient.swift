@@ -212,16 +212,12 @@ extension UserFacingError {
         let place = code == .controlRefused ? paths?.controlSocket : paths?.database
         if suggestion == code.recoverySuggestion, let place, let group = Self.group(of: place) {
             suggestion =
-                "Root can let this user look: `adduser \(Self.userName) \(group)`, which counts from the next login on. "
+                "Root can let this user look: `adduser \(UserDatabase.user(geteuid())) \(group)`, which counts from the next login on. "
                 + "Or give the command as root."
         }
         return UserFacingError(
             code, message, consequence: consequence, recoverySuggestion: suggestion,
             nextCommand: CommandContext.sudo(), cause: cause)
-    }
-
-    private static var userName: String {
-        getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "#\(geteuid())"
     }
 
     /// The name of the group that may come in; `nil` where it is root's, or not known. A user who may not even look

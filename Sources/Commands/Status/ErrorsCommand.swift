@@ -18,38 +18,34 @@ enum ErrorsCommand {
 }
 
 /// Asks for the errors that recur.
-package struct ErrorsRequest: Request, BareRequest {
-    package typealias Answer = ErrorsReport
-    package static let command = "errors"
-    package var isChange: Bool { false }
+struct ErrorsRequest: Request, BareRequest {
+    typealias Answer = ErrorsReport
+    static let command = "errors"
+    var isChange: Bool { false }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
         // The daemon also knows those that the disk has not taken.
         let errors =
             if let daemon = context.daemon { try await daemon.parts.store.recurringErrors() } else {
                 try context.reader().recurringErrors()
             }
-        return ErrorsReport(errors, source: context.source, now: context.now)
+        return ErrorsReport(source: context.source, generatedAt: context.now, errors: errors)
     }
 }
 
 /// Forgets the errors that recur.
-package struct ClearErrorsRequest: Request, BareRequest {
-    package typealias Answer = ErrorsReport
-    package static let command = "errors"
-    package static let variant: String? = "clear"
-    package var isChange: Bool { true }
+struct ClearErrorsRequest: Request, BareRequest {
+    typealias Answer = ErrorsReport
+    static let command = "errors"
+    static let variant: String? = "clear"
+    var isChange: Bool { true }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
         let cleared = try await context.withStore { store throws(UserFacingError) in try await store.forgetErrors() }
-        return ErrorsReport([], cleared: cleared, source: context.source, now: context.now)
+        return ErrorsReport(source: context.source, generatedAt: context.now, cleared: cleared)
     }
 
-    package func remark(_ answer: ErrorsReport, path: String) -> String? {
+    func remark(_ answer: ErrorsReport, path: String) -> String? {
         Remark.change(answer.cleared ?? 0 > 0, path: path)
     }
 }
@@ -64,16 +60,7 @@ package struct ErrorsReport: ControlReply {
     /// How many were forgotten; `null` without `--clear`.
     @Nullable package var cleared: Int? = nil
     /// Those that go on first, each half with the newest first.
-    package var errors: [RecurringError]
-
-    package init(
-        _ errors: [RecurringError], cleared: Int? = nil, source: StatusReport.Source, now: Timestamp
-    ) {
-        self.source = source
-        self.cleared = cleared
-        generatedAt = now
-        self.errors = errors
-    }
+    package var errors: [RecurringError] = []
 }
 
 extension ErrorsReport: Report {

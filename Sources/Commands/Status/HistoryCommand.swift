@@ -1,6 +1,6 @@
 package import Console
 import Control
-package import PRSNLCore
+import PRSNLCore
 package import Store
 
 /// `prsnlctl history`
@@ -14,15 +14,13 @@ enum HistoryCommand {
 }
 
 /// Asks for the last pulls.
-package struct HistoryRequest: Request, BareRequest {
-    package typealias Answer = HistoryReport
-    package static let command = "history"
-    package var isChange: Bool { false }
+struct HistoryRequest: Request, BareRequest {
+    typealias Answer = HistoryReport
+    static let command = "history"
+    var isChange: Bool { false }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> HistoryReport? {
-        HistoryReport(try context.reader().history(), source: context.source)
+    func answer(_ context: RequestContext) throws(UserFacingError) -> HistoryReport? {
+        HistoryReport(source: context.source, pulls: try context.reader().history())
     }
 }
 
@@ -33,11 +31,6 @@ package struct HistoryReport: ControlReply {
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var pulls: [PullRecord]
-
-    package init(_ pulls: [PullRecord], source: StatusReport.Source) {
-        self.source = source
-        self.pulls = pulls
-    }
 }
 
 extension HistoryReport: Report {

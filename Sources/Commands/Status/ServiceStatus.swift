@@ -14,11 +14,6 @@ package enum ServiceStatus {
         /// `10:42`
         package var time: String
 
-        package init(day: String, time: String) {
-            self.day = day
-            self.time = time
-        }
-
         /// In the time zone of `$TZ`, or of the machine (localtime(3)).
         package static let system: @Sendable (Timestamp) -> LocalTime = { timestamp in
             var seconds = time_t(timestamp.microseconds / 1_000_000)

@@ -37,14 +37,12 @@ enum StatusCommand {
 }
 
 /// Asks for the state of the copy and of the daemon.
-package struct StatusRequest: Request, BareRequest {
-    package typealias Answer = StatusReport
-    package static let command = "status"
-    package var isChange: Bool { false }
+struct StatusRequest: Request, BareRequest {
+    typealias Answer = StatusReport
+    static let command = "status"
+    var isChange: Bool { false }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> StatusReport? {
+    func answer(_ context: RequestContext) throws(UserFacingError) -> StatusReport? {
         switch context.host {
         case .daemon(let daemon, _): try daemon.status()
         case .command(let command, let noDaemon):
@@ -60,7 +58,8 @@ extension RunningDaemon {
         let state = parts.engine.state
         let network = parts.engine.network
         var daemon = StatusReport.Daemon(pid: getpid(), since: startedAt, engine: state.shown)
-        daemon.network = StatusReport.Network(how: network.source.how, route: network.routeText)
+        let how = network.source.how
+        daemon.network = .init(listening: how.name, listeningReason: how.reason, route: network.routeText)
         daemon.requests = parts.figures.current
         // Before the file is read, which makes a log that was removed once more.
         if let replaced = parts.store.replacement() ?? parts.store.fullDisk() { daemon.problem = replaced }
@@ -158,12 +157,6 @@ package struct StatusReport: ControlReply {
         @Nullable package var reason: String? = nil
         /// Where there is more about it.
         @Nullable package var nextCommand: NextCommand? = nil
-
-        package init(_ state: State, reason: String? = nil, nextCommand: NextCommand? = nil) {
-            self.state = state
-            self.reason = reason
-            self.nextCommand = nextCommand
-        }
     }
 
     /// How the daemon learns what happens to the network.

@@ -4,26 +4,26 @@ import Store
 
 extension StatusReport: Report {
     package func text(_ style: TextStyle) -> String {
-        let fields: [[String]] = [
-            field("Daemon", daemonText(style), style),
-            field("Server", [serverText(style)], style),
-            field("Connection", connectionText(style), style),
-            field("Account", [accountText(style)], style),
-            field("Copy", [copyText(style)], style),
-            field("New items", [asOf(copy.newAsOf)], style),
-            field("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions, style),
-            field("Texts", textsText(style), style),
-            field("Search", searchText, style),
-            field("Items", [itemsText], style),
-            field("Missing", missing, style),
-            field("Unsettled", unsettled(style), style),
-            field("Writes", writesText(style), style),
-            field("Pull", pull.map { [$0.statusText] } ?? [], style),
-            field("Problem", problemText(style), style),
-            field("Last error", lastErrorText(style), style),
-            field("File", [style.safe(file.path), fileText], style),
-        ]
-        return fields.joined().map { $0 + "\n" }.joined()
+        fields(
+            [
+                ("Daemon", daemonText(style)),
+                ("Server", [serverText(style)]),
+                ("Connection", connectionText(style)),
+                ("Account", [accountText(style)]),
+                ("Copy", [copyText(style)]),
+                ("New items", [asOf(copy.newAsOf)]),
+                ("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions),
+                ("Texts", textsText(style)),
+                ("Search", searchText),
+                ("Items", [itemsText]),
+                ("Missing", missing),
+                ("Unsettled", unsettled(style)),
+                ("Writes", writesText(style)),
+                ("Pull", pull.map { [$0.statusText] } ?? []),
+                ("Problem", problemText(style)),
+                ("Last error", lastErrorText(style)),
+                ("File", [style.safe(file.path), fileText]),
+            ], style)
     }
 
     private func asOf(_ time: Timestamp?) -> String {
