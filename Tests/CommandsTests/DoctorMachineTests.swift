@@ -5,6 +5,7 @@ import PRSNLCore
 import Testing
 
 @testable import Commands
+@testable import struct Store.FileFigures
 
 /// The doctor's judgement of files, of the machine and of the service.
 @Suite struct DoctorMachineTests {
@@ -89,54 +90,56 @@ import Testing
     // MARK: The database
 
     @Test func aLogThatAReaderHoldsBackNamesTheReader() {
-        var facts = DatabaseCheck(path: "/p.sqlite")
+        var figures = FileFigures(schemaVersion: 1, size: 0, freeSize: 0, logSize: 0)
+        var facts = DatabaseCheck(figures: .success(figures))
         #expect(facts.findings.map(\.level) == [.ok, .ok, .ok])
-        facts.logSize = 65 << 20
+        figures.logSize = 65 << 20
+        facts.figures = .success(figures)
         facts.readers = ["sqlite3 (4242)"]
         #expect(levels(facts, "log") == [.warning])
         #expect(facts.findings.last?.found.contains("sqlite3 (4242)") ?? false)
     }
 
     @Test func errorsOfTheFileAreToldOnce() {
-        var facts = DatabaseCheck(path: "/p.sqlite")
-        facts.error = UserFacingError(.noDatabase, "none")
-        #expect(facts.findings.isEmpty)
-        facts.error = UserFacingError(.databaseUnreadable, "hidden")
-        #expect(facts.findings.map(\.level) == [.notChecked])
-        facts.error = UserFacingError(.otherApplication, "another's")
-        #expect(facts.findings.map(\.level) == [.failed])
+        func levels(_ code: ErrorCode) -> [Level] {
+            DatabaseCheck(figures: .failure(UserFacingError(code, "hidden"))).findings.map(\.level)
+        }
+        #expect(levels(.noDatabase) == [])
+        #expect(levels(.databaseUnreadable) == [.notChecked])
+        #expect(levels(.otherApplication) == [.failed])
     }
 
     @Test func damageFailsAndWhatWasNotReadIsNotGood() {
-        func levels(_ outcome: IntegrityCheck.Outcome) -> [Level] {
+        func levels(_ outcome: Result<[String], UserFacingError>?) -> [Level] {
             IntegrityCheck(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
         }
-        #expect(levels(.sound) == [.ok])
-        #expect(levels(.damaged(["row 1 missing from index x"])) == [.failed])
-        #expect(levels(.unfinished(.seconds(30))) == [.notChecked])
-        #expect(levels(.unreadable(UserFacingError(.databaseDamaged, "malformed"))) == [.failed])
-        #expect(levels(.unreadable(UserFacingError(.databaseUnreadable, "hidden"))) == [.notChecked])
+        #expect(levels(.success([])) == [.ok])
+        #expect(levels(.success(["row 1 missing from index x"])) == [.failed])
+        #expect(levels(nil) == [.notChecked])
+        #expect(levels(.failure(UserFacingError(.databaseDamaged, "malformed"))) == [.failed])
+        #expect(levels(.failure(UserFacingError(.databaseUnreadable, "hidden"))) == [.notChecked])
     }
 
     @Test func anIndexThatFindsTooLittleIsToBeBuiltAgain() {
-        func findings(_ outcome: IndexCheck.Outcome, isEnabled: Bool? = true) -> [DoctorReport.Finding] {
-            IndexCheck(outcome: outcome, isEnabled: isEnabled).findings
+        func findings(_ error: ErrorCode) -> [DoctorReport.Finding] {
+            IndexCheck(error: UserFacingError(error, "malformed")).findings
         }
-        #expect(findings(.looked(checked: 200, lost: 0, due: 0)).map(\.level) == [.ok])
-        let lost = findings(.looked(checked: 200, lost: 1, due: 0))
+        #expect(IndexCheck(isEnabled: true).findings.map(\.level) == [.ok])
+        let lost = IndexCheck(lost: 1, isEnabled: true).findings
         #expect(lost.map(\.level) == [.failed])
         #expect(lost.first?.nextCommand == "prsnlctl doctor --rebuild-index")
-        let damaged = findings(.broken(UserFacingError(.databaseDamaged, "malformed")))
+        let damaged = findings(.databaseDamaged)
         #expect(damaged.map(\.level) == [.failed])
         // Others say why a file cannot be read.
-        #expect(findings(.broken(UserFacingError(.databaseUnreadable, "hidden"))).isEmpty)
-        #expect(findings(.missing(UserFacingError(.noSearchIndex, "none"))).map(\.level) == [.notChecked])
+        #expect(findings(.databaseUnreadable).isEmpty)
+        #expect(findings(.noSearchIndex).map(\.level) == [.notChecked])
         // What is new is indexed within seconds, and is not spoken of.
-        #expect(findings(.looked(checked: 0, lost: 0, due: 7)).first?.found == "items are found by their words")
-        #expect(
-            findings(.looked(checked: 0, lost: 0, due: 7), isEnabled: false).first?.found.contains("search_index = no")
-                == true)
-        #expect(findings(.looked(checked: 0, lost: 0, due: 5_000)).first?.found == "5,000 items to be indexed")
+        func found(_ due: Int, isEnabled: Bool) -> String? {
+            IndexCheck(due: due, isEnabled: isEnabled).findings.first?.found
+        }
+        #expect(found(7, isEnabled: true) == "items are found by their words")
+        #expect(found(7, isEnabled: false)?.contains("search_index = no") == true)
+        #expect(found(5_000, isEnabled: true) == "5,000 items to be indexed")
     }
 
     // MARK: The machine

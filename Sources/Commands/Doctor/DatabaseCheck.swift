@@ -5,43 +5,32 @@ import Store
 
 /// What is in the database file, beyond its timeline.
 struct DatabaseCheck: Check, Equatable {
-    /// Why it cannot be opened or read.
-    var error: UserFacingError?
-    var schemaVersion = 0
-    /// Bytes.
-    var size: Int64 = 0
-    var freeSize: Int64 = 0
-    var logSize: Int64 = 0
+    /// Or why it cannot be opened or read.
+    var figures: Result<FileFigures, UserFacingError>
     /// Processes that read the file at the moment, the daemon not among them: `sqlite3 (4242)`.
     var readers: [String] = []
-    var path: String
 
     /// As in Store: far above what a checkpoint needs.
     static let logLimit: Int64 = 64 << 20
 
     var findings: [DoctorReport.Finding] {
-        if let error {
-            switch error.code {
-            case .noDatabase: return []  // said already
-            case .databaseUnreadable:
-                return [
-                    .notChecked(.file, "schema", error.message, error.recoverySuggestion, next: error.nextCommand)
-                ]
-            default: return [.failed(.file, "schema", error)]
-            }
+        switch figures {
+        case .success(let figures):
+            let (size, free) = (Formatting.size(figures.size), Formatting.size(figures.freeSize))
+            return [
+                .ok(.file, "schema", "version \(figures.schemaVersion)"),
+                .ok(.file, "size", "\(size), of it \(free) free for new items"), log(figures.logSize),
+            ]
+        case .failure(let error) where error.code == .noDatabase: return []  // said already
+        case .failure(let error) where error.code == .databaseUnreadable:
+            return [.notChecked(.file, "schema", error.message, error.recoverySuggestion, next: error.nextCommand)]
+        case .failure(let error): return [.failed(.file, "schema", error)]
         }
-        return [
-            .ok(.file, "schema", "version \(schemaVersion)"),
-            .ok(
-                .file, "size",
-                "\(Formatting.size(size)), of it \(Formatting.size(freeSize)) free for new items"),
-            log,
-        ]
     }
 
-    private var log: DoctorReport.Finding {
-        let text = "\(Formatting.size(logSize)) of write-ahead log"
-        guard logSize > Self.logLimit else { return .ok(.file, "log", text) }
+    private func log(_ size: Int64) -> DoctorReport.Finding {
+        let text = "\(Formatting.size(size)) of write-ahead log"
+        guard size > Self.logLimit else { return .ok(.file, "log", text) }
         let who = readers.isEmpty ? "a program that keeps reading" : readers.joined(separator: ", ")
         return .warning(
             .file, "log", "\(text), held back by \(who)",
@@ -53,17 +42,10 @@ struct DatabaseCheck: Check, Equatable {
 
 extension DatabaseCheck {
     init(_ scene: DoctorScene) {
-        self.init(path: scene.database)
-        readers = scene.readers
-        do throws(UserFacingError) {
-            let figures = try StoreReader(path: scene.database, leavingNoTrace: true).figures()
-            schemaVersion = figures.schemaVersion
-            size = figures.size
-            freeSize = figures.freeSize
-            logSize = figures.logSize
-        } catch {
-            self.error = error
+        figures = Result { () throws(UserFacingError) in
+            try StoreReader(path: scene.database, leavingNoTrace: true).figures()
         }
+        readers = scene.readers
     }
 
     /// Who reads the file, but for the daemon. Before this process opens it: see `ReaderFiles.readers`.
@@ -80,18 +62,11 @@ extension DatabaseCheck {
 
 /// Whether the file is damaged, as SQLite's `quick_check` says, which reads all of it.
 struct IntegrityCheck: Check, Equatable {
-    enum Outcome: Sendable, Equatable {
-        case sound
-        case damaged([String])
-        /// It was given up after so long.
-        case unfinished(Duration)
-        case unreadable(UserFacingError)
-    }
-
     var path: String
     /// Bytes.
     var size: Int64
-    var outcome: Outcome
+    /// What is damaged, or why it cannot be read. `nil` where it was given up after `limit`.
+    var outcome: Result<[String], UserFacingError>?
 
     static let advice: Advice =
         "Stop the daemon. Move the file away and keep it, because writes that wait are only in it. Then start the daemon, "
@@ -99,23 +74,21 @@ struct IntegrityCheck: Check, Equatable {
 
     var findings: [DoctorReport.Finding] {
         switch outcome {
-        case .sound: return [.ok(.file, "integrity", "the whole file was read, and nothing is damaged")]
-        case .damaged(let lines):
+        case .success([]): return [.ok(.file, "integrity", "the whole file was read, and nothing is damaged")]
+        case .success(let lines):
             let words = (["the file is damaged"] + lines.prefix(3)).joined(separator: "\n")
             return [.failed(.file, "integrity", words, Self.advice, next: "prsnlctl queue")]
-        case .unfinished(let limit):
+        case nil:
             return [
                 .notChecked(
                     .file, "integrity",
-                    "\(Formatting.size(size)) take longer than \(Formatting.duration(limit)); by hand:",
+                    "\(Formatting.size(size)) take longer than \(Formatting.duration(Self.limit)); by hand:",
                     next: "sqlite3 -readonly \(path) 'PRAGMA quick_check'")
             ]
-        case .unreadable(let error):
-            switch error.code {
-            case .databaseDamaged: return [.failed(.file, "integrity", error.message, Self.advice)]
-            case .noDatabase: return []
-            default: return [.notChecked(.file, "integrity", "the file cannot be read")]
-            }
+        case .failure(let error) where error.code == .databaseDamaged:
+            return [.failed(.file, "integrity", error.message, Self.advice)]
+        case .failure(let error) where error.code == .noDatabase: return []
+        case .failure: return [.notChecked(.file, "integrity", "the file cannot be read")]
         }
     }
 }
@@ -129,56 +102,47 @@ extension IntegrityCheck {
     /// `nil` where there is no file.
     init?(_ scene: DoctorScene) {
         guard let status = FileStatus.status(scene.database).status else { return nil }
-        let size = Int64(status.st_size)
         let path = scene.database
-        let outcome = BoundedCheck<Outcome>.run(within: Self.limit) {
-            do throws(UserFacingError) {
-                let damage = try StoreReader(path: path, leavingNoTrace: true).damage()
-                return damage.isEmpty ? .sound : .damaged(damage)
-            } catch {
-                return .unreadable(error)
-            }
+        let outcome = BoundedCheck.run(within: Self.limit) {
+            Result { () throws(UserFacingError) in try StoreReader(path: path, leavingNoTrace: true).damage() }
         }
-        self.init(path: path, size: size, outcome: outcome ?? .unfinished(Self.limit))
+        self.init(path: path, size: Int64(status.st_size), outcome: outcome)
     }
 }
 
 /// Whether the full-text index is right about each item, and finds it by its title.
 struct IndexCheck: Check, Equatable {
-    enum Outcome: Sendable, Equatable {
-        case looked(checked: Int, lost: Int, due: Int)
-        case missing(UserFacingError)
-        case broken(UserFacingError)
-    }
-
-    var outcome: Outcome
+    /// Items about which it is wrong, and those that are still to be indexed.
+    var lost = 0
+    var due = 0
+    /// Why it could not be looked at.
+    var error: UserFacingError?
     /// Whether the daemon keeps it up to date; `nil` where that is not known.
     var isEnabled: Bool?
 
     var findings: [DoctorReport.Finding] {
         let rebuild: NextCommand = "prsnlctl doctor --rebuild-index"
-        switch outcome {
-        case .missing(let error):
-            return [.notChecked(.copy, "search", error.message, error.recoverySuggestion)]
-        case .broken(let error):
-            // Why a file cannot be read at all, others say.
-            guard error.code == .databaseDamaged else { return [] }
+        switch error?.code {
+        case .noSearchIndex?: return [.notChecked(.copy, "search", error?.message ?? "", error?.recoverySuggestion)]
+        case .databaseDamaged?:
             return [
                 .failed(
                     .copy, "search", "the full-text index is damaged", "The items are not. Build it again:",
                     next: rebuild)
             ]
-        case .looked(_, let lost, _) where lost > 0:
+        // Why a file cannot be read at all, others say.
+        case .some: return []
+        case nil where lost > 0:
             return [
                 .failed(
                     .copy, "search", "the full-text index is wrong about \(Formatting.count(lost, "item"))",
                     "The items themselves are there. Build it again:", next: rebuild)
             ]
         // New items are indexed within seconds.
-        case .looked(_, _, let due) where due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
+        case nil where due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
             let rest = isEnabled == false ? "; search_index = no" : ""
             return [.ok(.copy, "search", "\(Formatting.count(due, "item")) to be indexed" + rest)]
-        case .looked: return [.ok(.copy, "search", "items are found by their words")]
+        case nil: return [.ok(.copy, "search", "items are found by their words")]
         }
     }
 }
@@ -186,19 +150,13 @@ struct IndexCheck: Check, Equatable {
 // MARK: Reading
 
 extension IndexCheck {
-    /// `nil` where there is no copy, which others say.
-    init?(_ scene: DoctorScene) {
+    init(_ scene: DoctorScene) {
         isEnabled = scene.status?.copy.search?.enabled
         do throws(UserFacingError) {
-            let reader = try StoreReader(path: scene.database, leavingNoTrace: true)
-            let found = try reader.checkIndex()
-            outcome = .looked(checked: found.checked, lost: found.lost, due: found.due)
+            let found = try StoreReader(path: scene.database, leavingNoTrace: true).checkIndex()
+            (lost, due) = (found.lost, found.due)
         } catch {
-            switch error.code {
-            case .noDatabase: return nil
-            case .noSearchIndex: outcome = .missing(error)
-            default: outcome = .broken(error)
-            }
+            self.error = error
         }
     }
 }

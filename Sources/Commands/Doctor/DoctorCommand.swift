@@ -1,7 +1,7 @@
 import Configuration
 import Console
 import Control
-package import PRSNLCore
+import PRSNLCore
 import Store
 import Synchronization
 
@@ -34,14 +34,12 @@ enum DoctorCommand {
 }
 
 /// Builds the full-text index again: the daemon does it in the background, and prsnlctl at once where none runs.
-package struct RebuildIndexRequest: Request, BareRequest {
-    package typealias Answer = RebuildIndexReport
-    package static let command = "rebuild_index"
-    package var isChange: Bool { true }
+struct RebuildIndexRequest: Request, BareRequest {
+    typealias Answer = RebuildIndexReport
+    static let command = "rebuild_index"
+    var isChange: Bool { true }
 
-    package init() {}
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> RebuildIndexReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> RebuildIndexReport? {
         guard context.engine?.keepsSearchIndex ?? true else {
             throw UserFacingError(
                 .usage, "The daemon keeps no index: its configuration has search_index = no.",
@@ -59,7 +57,7 @@ package struct RebuildIndexRequest: Request, BareRequest {
         }
     }
 
-    package func remark(_ answer: RebuildIndexReport, path: String) -> String? { Remark.change(true, path: path) }
+    func remark(_ answer: RebuildIndexReport, path: String) -> String? { Remark.change(true, path: path) }
 }
 
 /// What is left to index.
@@ -96,7 +94,7 @@ enum Examination {
             Running(.file, "integrity", within: IntegrityCheck.limit + usual) {
                 IntegrityCheck(scene)?.findings ?? []
             },
-            Running(.copy, "search") { IndexCheck(scene)?.findings ?? [] },
+            Running(.copy, "search") { IndexCheck(scene).findings },
             Running(.machine, "disk") { MachineCheck(scene).findings },
             Running(.service, "unit") { ServiceCheck(scene).findings },
         ]

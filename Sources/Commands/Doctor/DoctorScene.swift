@@ -77,12 +77,8 @@ struct DoctorScene: Sendable {
 
     /// The status from the file, or why there is none.
     private static func read(_ path: String, _ now: Timestamp) -> (StatusReport?, String) {
-        let read = BoundedCheck<Result<StatusReport, UserFacingError>>.run(within: patience) {
-            do throws(UserFacingError) {
-                return .success(try StatusReport(path: path, leavingNoTrace: true, now: now))
-            } catch {
-                return .failure(error)
-            }
+        let read = BoundedCheck.run(within: patience) {
+            Result { () throws(UserFacingError) in try StatusReport(path: path, leavingNoTrace: true, now: now) }
         }
         switch read {
         case .success(let report)?: return (report, "")
