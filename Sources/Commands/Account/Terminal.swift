@@ -1,4 +1,5 @@
 import CLinux
+import Control
 import Glibc
 import PRSNLCore
 
@@ -168,15 +169,10 @@ final class SecretBytes {
     /// Reads up to a newline, byte by byte, so that nothing behind the line is taken away from the next reader.
     ///
     /// - Parameter interruption: a descriptor that ends the reading as soon as it can be read.
-    func readLine(from descriptor: Int32, interruption: Int32 = -1) -> Outcome {
+    func readLine(from descriptor: Int32, interruption: Int32? = nil) -> Outcome {
         wipe()
         while true {
-            var waiting = [
-                pollfd(fd: interruption, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-            ]
-            if poll(&waiting, 2, -1) < 0, errno == EINTR { continue }
-            if waiting[0].revents != 0 { return .interrupted }
+            guard Interruption.wait(for: descriptor, or: interruption, atMost: -1) != nil else { return .interrupted }
             var byte: UInt8 = 0
             let got = read(descriptor, &byte, 1)
             if got < 0, errno == EINTR { continue }

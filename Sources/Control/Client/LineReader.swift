@@ -148,7 +148,7 @@ package struct Interruption: Sendable {
     ///
     /// - Parameter milliseconds: -1 for no limit.
     /// - Returns: `nil` after the signal; else whether the descriptor can be read.
-    static func wait(for descriptor: Int32, or interruption: Int32?, atMost milliseconds: Int32) -> Bool? {
+    package static func wait(for descriptor: Int32, or interruption: Int32?, atMost milliseconds: Int32) -> Bool? {
         var descriptors = [
             pollfd(fd: interruption ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
