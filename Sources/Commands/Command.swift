@@ -21,38 +21,28 @@ struct Command: Sendable {
     /// It has a step that root alone can do, such as reading a key of root's. Others run as the owner of the copy.
     let needsRoot: Bool
     let run: Run
+}
 
+extension Command {
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
         _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
         language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
         needsRoot: Bool = false, run: @escaping Body
     ) {
-        self.init(name, summary, operands, options, language, requests, onlyReads, needsRoot, .withContext(run))
+        let entry = CommandDescription(
+            name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
+        self.init(entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot, run: .withContext(run))
     }
 
     init(
         early name: String, _ summary: String, options: [CommandOption] = [], asks requests: [any Request.Type] = [],
         run: @escaping EarlyBody
     ) {
-        self.init(name, summary, .none, options, [], requests, false, true, .early(run))
+        let entry = CommandDescription(name: name, summary: summary, options: options + [.json, .help])
+        self.init(entry: entry, requests: requests, onlyReads: false, needsRoot: true, run: .early(run))
     }
 
-    private init(
-        _ name: String, _ summary: String, _ operands: CommandOperands, _ options: [CommandOption],
-        _ language: [CommandDescription.Term], _ requests: [any Request.Type], _ onlyReads: Bool, _ needsRoot: Bool,
-        _ run: Run
-    ) {
-        self.requests = requests
-        self.onlyReads = onlyReads
-        self.needsRoot = needsRoot
-        entry = CommandDescription(
-            name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
-        self.run = run
-    }
-}
-
-extension Command {
     /// All of them, in the order of `--help`.
     static let all: [Command] = [
         SearchCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command, OpenCommand.command,
