@@ -106,7 +106,7 @@ extension DoctorReport: Report {
         for group in Group.allCases {
             let members = findings.filter { $0.group == group }
             guard !members.isEmpty else { continue }
-            lines.append(style.paint(group.title, .bold))
+            lines.append(style.paint(group.rawValue.prefix(1).uppercased() + group.rawValue.dropFirst(), .bold))
             lines += members.flatMap { Self.lines($0, style) }
         }
         lines.append(tally(style))
@@ -141,29 +141,8 @@ extension DoctorReport: Report {
     }
 }
 
-extension DoctorReport.Group {
-    fileprivate var title: String {
-        switch self {
-        case .configuration: "Configuration"
-        case .credentials: "Credentials"
-        case .server: "Server"
-        case .copy: "Copy"
-        case .file: "File"
-        case .machine: "Machine"
-        case .service: "Service"
-        }
-    }
-}
-
 extension DoctorReport.Level {
-    fileprivate var word: String {
-        switch self {
-        case .ok: "ok"
-        case .notChecked: "-"
-        case .warning: "warning"
-        case .failed: "failed"
-        }
-    }
+    fileprivate var word: String { self == .notChecked ? "-" : rawValue }
 
     fileprivate func painted(_ text: String, _ style: TextStyle) -> String {
         switch self {
