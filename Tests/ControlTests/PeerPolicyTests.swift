@@ -40,16 +40,17 @@ import Testing
 
     @Test(arguments: [
         (StatusRequest() as any ControlRequest, false), (HistoryRequest(), false),
-        (QueueRequest(.all, limit: 1), false),
-        (EntryRequest(1), false), (DeliveryRequest([1], atMost: nil), false), (PingRequest(), false),
+        (QueueRequest(filter: .all, limit: 1), false),
+        (EntryRequest(entry: 1), false), (DeliveryRequest(entries: [1], atMost: nil), false), (PingRequest(), false),
         (NetWatchRequest(), false), (NetRequest(), false), (ErrorsRequest(), false), (ClearErrorsRequest(), true),
         (RebuildIndexRequest(), true),
         (SyncNowRequest(full: false, wait: false, acceptDeletions: false), true),
         (SyncNowRequest(full: true, wait: true, acceptDeletions: true), true),
         (TallyRequest([WriteRequest(.delete(item: "a"))]), true),
-        (RetryRequest(nil, parked: true, dryRun: false), true), (RetryRequest([1], parked: false, dryRun: true), false),
-        (DropRequest([1], withDependents: true, dryRun: false), true),
-        (DropRequest([1], withDependents: true, dryRun: true), false), (LoginCheckRequest(), true),
+        (RetryRequest(entries: nil, parked: true, dryRun: false), true),
+        (RetryRequest(entries: [1], parked: false, dryRun: true), false),
+        (DropRequest(entries: [1], withDependents: true, dryRun: false), true),
+        (DropRequest(entries: [1], withDependents: true, dryRun: true), false), (LoginCheckRequest(), true),
         (LogoutRequest(), true), (WhoamiRequest(), false), (AccountRequest(acceptNew: true, dryRun: false), true),
         (AccountRequest(acceptNew: true, dryRun: true), false),
     ])

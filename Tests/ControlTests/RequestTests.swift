@@ -21,10 +21,13 @@ import Testing
     private static let requests: [any ControlRequest] = [
         StatusRequest(), HistoryRequest(), SyncNowRequest(full: true, wait: false, acceptDeletions: true),
         SyncNowRequest(full: false, wait: true, acceptDeletions: false), TallyRequest(drafts),
-        WritesRequest([drafts[0]]), QueueRequest(.open), QueueRequest(.all, limit: 0),
-        QueueRequest(.state(.parked), limit: 7), EntryRequest(12), RetryRequest(nil, parked: true, dryRun: false),
-        RetryRequest([1, 2], parked: false, dryRun: true), DropRequest([3], withDependents: true, dryRun: true),
-        DeliveryRequest([4, 5], atMost: .milliseconds(1_500)), DeliveryRequest([4], atMost: nil), PingRequest(),
+        WritesRequest([drafts[0]]), QueueRequest(filter: .open), QueueRequest(filter: .all, limit: 0),
+        QueueRequest(filter: .state(.parked), limit: 7), EntryRequest(entry: 12),
+        RetryRequest(entries: nil, parked: true, dryRun: false),
+        RetryRequest(entries: [1, 2], parked: false, dryRun: true),
+        DropRequest(entries: [3], withDependents: true, dryRun: true),
+        DeliveryRequest(entries: [4, 5], atMost: .milliseconds(1_500)), DeliveryRequest(entries: [4], atMost: nil),
+        PingRequest(),
         NetWatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
         LoginCheckRequest(),
         Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),
@@ -61,11 +64,11 @@ import Testing
         }
         try expect(
             #"{"command":"sync"}"#, SyncNowRequest(full: false, wait: false, acceptDeletions: false))
-        try expect(#"{"command":"queue","filter":null,"new":[{}]}"#, QueueRequest(.open, limit: 50))
-        try expect(#"{"limit":99999999,"command":"queue"}"#, QueueRequest(.open, limit: 1_000))
+        try expect(#"{"command":"queue","filter":null,"new":[{}]}"#, QueueRequest(filter: .open, limit: 50))
+        try expect(#"{"limit":99999999,"command":"queue"}"#, QueueRequest(filter: .open, limit: 1_000))
         try expect(#"{"command":"net"}"#, NetRequest())
         try expect(#"{"command":"net","watch":false}"#, NetRequest())
-        try expect(#"{"command":"retry"}"#, RetryRequest(nil, parked: false, dryRun: false))
+        try expect(#"{"command":"retry"}"#, RetryRequest(entries: nil, parked: false, dryRun: false))
         try expect(
             #"{"writes":[{"item":"x","action":"delete"}],"command":"write"}"#,
             WritesRequest([WriteRequest(.delete(item: "x"))]))

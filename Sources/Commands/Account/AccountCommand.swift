@@ -1,6 +1,6 @@
 import Configuration
 package import Console
-package import Control
+import Control
 import Glibc
 package import PRSNLCore
 package import Store
@@ -49,30 +49,27 @@ extension RequestClient {
 }
 
 /// Asks whose timeline the copy is of. With `acceptNew`, sets the copy aside and starts a new one.
-package struct AccountRequest: Request {
-    package typealias Answer = AccountReport
-    package static let command = "account"
+struct AccountRequest: Request {
+    typealias Answer = AccountReport
+    static let command = "account"
 
-    package let acceptNew: Bool
-    package let dryRun: Bool
-    package var isChange: Bool { acceptNew && !dryRun }
+    let acceptNew: Bool
+    let dryRun: Bool
+    var isChange: Bool { acceptNew && !dryRun }
+}
 
-    package init(acceptNew: Bool, dryRun: Bool) {
-        self.acceptNew = acceptNew
-        self.dryRun = dryRun
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension AccountRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         acceptNew = try members.bool("accept_new")
         dryRun = try members.bool("dry_run")
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("accept_new", acceptNew)
         line.add("dry_run", dryRun)
     }
 
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> AccountReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> AccountReport? {
         switch context.host {
         case .daemon(let daemon, let conversation):
             guard acceptNew else { return try daemon.account(context) }

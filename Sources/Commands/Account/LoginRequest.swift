@@ -1,34 +1,30 @@
 import Configuration
 package import Console
-package import Control
+import Control
 package import PRSNLCore
 import Store
 
 /// A login that prsnlctl has made, on its way to the daemon: the one request that carries a secret. It is never logged, and
 /// the pair shows nothing of itself when it is printed.
-package struct LoginRequest: Request {
-    package typealias Answer = LoginReport
-    package static let command = "login"
-    package static let refused = "No login was made."
+struct LoginRequest: Request {
+    typealias Answer = LoginReport
+    static let command = "login"
+    static let refused = "No login was made."
 
     /// Whose pair it is: a pair is never sent to another server.
-    package let server: String
-    package let pair: TokenPair
+    let server: String
+    let pair: TokenPair
     /// As the server named it with the pair.
-    package let account: AccountName
-    package var isChange: Bool { true }
+    let account: AccountName
+    var isChange: Bool { true }
 
     /// Bytes of one member. A token is a header line to the server, which allows no more.
     static let longestMember = 8_192
+}
 
-    package init(server: String, pair: TokenPair, account: AccountName) {
-        self.server = server
-        self.pair = pair
-        self.account = account
-    }
-
+extension LoginRequest {
     /// - Throws: what is missing or cannot be; never with any of the value.
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         func member(_ name: String, isOptional: Bool = false) throws(RequestRefusal) -> String {
             let text = try members.text(name) ?? ""
             guard isOptional || !text.isEmpty else { throw RequestRefusal(reason: "\(name) is missing") }
@@ -51,7 +47,7 @@ package struct LoginRequest: Request {
         account = AccountName(id: id.isEmpty ? nil : id, name: name.isEmpty ? nil : name)
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("server", server)
         line.add("access_token", pair.access)
         line.add("refresh_token", pair.refresh)
@@ -61,7 +57,7 @@ package struct LoginRequest: Request {
     }
 
     /// Answers when the pair is stored, and in use where a daemon runs.
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> LoginReport? {
+    func answer(_ context: RequestContext) throws(UserFacingError) -> LoginReport? {
         let login = StoredLogin(server: server, pair: pair)
         if let daemon = context.daemon {
             try daemon.parts.login.take(login)

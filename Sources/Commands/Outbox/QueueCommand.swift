@@ -1,5 +1,5 @@
 import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
@@ -12,7 +12,7 @@ enum QueueCommand {
             CommandOption("--state", "STATE", "List those in this state only."),
         ], asks: [QueueRequest.self], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        try context.write(try context.answer(QueueRequest(try filter(arguments))))
+        try context.write(try context.answer(QueueRequest(filter: try filter(arguments))))
         return .fine
     }
 
@@ -44,25 +44,22 @@ enum EntryNumbers {
 }
 
 /// Asks for a part of the outbox.
-package struct QueueRequest: Request {
-    package typealias Answer = QueueReport
-    package static let command = "queue"
+struct QueueRequest: Request {
+    typealias Answer = QueueReport
+    static let command = "queue"
 
     /// Entries in one answer.
     private static let mostListed: Int64 = 1_000
     /// What a list has where nothing else is asked for.
-    package static let usuallyListed = 50
+    static let usuallyListed = 50
 
-    package let filter: OutboxFilter
-    package let limit: Int
-    package var isChange: Bool { false }
+    let filter: OutboxFilter
+    var limit = usuallyListed
+    var isChange: Bool { false }
+}
 
-    package init(_ filter: OutboxFilter, limit: Int = usuallyListed) {
-        self.filter = filter
-        self.limit = limit
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension QueueRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         let name = try members.text("filter") ?? "open"
         guard let filter = OutboxFilter(name: name) else {
             throw RequestRefusal(reason: "filter must be open, all or a state")
@@ -71,12 +68,12 @@ package struct QueueRequest: Request {
         limit = Int(min(try members.number("limit") ?? Int64(Self.usuallyListed), Self.mostListed))
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("filter", filter.name)
         line.add("limit", Int64(limit))
     }
 
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> QueueReport? {
+    func answer(_ context: RequestContext) throws(UserFacingError) -> QueueReport? {
         var list = try context.reader().outbox(filter, limit: limit)
         list.entries = list.entries.map(context.asOfNow)
         return QueueReport(list, filter: filter, context)

@@ -1,7 +1,7 @@
 package import Console
-package import Control
+import Control
 import Glibc
-package import PRSNLCore
+import PRSNLCore
 package import Store
 
 /// `prsnlctl queue drop`: asks, unless told not to.
@@ -22,7 +22,7 @@ enum QueueDropCommand {
                 consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
                 nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
         }
-        let plan = try outbox.ask(DropRequest(numbers, withDependents: true, dryRun: true))
+        let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
         guard try confirm(plan, context) else {
             context.say("nothing was dropped")
             return .error
@@ -34,7 +34,7 @@ enum QueueDropCommand {
     private static func drop(
         _ numbers: [Int64], withDependents: Bool, _ outbox: inout RequestClient
     ) throws(UserFacingError) -> ExitCode {
-        let report = try outbox.ask(DropRequest(numbers, withDependents: withDependents, dryRun: false))
+        let report = try outbox.ask(DropRequest(entries: numbers, withDependents: withDependents, dryRun: false))
         try outbox.context.write(report)
         return report.exitCode
     }
@@ -42,7 +42,7 @@ enum QueueDropCommand {
     /// Shows what would go, and asks.
     private static func confirm(_ plan: DropReport, _ context: CommandContext) throws(UserFacingError) -> Bool {
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
-            let report = try context.answer(EntryRequest(number))
+            let report = try context.answer(EntryRequest(entry: number))
             let front = plan.dependents.contains(number) ? "  waits for one of them: " : "  "
             let what = context.errorStyle.safe("#\(number) \(report.entry.kind) \(report.entry.what)")
             StandardStream.error.write(front + what + "\n")
@@ -55,36 +55,32 @@ enum QueueDropCommand {
 }
 
 /// Gives writes up that are not sent.
-package struct DropRequest: Request {
-    package typealias Answer = DropReport
-    package static let command = "drop"
+struct DropRequest: Request {
+    typealias Answer = DropReport
+    static let command = "drop"
 
-    package let entries: [Int64]
+    let entries: [Int64]
     /// Also what is queued behind them.
-    package let withDependents: Bool
-    package let dryRun: Bool
-    package var isChange: Bool { !dryRun }
-    package var place: RequestPlace { .lock }
+    let withDependents: Bool
+    let dryRun: Bool
+    var isChange: Bool { !dryRun }
+    var place: RequestPlace { .lock }
+}
 
-    package init(_ entries: [Int64], withDependents: Bool, dryRun: Bool) {
-        self.entries = entries
-        self.withDependents = withDependents
-        self.dryRun = dryRun
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension DropRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         entries = try members.entries()
         withDependents = try members.bool("with_dependents")
         dryRun = try members.bool("dry_run")
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("entries", entries)
         line.add("with_dependents", withDependents)
         line.add("dry_run", dryRun)
     }
 
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> DropReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> DropReport? {
         let outcome = try await context.withStore(isChange: isChange) { store throws(UserFacingError) in
             try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: context.now)
         }
@@ -92,7 +88,7 @@ package struct DropRequest: Request {
         return DropReport(outcome, dryRun: dryRun, source: context.source)
     }
 
-    package func remark(_ answer: DropReport, path: String) -> String? {
+    func remark(_ answer: DropReport, path: String) -> String? {
         dryRun ? Remark.look(path: path) : Remark.change(!answer.dropped.isEmpty, path: path)
     }
 }

@@ -1,5 +1,5 @@
 import Console
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
@@ -9,29 +9,29 @@ enum QueueShowCommand {
         "queue show", "Show everything about one write, with every attempt to send it.", operands: .one("N"),
         asks: [EntryRequest.self], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        try context.write(try context.answer(EntryRequest(EntryNumbers.parse(arguments)[0])))
+        try context.write(try context.answer(EntryRequest(entry: EntryNumbers.parse(arguments)[0])))
         return .fine
     }
 }
 
 /// Asks for everything about one entry of the outbox.
-package struct EntryRequest: Request {
-    package typealias Answer = EntryReport
-    package static let command = "entry"
+struct EntryRequest: Request {
+    typealias Answer = EntryReport
+    static let command = "entry"
 
-    package let entry: Int64
-    package var isChange: Bool { false }
+    let entry: Int64
+    var isChange: Bool { false }
+}
 
-    package init(_ entry: Int64) { self.entry = entry }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension EntryRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         guard let entry = try members.number("entry") else { throw RequestRefusal(reason: "entry is missing") }
         self.entry = entry
     }
 
-    package func write(to line: inout RequestLine) { line.add("entry", entry) }
+    func write(to line: inout RequestLine) { line.add("entry", entry) }
 
-    package func answer(_ context: RequestContext) throws(UserFacingError) -> EntryReport? {
+    func answer(_ context: RequestContext) throws(UserFacingError) -> EntryReport? {
         let (entry, attempts) = try context.reader().outboxEntry(entry)
         let state = context.engine
         return EntryReport(

@@ -1,6 +1,6 @@
 package import Console
-package import Control
-package import PRSNLCore
+import Control
+import PRSNLCore
 package import Store
 
 /// `prsnlctl retry-queue`
@@ -16,43 +16,39 @@ enum RetryQueueCommand {
         try context.write(
             try context.answer(
                 RetryRequest(
-                    numbers.isEmpty ? nil : numbers, parked: arguments.has("--parked"),
+                    entries: numbers.isEmpty ? nil : numbers, parked: arguments.has("--parked"),
                     dryRun: arguments.has("--dry-run"))))
         return .fine
     }
 }
 
 /// Sends writes again now, instead of at their next attempt.
-package struct RetryRequest: Request {
-    package typealias Answer = RetryReport
-    package static let command = "retry"
+struct RetryRequest: Request {
+    typealias Answer = RetryReport
+    static let command = "retry"
 
     /// `nil`: all that wait.
-    package let entries: [Int64]?
-    package let parked: Bool
-    package let dryRun: Bool
-    package var isChange: Bool { !dryRun }
-    package var place: RequestPlace { .lock }
+    let entries: [Int64]?
+    let parked: Bool
+    let dryRun: Bool
+    var isChange: Bool { !dryRun }
+    var place: RequestPlace { .lock }
+}
 
-    package init(_ entries: [Int64]?, parked: Bool, dryRun: Bool) {
-        self.entries = entries
-        self.parked = parked
-        self.dryRun = dryRun
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension RetryRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         entries = try members.hasValue("entries") ? members.entries() : nil
         parked = try members.bool("parked")
         dryRun = try members.bool("dry_run")
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         if let entries { line.add("entries", entries) }
         line.add("parked", parked)
         line.add("dry_run", dryRun)
     }
 
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> RetryReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> RetryReport? {
         let outcome = try await context.withStore(isChange: isChange) { store throws(UserFacingError) in
             try await store.retry(entries, parked: parked, dryRun: dryRun, now: context.now)
         }
@@ -61,7 +57,7 @@ package struct RetryRequest: Request {
         return RetryReport(outcome, dryRun: dryRun, source: context.source, sending: context.sending)
     }
 
-    package func remark(_ answer: RetryReport, path: String) -> String? {
+    func remark(_ answer: RetryReport, path: String) -> String? {
         dryRun ? Remark.look(path: path) : Remark.change(answer.touched > 0, path: path)
     }
 }

@@ -1,38 +1,35 @@
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
 /// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`.
-package struct DeliveryRequest: Request {
-    package typealias Answer = DeliveryReport
-    package typealias Update = WaitingReport
-    package static let command = "wait"
+struct DeliveryRequest: Request {
+    typealias Answer = DeliveryReport
+    typealias Update = WaitingReport
+    static let command = "wait"
 
     /// A century has no end, and can be calculated with.
     private static let longest: Int64 = 100 * 366 * 86_400_000
 
-    package let entries: [Int64]
-    package let atMost: Duration?
-    package var isChange: Bool { false }
-    package var place: RequestPlace { .daemon }
-    package var patience: Duration? { nil }
+    let entries: [Int64]
+    let atMost: Duration?
+    var isChange: Bool { false }
+    var place: RequestPlace { .daemon }
+    var patience: Duration? { nil }
+}
 
-    package init(_ entries: [Int64], atMost: Duration?) {
-        self.entries = entries
-        self.atMost = atMost
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension DeliveryRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         entries = try members.entries()
         atMost = try members.number("at_most_milliseconds").map { .milliseconds(min($0, Self.longest)) }
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("entries", entries)
         if let atMost { line.add("at_most_milliseconds", Int64(atMost.wholeMilliseconds)) }
     }
 
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> DeliveryReport? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> DeliveryReport? {
         let parts = try context.requireDaemon().parts
         var last: QueueReport?
         try await parts.engine.waitForDelivery(entries, atMost: atMost) { first in

@@ -188,7 +188,7 @@ extension RequestClient {
         var said: String?
         let context = context
         do throws(UserFacingError) {
-            return try ask(DeliveryRequest(entries, atMost: atMost), interruption: interruption) { waiting in
+            return try ask(DeliveryRequest(entries: entries, atMost: atMost), interruption: interruption) { waiting in
                 if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
                     context.say("\(text)")
                     said = text

@@ -1,6 +1,6 @@
 package import Console
-package import Control
-package import PRSNLCore
+import Control
+import PRSNLCore
 package import Store
 import SyncEngine
 
@@ -38,39 +38,33 @@ enum SyncCommand {
 }
 
 /// Asks the daemon to pull now.
-package struct SyncNowRequest: Request {
-    package typealias Answer = SyncResult
-    package typealias Update = PullProgress
-    package static let command = "sync"
+struct SyncNowRequest: Request {
+    typealias Answer = SyncResult
+    typealias Update = PullProgress
+    static let command = "sync"
 
     /// The whole timeline again.
-    package let full: Bool
+    let full: Bool
     /// Answered at the end of the pull, with its progress before that.
-    package let wait: Bool
-    package let acceptDeletions: Bool
+    let wait: Bool
+    let acceptDeletions: Bool
     /// The texts that are missing, without pauses.
-    package let texts: Bool
+    var texts = false
     /// The text of this item, of any size. The beginning of an id is enough.
-    package let text: String?
-    package var isChange: Bool { true }
-    package var place: RequestPlace { .daemon }
+    var text: String?
+    var isChange: Bool { true }
+    var place: RequestPlace { .daemon }
     /// A pull takes as long as it takes; the connection ends with the daemon.
-    package var patience: Duration? { wait ? nil : .seconds(10) }
+    var patience: Duration? { wait ? nil : .seconds(10) }
 
     /// More requested pulls than this are refused, not remembered.
     private static let mostPulls = 100
     /// Between two lines of progress.
     private static let progressInterval: Duration = .milliseconds(200)
+}
 
-    package init(full: Bool, wait: Bool, acceptDeletions: Bool, texts: Bool = false, text: String? = nil) {
-        self.full = full
-        self.wait = wait
-        self.acceptDeletions = acceptDeletions
-        self.texts = texts
-        self.text = text
-    }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
+extension SyncNowRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) {
         full = try members.bool("full")
         wait = try members.bool("wait")
         acceptDeletions = try members.bool("accept_deletions")
@@ -78,7 +72,7 @@ package struct SyncNowRequest: Request {
         text = try members.text("text")
     }
 
-    package func write(to line: inout RequestLine) {
+    func write(to line: inout RequestLine) {
         line.add("full", full)
         line.add("wait", wait)
         line.add("accept_deletions", acceptDeletions)
@@ -87,7 +81,7 @@ package struct SyncNowRequest: Request {
     }
 
     /// The pull belongs to the daemon: it goes on when the client that asked for it leaves.
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> SyncResult? {
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> SyncResult? {
         let daemon = try context.requireDaemon()
         let engine = daemon.parts.engine
         if texts, !engine.state.copiesTexts {
