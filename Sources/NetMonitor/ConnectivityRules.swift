@@ -11,6 +11,8 @@ struct ConnectivityRules: Sendable, Equatable {
     private(set) var probeAt: Duration?
     /// Probes and requests in a row that were not answered since the route to the server last changed.
     private(set) var failures = 0
+    /// When the first of them failed (uptime).
+    private var silentSince = Duration.zero
     /// The next answer means that the server is back, and not only that one request has failed.
     private var isReturning = false
     private var lastProbe: Duration?
@@ -20,6 +22,8 @@ struct ConnectivityRules: Sendable, Equatable {
         var hasChanged = false
         /// The server is back: what has waited for it may go at once.
         var isReturn = false
+        /// How long it had not answered over the route that it has answered over now.
+        var silence = Duration.zero
         /// A probe under way asks over a route that is gone.
         var isProbeStale = false
         /// Connections lead over a route that is no longer taken.
@@ -34,6 +38,8 @@ struct ConnectivityRules: Sendable, Equatable {
     static let betweenWeakProbes: Duration = .seconds(10)
     /// The kernel may be wrong about a route, by a carrier that is not needed for one: it is tried now and then.
     static let betweenOfflineProbes: Duration = .seconds(300)
+    /// Of a server that has not answered for hours.
+    static let longestBetweenProbes: Duration = .seconds(900)
 
     // MARK: The kernel
 
@@ -124,10 +130,13 @@ struct ConnectivityRules: Sendable, Equatable {
     mutating func noteAnswer(isProbe: Bool, at now: Timestamp) -> Outcome {
         if current.state == .offline, !isProbe { return Outcome() }
         if current.state == .unauthorized, isProbe { return Outcome() }
+        // Almost always a probe has found it out.
+        let silence = failures > 0 ? (lastProbe ?? .zero) - silentSince : .zero
         failures = 0
         probeAt = nil
         var outcome = set(.online, nil, at: now)
         outcome.isReturn = isReturning
+        outcome.silence = max(silence, .zero)
         isReturning = false
         return outcome
     }
@@ -194,12 +203,21 @@ struct ConnectivityRules: Sendable, Equatable {
         }
         // Requests that were under way together fail together; the first of them has ordered the probe.
         if !isProbe, current.state.isClosed, probeAt != nil { return set(next.state, next.reason, at: now) }
+        if failures == 0 { silentSince = uptime }
         failures += 1
         if isProbe { isReturning = true }
         // What was ordered while a probe was under way is not put off by its failure.
-        let due = uptime + Backoff.probes.wait(failures: failures, draw: draw)
+        let due = uptime + Self.betweenProbes(failures: failures, silence: uptime - silentSince, draw: draw)
         probeAt = min(probeAt ?? due, due)
         return set(next.state, next.reason, at: now)
+    }
+
+    /// Many daemons ask a server that is away: the longer it is, the more rarely. A change of the route, a write by hand and a
+    /// person's command are followed by a probe at once.
+    private static func betweenProbes(failures: Int, silence: Duration, draw: Double) -> Duration {
+        var backoff = Backoff.probes
+        if silence > .zero { backoff.cap = min(max(backoff.cap, silence / 10), longestBetweenProbes) }
+        return backoff.wait(failures: failures, draw: draw)
     }
 
     private mutating func set(_ state: Connectivity.State, _ reason: UserFacingError?, at now: Timestamp) -> Outcome {
@@ -213,7 +231,8 @@ struct ConnectivityRules: Sendable, Equatable {
 }
 
 extension Backoff {
-    /// Between two probes of a server that does not answer. The jitter only shortens a step, so that the cap is a bound.
+    /// Between two probes of a server that does not answer, in its first ten minutes. The jitter only shortens a step, so that the
+    /// cap is a bound.
     package static let probes = Backoff(base: .seconds(1), cap: .seconds(60), jitter: 0.8...1)
 }
 

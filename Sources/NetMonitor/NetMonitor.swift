@@ -158,10 +158,10 @@ package final class NetMonitor: Sendable {
                 telling.withLock { _ in served?.setOffline(current.state == .offline) }
             }
             report(old, new)
-            served?.connectivityChanged(from: old, isReturn: outcome.isReturn)
+            served?.connectivityChanged(from: old, isReturn: outcome.isReturn, silence: outcome.silence)
             source.setUrgent(new.state == .offline)
         } else if outcome.isReturn {
-            served?.connectivityChanged(from: old, isReturn: true)
+            served?.connectivityChanged(from: old, isReturn: true, silence: outcome.silence)
         }
         if outcome.isOtherWay, new.state != .offline {
             // What is under way comes from an address, or over a link, that is perhaps gone.
@@ -358,8 +358,10 @@ package protocol NetworkUser: AnyObject, Sendable {
     var lastAddress: String? { get }
     /// No request may go on, or may again.
     func setOffline(_ isOffline: Bool)
-    /// - Parameter isReturn: The server is back after it was away, so what failed for that may be tried at once.
-    func connectivityChanged(from old: Connectivity, isReturn: Bool)
+    /// - Parameters:
+    ///   - isReturn: The server is back after it was away, so what failed for that may be tried at once.
+    ///   - silence: How long it had not answered, where it was not this machine that was away.
+    func connectivityChanged(from old: Connectivity, isReturn: Bool, silence: Duration)
     /// The clock was set, or the machine was asleep.
     func clockStepped()
     /// Keeps transitions; called on the task of `run`.

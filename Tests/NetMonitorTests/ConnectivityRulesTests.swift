@@ -93,11 +93,13 @@ import Testing
         #expect(rules.current.state == .unreachable)
         rules.beginProbe(uptime: .seconds(1))
         // The server was there all the time: whatever waits for its own reasons goes on waiting.
-        #expect(rules.noteAnswer(isProbe: true, at: now) == .init(hasChanged: true, isReturn: false))
+        let answered = rules.noteAnswer(isProbe: true, at: now)
+        #expect(answered.hasChanged && !answered.isReturn)
         _ = fail(&rules, silence, isProbe: false)
         rules.beginProbe(uptime: .seconds(2))
         _ = fail(&rules, silence)
-        #expect(rules.noteAnswer(isProbe: true, at: now) == .init(hasChanged: true, isReturn: true))
+        let returned = rules.noteAnswer(isProbe: true, at: now)
+        #expect(returned.hasChanged && returned.isReturn)
     }
 
     @Test func aChangeOfTheNetworkStartsTheBackoffAgain() {
@@ -290,6 +292,28 @@ import Testing
         _ = fail(&rules, silence, after: .seconds(5))
         #expect(rules.current.reason?.code == .timedOut)
         #expect(rules.current.since == now.advanced(by: .seconds(1)))
+    }
+
+    @Test func aServerThatIsAwayForLongIsAskedMoreRarely() throws {
+        var rules = online()
+        var uptime = Duration.zero
+        var longest = Duration.zero
+        while uptime < .seconds(12 * 3_600) {
+            _ = fail(&rules, after: uptime)
+            let wait = try #require(rules.probeAt) - uptime
+            #expect(wait <= max(.seconds(60), uptime / 10) + .milliseconds(1))
+            longest = max(longest, wait)
+            uptime += wait
+            rules.beginProbe(uptime: uptime)
+        }
+        #expect(longest > .seconds(899) && longest < .seconds(901))
+        // A change of the route is followed at once, and what it leads to is no silence of the server's.
+        _ = look(&rules, otherWay, after: uptime)
+        #expect(try #require(rules.probeAt) <= uptime + .seconds(1))
+        _ = fail(&rules, after: uptime)
+        #expect(try #require(rules.probeAt) <= uptime + .seconds(1))
+        rules.beginProbe(uptime: uptime + .seconds(1))
+        #expect(rules.noteAnswer(isProbe: true, at: now).silence == .seconds(1))
     }
 
     @Test func probesAreCapped() {

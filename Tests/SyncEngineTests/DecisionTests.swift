@@ -89,6 +89,37 @@ import Testing
         #expect(schedule.next(now: at(120)).at == at(119 + 300))
     }
 
+    @Test func intervalsVaryByATenth() {
+        var schedule = pulled(0)
+        for (microseconds, interval) in [(0, 300.0), (250, 315), (499, 329.94), (500, 270), (999, 299.94)] {
+            let start = at(7).advanced(by: .microseconds(microseconds))
+            schedule.headSucceeded(startedAt: start, foundNews: true)
+            let wait = schedule.pullAt(now: start).duration(since: start)
+            #expect(wait / .seconds(1) > interval - 0.001 && wait / .seconds(1) < interval + 0.001)
+        }
+    }
+
+    @Test func afterALongOutageOfTheServerWorkIsSpread() {
+        var schedule = pulled(0)
+        schedule.isComplete = true
+        schedule.editsAsOf = at(0)
+        schedule.serverReturned(at: at(90_000), after: .seconds(59), draws: (1, 1))
+        #expect(schedule.next(now: at(90_000)).at == at(90_000), "hardly anybody has noticed")
+        schedule.wantsHead = false
+        schedule.serverReturned(at: at(90_000), after: .seconds(3_600), draws: (0.5, 0.5))
+        #expect(schedule.next(now: at(90_000)).at == at(90_150))
+        schedule.headSucceeded(startedAt: at(90_150), foundNews: false)
+        schedule.live = 5_000
+        #expect(schedule.next(now: at(90_151)).work == .pull, "a sweep that came due waits for longer")
+        // What was delivered is shown at once, and so is what a person asks for.
+        schedule.serverReturned(at: at(90_200), after: .seconds(3_600), draws: (1, 1))
+        schedule.wantsHead = true
+        #expect(schedule.next(now: at(90_201)).at == at(90_201))
+        schedule.wantsHead = false
+        schedule.forgetFailures()
+        #expect(schedule.pullAt(now: at(91_000)) <= at(91_050))
+    }
+
     @Test func sweepsAreDailyForLargeCopiesAndMoreOftenForSmallOnes() {
         var schedule = pulled(86_000)
         schedule.editsAsOf = at(0)

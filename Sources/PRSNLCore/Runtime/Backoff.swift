@@ -5,7 +5,7 @@ package struct Backoff: Sendable, Equatable {
     /// The first step.
     package let base: Duration
     /// The longest step.
-    package let cap: Duration
+    package var cap: Duration
     /// The share of a step that is waited is drawn from this range: 0...1 is full jitter, 1...1 is none.
     package let jitter: ClosedRange<Double>
 

@@ -8,8 +8,8 @@ import Synchronization
 final class EngineInbox: Sendable {
     enum Event: Sendable {
         /// Whether the server can be used has changed. `isReturn`: it is back after it was away, so what failed for that is
-        /// tried at once.
-        case connectivity(isReturn: Bool)
+        /// tried at once. `silence`: how long it had not answered, where it was not this machine that was away.
+        case connectivity(isReturn: Bool, silence: Duration)
         /// The clock was set, or the machine was asleep.
         case clockStepped
         /// The configuration was read again. The owner may have removed the cause of a failure.

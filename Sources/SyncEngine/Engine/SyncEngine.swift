@@ -195,9 +195,9 @@ extension SyncEngine: NetworkUser {
 
     package func setOffline(_ isOffline: Bool) { client.setOffline(isOffline) }
 
-    package func connectivityChanged(from old: Connectivity, isReturn: Bool) {
+    package func connectivityChanged(from old: Connectivity, isReturn: Bool, silence: Duration) {
         replayer.countReachable(asOf: old.state)
-        inbox.post(.connectivity(isReturn: isReturn))
+        inbox.post(.connectivity(isReturn: isReturn, silence: silence))
     }
 
     package func clockStepped() { inbox.post(.clockStepped) }

@@ -105,7 +105,7 @@ final class Replayer: Sendable {
     private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
         switch event {
         case .writes(manual: true): obey(&memory)
-        case .connectivity(isReturn: true):
+        case .connectivity(isReturn: true, _):
             memory.machine.gate.noteReturn()
             memory.spread = Self.spreadSends
             memory.isAwaited = true
@@ -114,7 +114,7 @@ final class Replayer: Sendable {
             memory.machine.gate.noteRecovery()
             await SyncFailure.logged(
                 log, "failed writes could not be made due", try await store.hastenFailed(now: time.now()))
-        case .connectivity(isReturn: false), .clockStepped, .writes(manual: false): break
+        case .connectivity(isReturn: false, _), .clockStepped, .writes(manual: false): break
         case .settings, .credentials, .sync, .delivered, .outboxSent: break
         }
     }

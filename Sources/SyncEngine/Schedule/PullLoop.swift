@@ -124,14 +124,14 @@ struct PullLoop {
             // They are not refused yet.
             network.forgetRefusal(at: time.now())
             shared.publish { $0.problem = nil }
-        case .connectivity(isReturn: true):
+        case .connectivity(isReturn: true, let silence):
             memory.schedule.forgetFailures()
-            memory.schedule.wantsHead = true
+            memory.schedule.serverReturned(at: time.now(), after: silence, draws: (random.unit(), random.unit()))
             holdsUntil = time.uptime() + Self.longestHold
         case .outboxSent: holdsUntil = nil
         case .delivered: memory.schedule.wantsHead = true
         case .sync(let request): requests.append(request)
-        case .connectivity(isReturn: false), .clockStepped, .writes, .recovered: break
+        case .connectivity(isReturn: false, _), .clockStepped, .writes, .recovered: break
         }
     }
 

@@ -43,6 +43,10 @@ struct Schedule: Sendable, Equatable {
     var hurriesTexts = false
     /// The server, or the way to it, gives nothing to anybody before this.
     var closedUntil = Timestamp.earliest
+    /// After an outage of the server, everything waits for this but who is waited for.
+    private(set) var spreadUntil = Timestamp.earliest
+    /// The same for a sweep that came due meanwhile.
+    private(set) var sweepSpreadUntil = Timestamp.earliest
     /// Failures of pulls of the newest items.
     var head = Setback()
     /// Failures of everything else: one bad row far down on the server must not keep new items away.
@@ -60,6 +64,9 @@ struct Schedule: Sendable, Equatable {
     /// Items that the server works on settle within seconds; the first poll comes after this, then ever later.
     private static let firstPendingPoll: Duration = .seconds(15)
     private static let smallCopy = 2_000
+    /// What others have hardly noticed.
+    private static let shortOutage: Duration = .seconds(60)
+    private static let longestSpread: Duration = .seconds(300)
 
     /// How often in a row something failed, and when it may be tried again.
     struct Setback: Sendable, Equatable {
@@ -71,7 +78,7 @@ struct Schedule: Sendable, Equatable {
     func next(now: Timestamp) -> (work: Work, at: Timestamp) {
         var best: (work: Work, at: Timestamp) = (.pull, pullAt(now: now))
         func consider(_ work: Work, _ at: Timestamp, _ setback: Setback) {
-            let at = max(at, setback.notBefore)
+            let at = max(at, setback.notBefore, hurriesTexts && work == .texts ? .earliest : spreadUntil)
             if at < best.at, best.at > now { best = (work, at) }
         }
         let textsAt = textsDue.map { $0 == .earliest ? now : $0 }
@@ -84,7 +91,7 @@ struct Schedule: Sendable, Equatable {
         if isSweeping || isComplete && editsAsOf == nil {
             consider(.sweep, now, deep)
         } else if let editsAsOf {
-            consider(.sweep, editsAsOf.advanced(by: sweepInterval), deep)
+            consider(.sweep, max(sweepAt(since: editsAsOf), sweepSpreadUntil), deep)
         }
         // Last: all else goes first.
         if let textsAt { consider(.texts, textsAt, texts) }
@@ -95,7 +102,33 @@ struct Schedule: Sendable, Equatable {
     /// When the newest items are looked at next. A poll that failed is made up for when its backoff is over.
     func pullAt(now: Timestamp) -> Timestamp {
         if head.failures > 0 { return max(closedUntil, head.notBefore) }
-        return max(closedUntil, wantsHead ? now : lastPull?.advanced(by: pollInterval(now: now)) ?? now)
+        if wantsHead { return max(closedUntil, now) }
+        return max(
+            closedUntil, spreadUntil,
+            lastPull.map { $0.advanced(by: Self.varied(pollInterval(now: now), since: $0)) } ?? now)
+    }
+
+    private func sweepAt(since start: Timestamp) -> Timestamp {
+        start.advanced(by: Self.varied(sweepInterval, since: start))
+    }
+
+    /// ± 10 %, so that daemons that were stopped, or kept out, together do not stay together. The microseconds of the time that an
+    /// interval begins at are as good as a draw, and are the same when it is asked for again, also after a restart.
+    static func varied(_ interval: Duration, since start: Timestamp) -> Duration {
+        let draw = Double(start.microseconds % 1_000) / 1_000
+        return interval * (1 + 0.2 * (draw < 0.5 ? draw : draw - 1))
+    }
+
+    /// The server answers again. Where it was away itself for long, everybody has waited for it: who has nothing to send comes
+    /// some minutes later, at random.
+    ///
+    /// - Parameter draws: from 0 to 1, at random.
+    mutating func serverReturned(at now: Timestamp, after silence: Duration, draws: (pull: Double, sweep: Double)) {
+        guard silence > Self.shortOutage else { return wantsHead = true }
+        spreadUntil = now.advanced(by: min(silence, Self.longestSpread) * draws.pull)
+        if let editsAsOf, sweepAt(since: editsAsOf) <= now {
+            sweepSpreadUntil = now.advanced(by: sweepInterval / 4 * draws.sweep)
+        }
     }
 
     /// Lets everything be tried again at once.
@@ -104,6 +137,7 @@ struct Schedule: Sendable, Equatable {
         deep = Setback()
         texts = Setback()
         closedUntil = .earliest
+        spreadUntil = .earliest
     }
 
     /// Forgets times that lie further in the future than they can have been set to: the clock was set back.
@@ -117,6 +151,8 @@ struct Schedule: Sendable, Equatable {
         if deep.notBefore > longest { deep.notBefore = now }
         if texts.notBefore > now.advanced(by: Self.betweenAsking + Self.clockTolerance) { texts.notBefore = now }
         if closedUntil > longest { closedUntil = now }
+        if spreadUntil > longest { spreadUntil = now }
+        if sweepSpreadUntil > now.advanced(by: sweepInterval / 4 + Self.clockTolerance) { sweepSpreadUntil = now }
     }
 
     /// Small steps of the clock, as time servers make them, are no reason to doubt anything.
