@@ -27,6 +27,11 @@ import Testing
         var exported: [String] = []
         try reader.exportRows { exported.append($0.id) }
         #expect(exported.sorted() == ["item-1", "local-1"])
+        #expect(try reader.exportItem("item-1") != nil)
+        var lines: [UInt8] = []
+        var place: StoreReader.LinePosition? = .init()
+        while let next = place { place = try reader.appendLines(after: next, to: &lines).next }
+        #expect(lines.split(separator: UInt8(ascii: "\n")).count == 3)
     }
 
     @Test(arguments: 1..<Schema.current.version)

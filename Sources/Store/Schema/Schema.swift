@@ -93,7 +93,7 @@ enum Views {
     private static let timeline = View(
         name: "timeline",
         query: """
-            SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
+            SELECT \(ItemColumn.ofServer()), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
             FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
             WHERE item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
                 AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)

@@ -116,9 +116,10 @@ extension StoreReader {
     /// The columns that files are made from. Those of `item_body` stand before its texts on the disk, so that reading them
     /// reads no text.
     private func exportQuery(texts: String, isOfOne: Bool) throws(SQLiteFailure) -> String {
-        let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
+        let schema = Int(try connection.integer("PRAGMA user_version"))
+        let hasTexts = schema >= Schema.versionWithTexts
         return """
-            SELECT \(Self.fileColumns.of("timeline")), pending, body.version, body.fetched_at, body.is_transcription,
+            SELECT \(Self.fileColumns.of("timeline", schema: schema)), pending, body.version, body.fetched_at, body.is_transcription,
                 body.metadata \(texts)
             FROM timeline LEFT JOIN \(hasTexts ? "item_body" : Self.noTexts) AS body ON body.item_id = timeline.id
             \(isOfOne ? "WHERE timeline.id = ?1" : "")
@@ -171,8 +172,10 @@ extension StoreReader {
         var count = 0
         let isOver = try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.patience)
-            let hasTexts = try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts
-            let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items).bind(position.id)
+            let schema = Int(try connection.integer("PRAGMA user_version"))
+            let hasTexts = schema >= Schema.versionWithTexts
+            let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items(schema: schema)).bind(
+                position.id)
             let text = try hasTexts ? connection.cached(Self.text) : nil
             let start = bytes.count
             try rows.rows(while: bytes.count - start <= Self.groupSize) { row throws(SQLiteFailure) in
@@ -199,14 +202,16 @@ extension StoreReader {
     private static let lineColumns = ItemColumn.all.map(\.name) + ["pending", "deleted_at"]
 
     /// As the view `timeline` has them, and tombstones.
-    private static let items = """
-        SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
+    private static func items(schema: Int) -> String {
+        """
+        SELECT \(ItemColumn.ofServer(schema: schema)), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
         FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id AND item.deleted_at IS NULL
         WHERE item.id > ?1 AND coalesce(edit.is_deleted, 0) = 0
             AND (item.deleted_at IS NOT NULL
                 OR NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id))
         ORDER BY item.id
         """
+    }
 
     private static let madeHere = """
         SELECT \(ItemColumn.ofCreation), 'creation', NULL

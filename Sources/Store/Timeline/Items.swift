@@ -16,6 +16,8 @@ struct ItemColumn: Sendable {
 
     let name: String
     let places: Places
+    /// The first schema whose files have it.
+    let since: Int
     let bind: @Sendable (TimelineItem, Statement) -> Void
     /// From the column of this number.
     let read: @Sendable (inout TimelineItem, Statement, Int32) -> Void
@@ -43,18 +45,21 @@ struct ItemColumn: Sendable {
     /// - Parameter read: Nothing for what an item is made with.
     private init(
         _ name: String, _ places: Places, _ bind: @escaping @Sendable (TimelineItem, Statement) -> Void,
-        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void = { _, _, _ in }
+        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void = { _, _, _ in }, since: Int = 1
     ) {
-        (self.name, self.places, self.bind, self.read) = (name, places, bind, read)
+        (self.name, self.places, self.bind, self.read, self.since) = (name, places, bind, read, since)
     }
 
     // MARK: Columns of `timeline`
 
-    /// From `item`, and from the `edit` of it that waits.
-    static let ofServer = all.map { column in
-        let name = column.name
-        return column.places.contains(.edit) ? "coalesce(edit.\(name), item.\(name)) AS \(name)" : "item.\(name)"
-    }.joined(separator: ", ")
+    /// From `item`, and from the `edit` of it that waits. NULL for what a file of that schema lacks.
+    static func ofServer(schema: Int = .max) -> String {
+        all.map { column in
+            let name = column.name
+            guard column.since <= schema else { return "NULL AS \(name)" }
+            return column.places.contains(.edit) ? "coalesce(edit.\(name), item.\(name)) AS \(name)" : "item.\(name)"
+        }.joined(separator: ", ")
+    }
 
     /// From `local_item AS made`, and from the `edit` of it that waits.
     static let ofCreation = all.map { column in
@@ -66,8 +71,10 @@ struct ItemColumn: Sendable {
 }
 
 extension [ItemColumn] {
-    /// Those of a table, or of a view.
-    func of(_ table: String) -> String { map { "\(table).\($0.name)" }.joined(separator: ", ") }
+    /// Those of a table, or of a view. NULL for what a file of that schema lacks.
+    func of(_ table: String, schema: Int) -> String {
+        map { $0.since <= schema ? "\(table).\($0.name)" : "NULL" }.joined(separator: ", ")
+    }
 }
 
 /// One item with its text, as a person reads it: with the local changes that wait.
@@ -131,14 +138,15 @@ extension StoreReader {
     }
 
     private func shown(_ id: String) throws -> ShownItem {
+        let schema = Int(try connection.integer("PRAGMA user_version"))
         let found = try connection.prepare(
-            "SELECT \(ItemColumn.all.of("timeline")), pending FROM timeline WHERE id = ?"
+            "SELECT \(ItemColumn.all.of("timeline", schema: schema)), pending FROM timeline WHERE id = ?"
         ).bind(id).first { ShownItem($0, ItemColumn.all) }
         guard var shown = found else {
             throw UserFacingError(
                 .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
         }
-        if try connection.integer("PRAGMA user_version") >= Schema.versionWithTexts { try addText(to: &shown) }
+        if schema >= Schema.versionWithTexts { try addText(to: &shown) }
         return shown
     }
 
