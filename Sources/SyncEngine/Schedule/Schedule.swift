@@ -64,8 +64,8 @@ struct Schedule: Sendable, Equatable {
     /// Items that the server works on settle within seconds; the first poll comes after this, then ever later.
     private static let firstPendingPoll: Duration = .seconds(15)
     private static let smallCopy = 2_000
-    /// What others have hardly noticed.
-    private static let shortOutage: Duration = .seconds(60)
+    /// One quiet daemon in three has noticed it: they may all come back within a minute.
+    private static let shortOutage: Duration = .seconds(300)
     private static let longestSpread: Duration = .seconds(300)
 
     /// How often in a row something failed, and when it may be tried again.
@@ -125,7 +125,7 @@ struct Schedule: Sendable, Equatable {
     /// - Parameter draws: from 0 to 1, at random.
     mutating func serverReturned(at now: Timestamp, after silence: Duration, draws: (pull: Double, sweep: Double)) {
         guard silence > Self.shortOutage else { return wantsHead = true }
-        spreadUntil = now.advanced(by: min(silence, Self.longestSpread) * draws.pull)
+        spreadUntil = now.advanced(by: min(silence - Self.shortOutage, Self.longestSpread) * draws.pull)
         if let editsAsOf, sweepAt(since: editsAsOf) <= now {
             sweepSpreadUntil = now.advanced(by: sweepInterval / 4 * draws.sweep)
         }
