@@ -187,7 +187,7 @@ check: lint build test test-user demo
 .PHONY: bench
 bench: setup-bench setup-tour setup-build
 # With what the benchmarks alone need.
-	$(SWIFT_BUILD) $(RELEASE_FLAGS)
+	PRSNL_PROGRAMS_ONLY=bench $(SWIFT_BUILD) $(RELEASE_FLAGS)
 	@touch $(BUILT)
 	@BINARIES=$(RELEASE) ROWS="$(ROWS)" BENCH_SAVE="$(BENCH_SAVE)" python3 Tests/Benchmarks/bench.py
 

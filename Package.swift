@@ -167,10 +167,12 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))
 }
 
-// `make build` sets this: it builds the programs, and of Tests/ the server alone. `make run` leaves out the tools too.
+// `make build` sets this: it builds the programs, and of Tests/ the server alone. `make run` leaves out the tools too, and
+// `make bench` what a release cannot build, because it looks into modules.
 if let programs = Context.environment["PRSNL_PROGRAMS_ONLY"] {
     package.targets.removeAll { target in
         guard let path = target.path else { return target.type == .test }
+        if programs == "bench" { return path == "Tests/CommandSamples" }
         return !path.hasPrefix("Tests/DevServer/") && !(path.hasPrefix("Tools/") && programs != "run")
     }
 }
