@@ -41,7 +41,7 @@ endif
 LINT_PACKAGES := systemd
 # gcc: the clock of the daemon's machine (Tests/Storm/clock.c).
 STORM_PACKAGES := gcc libc6-dev
-BENCH_PACKAGES := systemd python3 python3-venv socat openssl gcc ca-certificates iproute2 strace
+BENCH_PACKAGES := systemd python3 python3-venv socat openssl gcc g++ libsimdjson-dev ca-certificates iproute2 strace
 
 .PHONY: help
 help:
