@@ -10,4 +10,5 @@ static inline int prsnl_bind_text_copy(sqlite3_stmt *s, int i, const char *p, in
 static inline int prsnl_db_config_flag(sqlite3 *db, int op, int on) {
     return sqlite3_db_config(db, op, on, (int *)0);
 }
+static inline int prsnl_config_flag(int op, int on) { return sqlite3_config(op, on); }
 #endif

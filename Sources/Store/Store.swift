@@ -284,6 +284,15 @@ package actor Store {
         }
     }
 
+    /// Several reads in one transaction.
+    func readTogether<Result>(
+        _ body: (Connection) throws(SQLiteFailure) -> Result
+    ) throws(UserFacingError) -> Result {
+        try read { connection throws(SQLiteFailure) in
+            try connection.reading { () throws(SQLiteFailure) in try body(connection) }
+        }
+    }
+
     /// Whether the file, or its log, is another one by now, so that nothing more is written: `database_replaced`. Does not
     /// wait for the store.
     package nonisolated func replacement() -> UserFacingError? {

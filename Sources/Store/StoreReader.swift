@@ -96,11 +96,7 @@ package final class StoreReader {
 
     /// Several reads in one transaction, so that they are of one moment.
     func readTogether<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
-        try read { () throws(SQLiteFailure) in
-            try connection.execute("BEGIN")
-            defer { try? connection.execute("COMMIT") }  // ends a read; there is nothing that it could lose
-            return try body()
-        }
+        try read { () throws(SQLiteFailure) in try connection.reading(body) }
     }
 }
 

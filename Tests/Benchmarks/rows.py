@@ -145,6 +145,24 @@ def full_pull(bench):
     return result
 
 
+def large_pull(bench):
+    """What an item costs in a timeline of ten times as many."""
+    few, many = (bench.server(items) for items in (ITEMS, ITEMS * 10))
+    bench.copy(ITEMS)
+    runs = {}
+    for server, items in ((few, ITEMS), (many, ITEMS * 10)):
+        directory = bench.fresh()
+        runs[items] = once(tour.Setting(directory, server.url, server.token_file, search_index="no"), items, watch=True)
+        shutil.rmtree(directory)
+    floor = bench.pull_like([bench.floor()], many)
+    one, ten = runs.values()
+    ratio = ten.written / one.written / 10
+    return [Row(
+        f"full pull of {ITEMS * 10:,}", f"{seconds(ten.cpu)} of CPU, {ten.written / ITEMS / 1e4:.1f} KB an item: {ratio:.1f} × "
+        f"those of {ITEMS:,}", "≤ 22 s, ≤ 1.5 ×", f"floor {seconds(floor.cpu)}, {floor.written / ITEMS / 1e4:.1f} KB an item; "
+        f"anonymous {mebibytes(ten.memory.anonymous)}", ten.cpu <= 22 and ratio <= 1.5)]
+
+
 def memory(bench):
     result = []
 
@@ -271,11 +289,12 @@ def poll(bench):
 
 
 def sweep(bench):
-    with daemon_on_copy(bench, ITEMS) as (server, setting, daemon):
+    with daemon_on_copy(bench, ITEMS, search_index="no") as (server, setting, daemon):
         file, requests, written = FileWatch(setting.database), server.timeline_requests(), bytes_written(daemon.pid)
+        cpu = cpu_of(daemon.pid)
         begin = time.perf_counter()
         code, text, complaint = setting.control("sync", "--full", "--wait", seconds=900)
-        took = time.perf_counter() - begin
+        took, cpu = time.perf_counter() - begin, cpu_of(daemon.pid) - cpu
         if code != 0:
             raise Failed(f"prsnlctl sync --full --wait ended with {code}: {text}{complaint}")
         _, _, pages = file.changes()
@@ -284,9 +303,11 @@ def sweep(bench):
         written = bytes_written(daemon.pid) - written
     own = {name: count for name, count in pages.items() if name.startswith(("item", "sqlite_autoindex_item"))}
     rest = sum(pages.values()) - sum(own.values())
+    each = cpu / requests * 1e3
     return [Row(
-        f"sweep of {ITEMS:,} without changes", f"{sum(own.values())} pages of the items written", "0 rows written",
-        f"{requests:,} pages asked for in {took:.0f} s; {rest} pages of other tables, {written:,} bytes", not own)]
+        f"sweep of {ITEMS:,} without changes", f"{sum(own.values())} pages of the items written, {each:.2f} ms of CPU a page",
+        "0 rows written, ≤ 0.6 ms", f"{requests:,} pages asked for in {took:.0f} s; {rest} pages of other tables, "
+        f"{written:,} bytes", not own and each <= 0.6)]
 
 
 def idle(bench):
@@ -359,6 +380,6 @@ def day(bench):
 
 
 ALL = {
-    "pull": full_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep, "idle": idle,
+    "pull": full_pull, "large": large_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep, "idle": idle,
     "status": status, "day": day,
 }

@@ -83,6 +83,32 @@ import Testing
         await store.close()
     }
 
+    @Test func itemsOfOneTimeMayComeInAnyOrder() async throws {
+        let store = try fixture.open()
+        let items = (1...3).map { number in
+            var item = Fixture.item(number)
+            item.createdAt = Fixture.at(1)
+            return item
+        }
+        try await store.commit(Fixture.page(items))
+        #expect(try await store.novelty(of: [Fixture.page(items.reversed())]) == .repeats)
+        #expect(try await store.novelty(of: [Fixture.page([items[1], items[2], items[0]])]) == .repeats)
+        #expect(try await store.novelty(of: [Fixture.page([items[1], items[2]])]) == .news, "one is missing")
+        await store.close()
+    }
+
+    @Test func ofAnItemThatCameTwiceInAGroupTheLaterOneIsKept() async throws {
+        let store = try fixture.open()
+        var pages = [3, 2, 1].map { Fixture.page([Fixture.item(1), Fixture.item($0 + 5)]) }
+        for number in pages.indices { pages[number].items[0].title = "Title \(number)" }
+        let counts = try await store.commit(
+            pages, now: Fixture.at(9), record: PullRecord(kind: .head, startedAt: Fixture.at(9))
+        ).counts
+        #expect(counts.added == 4)
+        #expect(try fixture.query("SELECT title FROM item WHERE id = 'item-1'") == "Title 2")
+        await store.close()
+    }
+
     @Test func anEmptyPageProvesNothing() async throws {
         let store = try fixture.open()
         #expect(try await store.novelty(of: [PageChange(items: [])]) == .unproven)

@@ -14,7 +14,7 @@ import page
 from world import tour
 
 # TextPull commits after so many answers: that is what a kill may cost.
-GROUP = 16
+GROUP = 64
 SYNC = b'{"command":"sync","full":false,"wait":false,"accept_deletions":false,"texts":true}\n'
 ITEM_REQUESTS = "GET /api/items/{id}"
 

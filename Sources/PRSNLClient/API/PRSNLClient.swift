@@ -18,6 +18,8 @@ package final class PRSNLClient: Sendable {
         var credentials: Credentials
         /// What is known of the login, where the credentials are one.
         var login: LoginState?
+        /// When a login token from a key file expires, by the server's clock.
+        var tokenEnd: Timestamp?
         /// Grows whenever credentials are replaced from outside: what was asked for with older ones is dropped.
         var generation: UInt64 = 0
         var flight: Flight?
@@ -45,6 +47,7 @@ package final class PRSNLClient: Sendable {
             keyIsBearer = false
             generation += 1
             login = if case .login(let pair) = new { LoginState(pair) } else { nil }
+            tokenEnd = if case .loginToken(let token) = new { AccessToken(token)?.expiresAt } else { nil }
         }
     }
 

@@ -91,8 +91,8 @@ extension PRSNLClient {
 
     /// A login token from a key file cannot be renewed. The server may answer an expired one with another user's items.
     func refuseExpiredToken(_ call: Call) throws(APIError) {
-        guard case .loginToken(let token) = credentials, let clock = memory.withLock(\.serverClock),
-            let end = AccessToken(token)?.expiresAt, clock.latest(at: time.uptime()) >= end
+        guard case (let end?, let clock?) = memory.withLock({ ($0.tokenEnd, $0.serverClock) }),
+            clock.latest(at: time.uptime()) >= end
         else { return }
         throw .loginExpired(call)
     }

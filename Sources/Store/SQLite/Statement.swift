@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 import PRSNLCore
 
 /// How many bytes a connection's statements may yet take out of the file. A statement may outlive its connection.
@@ -20,16 +21,22 @@ final class Statement {
     private let budget: ReadBudget
     private let sql: String
     private var nextParameter: Int32 = 1
+    /// Where texts stand that are bound, so that SQLite need not allocate a copy of each. Empty for most statements.
+    private let texts: UnsafeMutableRawBufferPointer
+    private var textsUsed = 0
 
-    init(_ handle: OpaquePointer, connection: Connection, sql: String) {
+    /// - Parameter roomForTexts: Bytes. Only for a statement of which each parameter is bound each time.
+    init(_ handle: OpaquePointer, connection: Connection, sql: String, roomForTexts: Int = 0) {
         self.handle = handle
         self.connection = connection
         budget = connection.budget
         self.sql = sql
+        texts = .allocate(byteCount: roomForTexts, alignment: 1)
     }
 
     deinit {
         sqlite3_finalize(handle)
+        texts.deallocate()
     }
 
     // MARK: Binding, in the order of the parameters
@@ -39,6 +46,7 @@ final class Statement {
     func reset() -> Statement {
         sqlite3_reset(handle)
         nextParameter = 1
+        textsUsed = 0
         return self
     }
 
@@ -49,14 +57,21 @@ final class Statement {
             sqlite3_bind_null(handle, nextParameter)
             return self
         }
-        let parameter = nextParameter
-        value.withUTF8 { utf8 in
-            utf8.withMemoryRebound(to: CChar.self) { bytes in
-                // An empty buffer may have no address, which SQLite would take for NULL.
-                _ = prsnl_bind_text_copy(handle, parameter, bytes.baseAddress ?? Self.empty, Int32(bytes.count))
-            }
-        }
+        value.withUTF8 { bindText(UnsafeRawBufferPointer($0)) }
         return self
+    }
+
+    private func bindText(_ text: UnsafeRawBufferPointer) {
+        guard textsUsed + text.count <= texts.count, let room = texts.baseAddress?.advanced(by: textsUsed) else {
+            // An empty buffer may have no address, which SQLite would take for NULL.
+            let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
+            _ = prsnl_bind_text_copy(handle, nextParameter, start, Int32(text.count))
+            return
+        }
+        if let start = text.baseAddress { room.copyMemory(from: start, byteCount: text.count) }
+        textsUsed += text.count
+        // Without a destructor it is SQLITE_STATIC: it is there until the next `reset`.
+        sqlite3_bind_text(handle, nextParameter, room.assumingMemoryBound(to: CChar.self), Int32(text.count), nil)
     }
 
     /// Binds a text without a copy of it: it is there until `body` ends, and the statement must be reset by then.
@@ -87,12 +102,9 @@ final class Statement {
             nextParameter += 1
             return self
         }
-        let parameter = nextParameter
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Timestamp.textLength) { buffer in
             value.write(to: buffer)
-            buffer.withMemoryRebound(to: CChar.self) { bytes in
-                _ = prsnl_bind_text_copy(handle, parameter, bytes.baseAddress, Int32(bytes.count))
-            }
+            bindText(UnsafeRawBufferPointer(buffer))
         }
         nextParameter += 1
         return self
@@ -228,6 +240,26 @@ final class Statement {
         let count = Int(sqlite3_column_bytes(handle, column))
         budget.left -= count + Self.textCost
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
+
+    /// Whether the column has this text, or is NULL for `nil`.
+    func has(_ value: String?, _ column: Int32) -> Bool {
+        guard var value else { return isNull(column) }
+        return value.withUTF8 { has(UnsafeRawBufferPointer($0), column) }
+    }
+
+    func has(_ value: Timestamp?, _ column: Int32) -> Bool {
+        guard let value else { return isNull(column) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Timestamp.textLength) { buffer in
+            value.write(to: buffer)
+            return has(UnsafeRawBufferPointer(buffer), column)
+        }
+    }
+
+    private func has(_ value: UnsafeRawBufferPointer, _ column: Int32) -> Bool {
+        guard let bytes = bytes(column), bytes.count == value.count else { return false }
+        guard let start = bytes.baseAddress, let other = value.baseAddress else { return true }
+        return memcmp(start, other, value.count) == 0
     }
 
     /// A time that this program wrote. `nil` for NULL and for what a stranger put there.

@@ -21,33 +21,59 @@ struct ItemColumn: Sendable {
     let bind: @Sendable (TimelineItem, Statement) -> Void
     /// From the column of this number.
     let read: @Sendable (inout TimelineItem, Statement, Int32) -> Void
+    /// Whether the column of this number has the item's value.
+    let isSame: @Sendable (TimelineItem, Statement, Int32) -> Bool
 
     static let all = [
-        ItemColumn("id", [.creation, .file], { $1.bind($0.id) }),
-        ItemColumn("created_at", [.creation, .file], { $1.bind($0.createdAt) }),
-        ItemColumn("updated_at", [.file], { $1.bind($0.updatedAt) }, { $0.updatedAt = $1.timestamp($2) }),
-        ItemColumn("type", [.creation, .file], { $1.bind($0.type) }, { $0.type = $1.text($2) }),
-        ItemColumn("title", [.edit, .creation, .file], { $1.bind($0.title) }, { $0.title = $1.text($2) }),
-        ItemColumn("url", [.creation, .file], { $1.bind($0.url) }, { $0.url = $1.text($2) }),
-        ItemColumn("summary", [.edit, .file], { $1.bind($0.summary) }, { $0.summary = $1.text($2) }),
-        ItemColumn("content", [.creation, .file], { $1.bind($0.content) }, { $0.content = $1.text($2) }),
-        ItemColumn("tags", [.edit, .creation, .file], { $1.bind($0.tags) }, { $0.tags = $1.text($2) }),
-        ItemColumn("platform", [.file], { $1.bind($0.platform) }, { $0.platform = $1.text($2) }),
-        ItemColumn("category", [], { $1.bind($0.category) }, { $0.category = $1.text($2) }),
-        ItemColumn("thumbnail_url", [], { $1.bind($0.thumbnailURL) }, { $0.thumbnailURL = $1.text($2) }),
-        ItemColumn("duration", [], { $1.bind($0.duration) }, { $0.duration = $1.isNull($2) ? nil : $1.double($2) }),
-        ItemColumn("file_path", [], { $1.bind($0.filePath) }, { $0.filePath = $1.text($2) }),
-        ItemColumn("status", [.file], { $1.bind($0.status) }, { $0.status = $1.text($2) }),
-        ItemColumn("permalink", [], { $1.bind($0.permalink) }, { $0.permalink = $1.text($2) }),
-        ItemColumn("extra", [], { $1.bind($0.extra) }, { $0.extra = $1.text($2) }),
+        ItemColumn(
+            "id", [.creation, .file], { $1.bind($0.id) }, { _, _, _ in }, { $1.has($0.id, $2) }),
+        ItemColumn(
+            "created_at", [.creation, .file], { $1.bind($0.createdAt) }, { _, _, _ in }, { $1.has($0.createdAt, $2) }),
+        ItemColumn(
+            "updated_at", [.file], { $1.bind($0.updatedAt) }, { $0.updatedAt = $1.timestamp($2) },
+            { $1.has($0.updatedAt, $2) }),
+        ItemColumn(
+            "type", [.creation, .file], { $1.bind($0.type) }, { $0.type = $1.text($2) }, { $1.has($0.type, $2) }),
+        ItemColumn(
+            "title", [.edit, .creation, .file], { $1.bind($0.title) }, { $0.title = $1.text($2) },
+            { $1.has($0.title, $2) }),
+        ItemColumn(
+            "url", [.creation, .file], { $1.bind($0.url) }, { $0.url = $1.text($2) }, { $1.has($0.url, $2) }),
+        ItemColumn(
+            "summary", [.edit, .file], { $1.bind($0.summary) }, { $0.summary = $1.text($2) }, { $1.has($0.summary, $2) }
+        ),
+        ItemColumn(
+            "content", [.creation, .file], { $1.bind($0.content) }, { $0.content = $1.text($2) },
+            { $1.has($0.content, $2) }),
+        ItemColumn(
+            "tags", [.edit, .creation, .file], { $1.bind($0.tags) }, { $0.tags = $1.text($2) }, { $1.has($0.tags, $2) }),
+        ItemColumn(
+            "platform", [.file], { $1.bind($0.platform) }, { $0.platform = $1.text($2) }, { $1.has($0.platform, $2) }),
+        ItemColumn(
+            "category", [], { $1.bind($0.category) }, { $0.category = $1.text($2) }, { $1.has($0.category, $2) }),
+        ItemColumn(
+            "thumbnail_url", [], { $1.bind($0.thumbnailURL) }, { $0.thumbnailURL = $1.text($2) },
+            { $1.has($0.thumbnailURL, $2) }),
+        ItemColumn(
+            "duration", [], { $1.bind($0.duration) }, { $0.duration = $1.isNull($2) ? nil : $1.double($2) },
+            { $1.isNull($2) ? $0.duration == nil : $0.duration == $1.double($2) }),
+        ItemColumn(
+            "file_path", [], { $1.bind($0.filePath) }, { $0.filePath = $1.text($2) }, { $1.has($0.filePath, $2) }),
+        ItemColumn(
+            "status", [.file], { $1.bind($0.status) }, { $0.status = $1.text($2) }, { $1.has($0.status, $2) }),
+        ItemColumn(
+            "permalink", [], { $1.bind($0.permalink) }, { $0.permalink = $1.text($2) }, { $1.has($0.permalink, $2) }),
+        ItemColumn(
+            "extra", [], { $1.bind($0.extra) }, { $0.extra = $1.text($2) }, { $1.has($0.extra, $2) }),
     ]
 
-    /// - Parameter read: Nothing for what an item is made with.
     private init(
-        _ name: String, _ places: Places, _ bind: @escaping @Sendable (TimelineItem, Statement) -> Void,
-        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void = { _, _, _ in }, since: Int = 1
+        _ name: String, _ places: Places, since: Int = 1, _ bind: @escaping @Sendable (TimelineItem, Statement) -> Void,
+        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void,
+        _ isSame: @escaping @Sendable (TimelineItem, Statement, Int32) -> Bool
     ) {
-        (self.name, self.places, self.bind, self.read, self.since) = (name, places, bind, read, since)
+        (self.name, self.places, self.since) = (name, places, since)
+        (self.bind, self.read, self.isSame) = (bind, read, isSame)
     }
 
     // MARK: Columns of `timeline`

@@ -118,22 +118,22 @@ extension Store {
     package func novelty(of pages: [PageChange]) throws(UserFacingError) -> Novelty {
         let covered = coverage
         let serverNow = serverNow
-        return try read { connection throws(SQLiteFailure) in
+        // Each read by itself would take and give back the file's locks.
+        return try readTogether { connection throws(SQLiteFailure) in
             guard let statements else { return .repeats }
             let rejected = try Self.rejectedIDs(connection)
             var isProven = false
             for page in pages {
-                for item in page.items {
-                    if inFlight.awaits(item, now: serverNow) { return .news }
-                    guard try statements.sameItem.bind(item).hasRow() else { return .news }
-                    // It could not be read for a while.
-                    if rejected.contains(ByteText(item.id)) { return .news }
-                    isProven = true
+                for item in page.items where inFlight.awaits(item, now: serverNow) { return .news }
+                // It could not be read for a while.
+                if !rejected.isEmpty, page.items.contains(where: { rejected.contains(ByteText($0.id)) }) {
+                    return .news
                 }
                 for rejected in page.rejected {
                     if try Self.isNews(rejected, connection) { return .news }
                 }
-                if let absent = statements.absentItem.binding(absenceOf: page), try absent.hasRow() { return .news }
+                guard try statements.isInCopy(page) else { return .news }
+                if !page.items.isEmpty { isProven = true }
                 if let interval = page.coverage, !covered.covers(interval) { return .news }
                 if try !Self.isKnown(page.collision, provenIn: page.proven, connection) { return .news }
             }
@@ -174,10 +174,8 @@ extension Store {
             processed = []
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
-            for page in pages {
-                counts += try self.apply(page, now: now, deltas: &deltas, connection)
-                processed += try noteProcessed(page, now: now, connection)
-            }
+            counts = try self.apply(pages, now: now, deltas: &deltas, connection)
+            for page in pages { processed += try noteProcessed(page, now: now, connection) }
             record.pages += pages.count
             record.add(counts)
             if next != coverage || coverageIsNewer { try Self.save(next, connection) }
@@ -211,22 +209,25 @@ extension Store {
     }
 
     private func apply(
-        _ page: PageChange, now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
+        _ pages: [PageChange], now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
     ) throws(SQLiteFailure) -> ChangeCounts {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
-        // Before the page's own items are there: in a backfill there is then nothing to compare with.
-        if let statement = statements.markMissing.binding(absenceOf: page) {
-            counts.suspects += try statement.bind(now).run()
+        let written = pages.map { inFlight.writtenSince($0.asOf) }
+        for (number, page) in pages.enumerated() {
+            // Before the pages' own items are there: in a backfill there is then nothing to compare with.
+            if let statement = statements.markMissing.binding(absenceOf: page) {
+                counts.suspects += try statement.bind(now).run()
+            }
+            for id in written[number].keys {
+                counts.suspects -= try connection.cached(
+                    "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
+                ).bind(id.text).bind(now).run()
+            }
         }
-        let written = inFlight.writtenSince(page.asOf)
-        for id in written.keys {
-            counts.suspects -= try connection.cached(
-                "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
-            ).bind(id.text).bind(now).run()
-        }
-        for shown in page.items {
-            let write = written[ByteText(shown.id)]
+        for place in PageOrder.byID(pages) {
+            let shown = pages[place.page].items[place.item]
+            let write = written[place.page].isEmpty ? nil : written[place.page][ByteText(shown.id)]
             guard let item = write == nil ? shown : write?.applied(to: shown) else { continue }
             if try statements.insertItem.bind(item).run() == 1 {
                 counts.added += 1
@@ -242,9 +243,36 @@ extension Store {
                 deltas.deleted -= 1
             }
         }
-        counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
-        try Self.note(page.collision, provenIn: page.proven, now: now, connection)
+        for page in pages {
+            counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
+            try Self.note(page.collision, provenIn: page.proven, now: now, connection)
+        }
         return counts
+    }
+}
+
+/// The items of a group in the order of their ids, so that each page of the index of ids is touched once, and not again and
+/// again. Ids are random, and the index of a large copy does not fit into SQLite's cache.
+private enum PageOrder {
+    struct Place {
+        /// The first eight bytes of the id, which tell nearly all apart.
+        var key: UInt64
+        var page: Int
+        var item: Int
+    }
+
+    /// An id that came twice keeps its order.
+    static func byID(_ pages: [PageChange]) -> [Place] {
+        var places: [Place] = []
+        places.reserveCapacity(pages.reduce(0) { $0 + $1.items.count })
+        for (page, change) in pages.enumerated() {
+            for (item, shown) in change.items.enumerated() {
+                let key = shown.id.utf8.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                places.append(Place(key: key, page: page, item: item))
+            }
+        }
+        places.sort { ($0.key, $0.page, $0.item) < ($1.key, $1.page, $1.item) }
+        return places
     }
 }
 
@@ -262,11 +290,14 @@ extension Statement {
 final class ItemStatements {
     let insertItem: Statement
     let updateItem: Statement
-    let sameItem: Statement
+    private let itemByID: Statement
+    private let itemsByTime: Statement
     let reviveItem: Statement
-    let absentItem: Statement
     let markMissing: Statement
     let deletedItem: Statement
+
+    /// Bytes: more than the texts of nearly all items have.
+    private static let roomForTexts = 8 << 10
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         // Parameters 1 and up, in the order of the columns. The first is the id.
@@ -275,33 +306,28 @@ final class ItemStatements {
             columns.dropFirst().map { make($0.name, $0.parameter) }.joined(separator: separator)
         }
         insertItem = try connection.prepare(
+            roomForTexts: Self.roomForTexts,
             """
             INSERT INTO item (id, \(list(", ") { name, _ in name })) VALUES (?1, \(list(", ") { $1 }))
             ON CONFLICT (id) DO NOTHING
             """)
         updateItem = try connection.prepare(
+            roomForTexts: Self.roomForTexts,
             """
             UPDATE item SET \(list(", ") { "\($0) = \($1)" })
             WHERE id = ?1 AND (\(list(" OR ") { "\($0) IS NOT \($1)" }))
             """)
-        sameItem = try connection.prepare(
-            """
-            SELECT 1 FROM item
-            WHERE id = ?1 AND \(list(" AND ") { "\($0) IS \($1)" }) AND deleted_at IS NULL AND missing_since IS NULL
-            """)
+        let live = "SELECT \(columns.map(\.name).joined(separator: ", ")) FROM item WHERE"
+        let isLive = "deleted_at IS NULL AND missing_since IS NULL"
+        itemByID = try connection.prepare("\(live) id = ? AND \(isLive)")
+        itemsByTime = try connection.prepare(
+            "\(live) created_at BETWEEN ? AND ? AND \(isLive) ORDER BY created_at DESC")
         reviveItem = try connection.prepare(
             """
             UPDATE item SET deleted_at = NULL, missing_since = NULL, found_at = NULL
             WHERE id = ?1 AND (deleted_at IS NOT NULL OR missing_since IS NOT NULL)
             """)
         deletedItem = try connection.prepare("SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NOT NULL")
-        absentItem = try connection.prepare(
-            """
-            SELECT 1 FROM item
-            WHERE created_at BETWEEN ?1 AND ?2 AND deleted_at IS NULL AND missing_since IS NULL
-                AND id NOT IN (SELECT value FROM json_each(?3))
-            LIMIT 1
-            """)
         markMissing = try connection.prepare(
             """
             UPDATE item SET missing_since = ?4
@@ -311,7 +337,47 @@ final class ItemStatements {
     }
 }
 
+extension ItemStatements {
+    /// Whether the copy has what a page shows, as the page shows it, and nothing else in the interval that the page proves.
+    fileprivate func isInCopy(_ page: PageChange) throws(SQLiteFailure) -> Bool {
+        guard let proven = page.proven else {
+            // Its items may be of any time.
+            for item in page.items where try itemByID.bind(item.id).first({ $0.isSame(as: item) }) != true {
+                return false
+            }
+            return true
+        }
+        let times = page.items.map(\.createdAt)
+        // An element without a readable id could be any of those that the page lacks.
+        let mayLack = page.rejected.contains { $0.id == nil }
+        let broken = Set(page.rejected.compactMap(\.id).map(ByteText.init))
+        var found = 0
+        var isKnown = true
+        try itemsByTime.bind(min(times.min() ?? proven.lowerBound, proven.lowerBound))
+            .bind(max(times.max() ?? proven.upperBound, proven.upperBound))
+            .rows(while: isKnown) { row in
+                // Both are in the order of time, but for those of the same time.
+                let isNext = found < page.items.count && row.has(page.items[found].id, 0)
+                if let place = isNext ? found : page.items.firstIndex(where: { row.has($0.id, 0) }) {
+                    isKnown = row.isSame(as: page.items[place])
+                    found += 1
+                } else if !mayLack, let createdAt = row.timestamp(1), proven.contains(createdAt) {
+                    isKnown = broken.contains(ByteText(row.text(0) ?? ""))
+                }
+            }
+        return isKnown && found == page.items.count
+    }
+}
+
 extension Statement {
+    /// Whether the row, of the columns of an item, has the item's values.
+    fileprivate func isSame(as item: TimelineItem) -> Bool {
+        for (number, column) in ItemColumn.all.enumerated() where !column.isSame(item, self, Int32(number)) {
+            return false
+        }
+        return true
+    }
+
     /// Binds an item to parameters 1 and up, as the item statements have them.
     func bind(_ item: TimelineItem) -> Statement {
         for column in ItemColumn.all { column.bind(item, self) }

@@ -5,15 +5,19 @@ import Synchronization
 
 /// Takes pages as they arrive and commits them in groups, while the next ones are being fetched.
 ///
-/// A group shares a transaction and the proof of its account, which costs a slow server as much as a page. Not more than
-/// `mostPages` are ever uncommitted: that is what a kill can cost. Used by one task.
+/// A group shares a transaction and the proof of its account, which costs a slow server as much as a page. Large groups write
+/// less: each touches much of the index of ids, whose pages are written once for each group. What is not committed is what a kill can
+/// cost: a second of reading, or a few pages of a slow server. Used by one task.
 final class PageCommitter {
     /// Pages in memory at the most, in commit or waiting for it.
-    static let mostPages = 16
+    static let mostPages = 80
     /// Of a group. The rest of `mostPages` is fetched while it is committed.
-    private static let largestGroup = 12
+    private static let largestGroup = 64
+    /// A group of so many pages is closed once it is older than `quickWait`.
+    private static let smallGroup = 12
+    private static let quickWait: Duration = .seconds(1)
     /// Bytes of pages in memory, likewise, besides the newest page.
-    static let largestSize = 4 << 20
+    static let largestSize = 8 << 20
     /// A group is closed when it would be older than this with the next page.
     static let longestWait: Duration = .seconds(10)
 
@@ -74,7 +78,7 @@ final class PageCommitter {
         let age = time.uptime() - groupStarted
         // The first page is committed alone, so that readers see something at once.
         if !hasCommitted || group.count >= Self.largestGroup || age + fetchTook >= Self.longestWait
-            || groupSize >= Self.largestSize / 2
+            || group.count >= Self.smallGroup && age + fetchTook >= Self.quickWait || groupSize >= Self.largestSize / 2
         {
             startCommit()
         }

@@ -32,8 +32,11 @@ struct TextPull {
         case gaveWay(owing: Duration)
     }
 
-    /// So many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost.
-    static let largestGroup = 16
+    /// So many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost. Large groups write less, but
+    /// only those of a quick server are: as in `PageCommitter`.
+    static let largestGroup = 64
+    private static let smallGroup = 16
+    private static let quickWait: Duration = .seconds(1)
     private static let largestSize = 1 << 20
     private static let longestWait: Duration = .seconds(10)
     /// So many failures in a row may be the server's, and not the items'.
@@ -166,8 +169,9 @@ struct TextPull {
     private var isFull: Bool {
         // Whether the server has texts at all is not known yet.
         if let unknown, unknown > 0 { return false }
-        return group.count >= Self.largestGroup || group.reduce(0) { $0 + $1.size } >= Self.largestSize
-            || time.uptime() - groupStarted >= Self.longestWait
+        let age = time.uptime() - groupStarted
+        return group.count >= Self.largestGroup || group.count >= Self.smallGroup && age >= Self.quickWait
+            || age >= Self.longestWait || group.reduce(0) { $0 + $1.size } >= Self.largestSize
     }
 
     private mutating func flush() async throws(SyncFailure) {

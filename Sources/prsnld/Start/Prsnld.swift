@@ -4,6 +4,7 @@ import Console
 import Glibc
 import PRSNLClient
 import PRSNLCore
+import Store
 
 /// The daemon's command line: decides what to do, and turns errors into words and exit codes.
 @main
@@ -15,6 +16,7 @@ enum Prsnld {
         // libcurl would write the keys of our connections there.
         unsetenv("SSLKEYLOGFILE")
         MemoryUse.limitArenas()
+        MemoryBound.countNothing()
         let loop = TaskLoop.start()
         let arguments = Array(CommandLine.arguments.dropFirst())
         Task.detached(executorPreference: loop) {
