@@ -169,7 +169,7 @@ package actor Store {
         try connection.synchronize(durably: false)
         // The WAL is cut back to this size when it starts over: a little more than it has at a checkpoint, because writing
         // over what is there costs the file system less than appending.
-        try connection.execute("PRAGMA journal_size_limit = 20971520")
+        try connection.execute("PRAGMA journal_size_limit = 41943040")
         connection.setCheckpoint()
         return connection
     }

@@ -174,8 +174,10 @@ extension Store {
             processed = []
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
-            counts = try self.apply(pages, now: now, deltas: &deltas, connection)
-            for page in pages { processed += try noteProcessed(page, now: now, connection) }
+            for page in pages {
+                counts += try self.apply(page, now: now, deltas: &deltas, connection)
+                processed += try noteProcessed(page, now: now, connection)
+            }
             record.pages += pages.count
             record.add(counts)
             if next != coverage || coverageIsNewer { try Self.save(next, connection) }
@@ -209,25 +211,22 @@ extension Store {
     }
 
     private func apply(
-        _ pages: [PageChange], now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
+        _ page: PageChange, now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
     ) throws(SQLiteFailure) -> ChangeCounts {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
-        let written = pages.map { inFlight.writtenSince($0.asOf) }
-        for (number, page) in pages.enumerated() {
-            // Before the pages' own items are there: in a backfill there is then nothing to compare with.
-            if let statement = statements.markMissing.binding(absenceOf: page) {
-                counts.suspects += try statement.bind(now).run()
-            }
-            for id in written[number].keys {
-                counts.suspects -= try connection.cached(
-                    "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
-                ).bind(id.text).bind(now).run()
-            }
+        // Before the page's own items are there: in a backfill there is then nothing to compare with.
+        if let statement = statements.markMissing.binding(absenceOf: page) {
+            counts.suspects += try statement.bind(now).run()
         }
-        for place in PageOrder.byID(pages) {
-            let shown = pages[place.page].items[place.item]
-            let write = written[place.page].isEmpty ? nil : written[place.page][ByteText(shown.id)]
+        let written = inFlight.writtenSince(page.asOf)
+        for id in written.keys {
+            counts.suspects -= try connection.cached(
+                "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
+            ).bind(id.text).bind(now).run()
+        }
+        for shown in page.items {
+            let write = written.isEmpty ? nil : written[ByteText(shown.id)]
             guard let item = write == nil ? shown : write?.applied(to: shown) else { continue }
             if try statements.insertItem.bind(item).run() == 1 {
                 counts.added += 1
@@ -243,36 +242,9 @@ extension Store {
                 deltas.deleted -= 1
             }
         }
-        for page in pages {
-            counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
-            try Self.note(page.collision, provenIn: page.proven, now: now, connection)
-        }
+        counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
+        try Self.note(page.collision, provenIn: page.proven, now: now, connection)
         return counts
-    }
-}
-
-/// The items of a group in the order of their ids, so that each page of the index of ids is touched once, and not again and
-/// again. Ids are random, and the index of a large copy does not fit into SQLite's cache.
-private enum PageOrder {
-    struct Place {
-        /// The first eight bytes of the id, which tell nearly all apart.
-        var key: UInt64
-        var page: Int
-        var item: Int
-    }
-
-    /// An id that came twice keeps its order.
-    static func byID(_ pages: [PageChange]) -> [Place] {
-        var places: [Place] = []
-        places.reserveCapacity(pages.reduce(0) { $0 + $1.items.count })
-        for (page, change) in pages.enumerated() {
-            for (item, shown) in change.items.enumerated() {
-                let key = shown.id.utf8.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-                places.append(Place(key: key, page: page, item: item))
-            }
-        }
-        places.sort { ($0.key, $0.page, $0.item) < ($1.key, $1.page, $1.item) }
-        return places
     }
 }
 
