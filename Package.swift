@@ -16,9 +16,10 @@ let package = Package(
         .executable(name: "prsnl-devserver", targets: ["prsnl-devserver"]),
     ],
     targets: [
-        // System libraries: a module map and the shims for what Swift cannot import. Each has one importer.
+        // System libraries: headers, and shims for what Swift cannot import. Each has one importer.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // libcurl, loaded at run time.
+        .target(name: "CCurl"),
         // Linux for Swift. What glibc declares for _GNU_SOURCE only, Swift's Glibc module does not have.
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 

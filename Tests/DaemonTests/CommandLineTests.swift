@@ -20,6 +20,21 @@ import Testing
         #expect(help.stderr.isEmpty)
     }
 
+    /// libcurl and what is below it takes half of the time of a short command.
+    @Test func libcurlIsLoadedWhereARequestIsMade() async throws {
+        let fixture = try DaemonFixture()
+        try TestFile.write("", to: fixture.folder.file("libcurl.so.4"))
+        let damaged = ["LD_LIBRARY_PATH": fixture.folder.path]
+        let version = try await ChildProcess.run(
+            try BuiltProducts.executable("prsnlctl"), ["--version"], environment: damaged)
+        #expect(version.exit == .status(0), "\(version)")
+        let pull = try await fixture.run(["--once"], environment: damaged)
+        #expect(pull.exit != .status(0))
+        let text = pull.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains("libcurl, which makes the requests, cannot be loaded"), "\(pull)")
+        #expect(text.contains("libcurl.so.4: file too short") && text.contains("libcurl4"), "\(pull)")
+    }
+
     @Test(arguments: ["prsnld", "prsnlctl"])
     func aWrongOptionIsAUsageError(program: String) async throws {
         let ended = try await ChildProcess.run(try BuiltProducts.executable(program), ["--confgi", "x"])

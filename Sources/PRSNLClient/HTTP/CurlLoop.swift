@@ -63,6 +63,7 @@ final class CurlLoop: Sendable {
     /// - Returns: what becomes of the request where that cannot be done.
     private func begin(_ inbox: inout Inbox) -> HTTPOutcome? {
         if inbox.wakeup != nil { return nil }
+        if let reason = Libcurl.failure { return .withoutLibcurl(reason) }
         guard let wakeup = EventDescriptor() else { return .notBegun("eventfd: \(String(cString: strerror(errno)))") }
         let begun = WorkerThread(name: "prsnl-http") { [self] in work(wakeup) }
         thread.withLock { $0 = begun }
@@ -213,6 +214,12 @@ extension CurlLoop {
     }
 }
 
+/// The library that makes the requests. A program that makes none does not load it.
+enum Libcurl {
+    /// Why it cannot be used; `nil` where it is there. Asked before anything of it is called.
+    static let failure: String? = prsnl_curl_load().map { String(cString: $0) }
+}
+
 /// libcurl's multi handle and the transfers on it. Used on the thread of its `CurlLoop` only.
 final class CurlDriver {
     /// Connections that nothing has used for so long are closed: PRSNL servers close theirs after 5 s, and an idle daemon
@@ -238,7 +245,7 @@ final class CurlDriver {
     private var isStale = false
 
     /// Once for the process; libcurl 7.84 and later does this thread-safely.
-    private static let initialized: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+    private static let initialized: CURLcode = prsnl_global_init(Int(CURL_GLOBAL_ALL))
 
     init(loop: CurlLoop, wakeDescriptor: Int32) {
         self.loop = loop
@@ -257,7 +264,7 @@ final class CurlDriver {
         let now = Self.monotonicMilliseconds()
         let until = active.values.map(\.stallDeadline).min() ?? idleSince + Self.idleMilliseconds
         // libcurl shortens this to its own next timer.
-        let code = curl_multi_poll(multi, &descriptor, 1, Int32(clamping: max(0, until - now)), nil)
+        let code = prsnl_multi_poll(multi, &descriptor, 1, Int32(clamping: max(0, until - now)), nil)
         // Out of memory or of descriptors: look again in a moment, rather than at once without end.
         if code != CURLM_OK { usleep(100_000) }
     }
@@ -283,9 +290,9 @@ final class CurlDriver {
         guard let multi else { return }
         var running: Int32 = 0
         _ = meter.lap()
-        curl_multi_perform(multi, &running)
+        prsnl_multi_perform(multi, &running)
         var left: Int32 = 0
-        while let message = curl_multi_info_read(multi, &left) {
+        while let message = prsnl_multi_info_read(multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE, let transfer = Transfer.of(message.pointee.easy_handle) else {
                 continue
             }
@@ -316,7 +323,8 @@ final class CurlDriver {
             return
         }
         let added =
-            transfer.prepare(job, body: loop.takeSpareBody()) && curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
+            transfer.prepare(job, body: loop.takeSpareBody())
+            && prsnl_multi_add_handle(multi, transfer.easy) == CURLM_OK
         active[job.id] = transfer
         if !added { end(transfer, .done(CURLE_FAILED_INIT)) }
     }
@@ -326,7 +334,7 @@ final class CurlDriver {
         active[job.id] = nil
         // Before the handle leaves the multi handle, which closes the connection of an unfinished transfer.
         let outcome = transfer.outcome(end)
-        curl_multi_remove_handle(multi, transfer.easy)
+        prsnl_multi_remove_handle(multi, transfer.easy)
         transfer.reset()
         if pool.count < Self.pooledTransfers { pool.append(transfer) }
         idleSince = Self.monotonicMilliseconds()
@@ -335,7 +343,7 @@ final class CurlDriver {
 
     private func openMulti() -> UnsafeMutableRawPointer? {
         if let multi { return multi }
-        guard let opened = curl_multi_init() else { return nil }
+        guard let opened = prsnl_multi_init() else { return nil }
         _ = prsnl_multi_setopt_long(opened, CURLMOPT_MAXCONNECTS, Self.cachedConnections)
         multi = opened
         return opened
@@ -344,7 +352,7 @@ final class CurlDriver {
     /// Closes the connections and frees TLS sessions, the name cache and the buffers.
     private func rest() {
         pool = []
-        if let multi { curl_multi_cleanup(multi) }
+        if let multi { prsnl_multi_cleanup(multi) }
         multi = nil
         isStale = false
         loop.dropSpareBodies()

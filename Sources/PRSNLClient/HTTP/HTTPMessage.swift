@@ -73,11 +73,21 @@ struct HTTPOutcome: Sendable {
     /// The thread that would send it cannot be woken.
     static func notBegun(_ reason: String) -> HTTPOutcome { unsent(.connectFailed, reason) }
 
-    private static func unsent(_ cause: APIError.NetworkCause, _ detail: String) -> HTTPOutcome {
+    static func withoutLibcurl(_ reason: String) -> HTTPOutcome {
+        let fault = ConnectionFault(
+            phrase: "libcurl, which makes the requests, cannot be loaded: \(reason)",
+            suggestion: "Install it: on Debian it is the package libcurl4.")
+        return unsent(.connectFailed, reason, fault)
+    }
+
+    private static func unsent(
+        _ cause: APIError.NetworkCause, _ detail: String, _ fault: ConnectionFault? = nil
+    ) -> HTTPOutcome {
         HTTPOutcome(
             result: .failure(
                 TransportFailure(
-                    kind: .networkError(cause), mayHaveReachedServer: false, status: nil, detail: detail)))
+                    kind: .networkError(cause), mayHaveReachedServer: false, status: nil, fault: fault, detail: detail)
+            ))
     }
 }
 

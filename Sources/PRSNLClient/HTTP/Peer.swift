@@ -149,10 +149,18 @@ extension ServerURL {
 
     /// Percent-encodes all but the unreserved characters of RFC 3986, `+` and `:` included.
     static func escaped(_ text: String) -> String {
-        // With an explicit length, because the text may hold a NUL.
-        guard let pointer = curl_easy_escape(nil, text, Int32(clamping: text.utf8.count)) else { return "" }
-        defer { curl_free(pointer) }
-        return String(cString: pointer)
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                result += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
     }
 }
 
@@ -160,21 +168,21 @@ extension ServerURL {
 final class CurlURL {
     private let handle: OpaquePointer
 
-    /// - Parameter flags: CURLU_* of curl_url_set(3), beside CURLU_NON_SUPPORT_SCHEME.
+    /// - Parameter flags: CURLU_* of prsnl_url_set(3), beside CURLU_NON_SUPPORT_SCHEME.
     init?(_ text: String, _ flags: Int32 = 0) {
-        guard let handle = curl_url() else { return nil }
+        guard Libcurl.failure == nil, let handle = prsnl_url() else { return nil }
         self.handle = handle
-        guard curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME | flags)) == CURLUE_OK else {
+        guard prsnl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME | flags)) == CURLUE_OK else {
             return nil
         }
     }
 
-    deinit { curl_url_cleanup(handle) }
+    deinit { prsnl_url_cleanup(handle) }
 
     func part(_ part: CURLUPart, _ flags: Int32 = 0) -> String? {
         var value: UnsafeMutablePointer<CChar>?
-        guard curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
-        defer { curl_free(value) }
+        guard prsnl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
+        defer { prsnl_free(value) }
         return String(cString: value)
     }
 }

@@ -7,7 +7,7 @@ extension Transfer {
     /// RFC 9110 section 4.3.4 forbids. Looked at before anything is sent.
     func lacksAlternativeName() -> Bool {
         // Of other TLS libraries libcurl does not list the extensions.
-        guard let backend = curl_version_info(CURLVERSION_SEVENTH)?.pointee.ssl_version,
+        guard let backend = prsnl_version_info(CURLVERSION_SEVENTH)?.pointee.ssl_version,
             String(cString: backend).contains("OpenSSL")
         else { return false }
         var pointer: UnsafeMutableRawPointer?
@@ -197,6 +197,6 @@ extension Transfer {
     /// libcurl's words. They name hosts, ports and system errors; never paths, headers or bodies.
     static func words(_ code: CURLcode, _ text: String) -> String {
         let text = text.last == " " ? String(text.dropLast()) : text
-        return text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        return text.isEmpty ? String(cString: prsnl_easy_strerror(code)) : text
     }
 }

@@ -66,7 +66,7 @@ final class Transfer {
     }
 
     init?(_ configuration: ClientConfiguration, lastAddress: CurlLoop.LastAddress, meter: CPUMeter) {
-        guard let easy = curl_easy_init() else { return nil }
+        guard let easy = prsnl_easy_init() else { return nil }
         self.easy = easy
         self.configuration = configuration
         self.lastAddress = lastAddress
@@ -79,15 +79,15 @@ final class Transfer {
     }
 
     deinit {
-        curl_easy_cleanup(easy)
-        curl_slist_free_all(headers)
+        prsnl_easy_cleanup(easy)
+        prsnl_slist_free_all(headers)
         errorText.deallocate()
     }
 
     /// The options that every request has; libcurl keeps them from one transfer to the next.
     private func configure() -> Bool {
         let selfPointer = Unmanaged.passUnretained(self).toOpaque()
-        let hasCAFile = configuration.caFile != nil || curl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
+        let hasCAFile = configuration.caFile != nil || prsnl_version_info(CURLVERSION_SEVENTH)?.pointee.cainfo != nil
         let codes = [
             prsnl_setopt_pointer(easy, CURLOPT_PRIVATE, selfPointer),
             prsnl_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
@@ -143,7 +143,7 @@ final class Transfer {
         stallDeadline = .max
         let request = job.request
         for line in request.headers {
-            guard let longer = curl_slist_append(headers, line) else { return false }
+            guard let longer = prsnl_slist_append(headers, line) else { return false }
             headers = longer
         }
         var codes = [
@@ -184,7 +184,7 @@ final class Transfer {
         progressMark = 0
         // The list is freed here, so the handle must not point at it.
         _ = prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, nil)
-        curl_slist_free_all(headers)
+        prsnl_slist_free_all(headers)
         headers = nil
     }
 
@@ -366,7 +366,7 @@ extension Transfer {
     /// The last header of that name in the last answer (not of a proxy's CONNECT, and not a trailer).
     func header(_ name: String) -> String? {
         var found: UnsafeMutablePointer<curl_header>?
-        guard curl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else {
+        guard prsnl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else {
             return nil
         }
         return String(cString: found.pointee.value)
