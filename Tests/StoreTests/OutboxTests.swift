@@ -56,6 +56,23 @@ import Testing
         await again.close()
     }
 
+    /// Each `prsnlctl note` without a daemon opens the file, also where thousands of writes wait in it.
+    @Test(arguments: [
+        (InFlightWrites.unknownCreations, ["outbox_unsettled"]),
+        (InFlightWrites.awaitedItems, ["outbox_unverified", "outbox_awaiting"]),
+        (Store.interruptedSends, ["outbox_unsettled"]),
+    ])
+    func openingTheFileReadsNoWaitingWrites(sql: String, indexes: [String]) async throws {
+        let store = try fixture.open()
+        let plan = try await store.read { connection throws(SQLiteFailure) in
+            try connection.prepare("EXPLAIN QUERY PLAN " + sql).all { $0.text(3) ?? "" }
+        }
+        let ways = plan.filter { $0.contains(" outbox") }
+        #expect(
+            ways.count == indexes.count && zip(ways, indexes).allSatisfy { $0.contains("INDEX \($1)") }, "\(plan)")
+        await store.close()
+    }
+
     @Test func oneRefusedDraftLeavesTheOthers() async throws {
         let store = try fixture.open()
         let results = try await store.accept(

@@ -13,21 +13,23 @@ struct InFlightWrites: Sendable {
     private var awaited: Set<ByteText> = []
 
     init(_ connection: Connection) throws(SQLiteFailure) {
-        let creations = try connection.prepare(
-            "SELECT id, kind, payload FROM outbox WHERE state = 'unknown' AND kind IN ('capture', 'note')"
-        ).all { row in
+        let creations = try connection.prepare(Self.unknownCreations).all { row in
             row.text(1).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(2)) }
                 .map { (row.int64(0), $0) }
         }
         for (entry, payload) in creations { noteUnsettled(entry, payload) }
-        let items = try connection.prepare(
-            """
-            SELECT item_id FROM outbox WHERE is_unverified IS 1
-            UNION SELECT item_id FROM outbox WHERE ended_at IS NULL AND awaits_item = 1
-            """
-        ).all { $0.text(0) }
+        let items = try connection.prepare(Self.awaitedItems).all { $0.text(0) }
         awaited = Set(items.map(ByteText.init))
     }
+
+    // By an index of their own: they are asked by each command that writes without a daemon.
+    static let unknownCreations = """
+        SELECT id, kind, payload FROM outbox WHERE state = 'unknown' AND kind IN ('capture', 'note')
+        """
+    static let awaitedItems = """
+        SELECT item_id FROM outbox WHERE is_unverified IS 1
+        UNION SELECT item_id FROM outbox INDEXED BY outbox_awaiting WHERE ended_at IS NULL AND awaits_item IS 1
+        """
 
     mutating func expectProcessing(of items: Set<String>) { for item in items { awaited.insert(ByteText(item)) } }
 

@@ -84,13 +84,13 @@ extension Store {
         try connection.transaction { () throws(SQLiteFailure) in try markSendingUnknown(connection) }
     }
 
+    static let interruptedSends = """
+        UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
+        WHERE state = 'sending'
+        """
+
     static func markSendingUnknown(_ connection: Connection) throws(SQLiteFailure) {
-        let doubted = try connection.prepare(
-            """
-            UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
-            WHERE state = 'sending'
-            """
-        ).run()
+        let doubted = try connection.prepare(interruptedSends).run()
         guard doubted > 0 else { return }
         try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
     }

@@ -6,7 +6,7 @@ struct Schema {
     static let current = Schema(
         steps: [
             Tables.all, TextTables.all, SearchTables.all, KnownItems.all, TextTables.claims, SearchTables.inPieces,
-            CopyMarks.all, WishTables.all,
+            CopyMarks.all, WishTables.all, OpeningIndexes.all,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
@@ -75,6 +75,15 @@ enum WishTables {
         WHERE kind IN ('capture', 'note') AND state = 'delivered' AND item_id IN
             (SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL);
         """
+}
+
+/// Step 9: what is asked of the outbox each time that it is opened, however much waits in it (`InFlightWrites`,
+/// `markSendingUnknown`). Both indexes are of one page, mostly.
+enum OpeningIndexes {
+    static let all = [
+        "CREATE INDEX outbox_unsettled ON outbox (state) WHERE state = 'sending' OR state = 'unknown';",
+        "CREATE INDEX outbox_awaiting ON outbox (item_id) WHERE awaits_item IS 1;",
+    ]
 }
 
 /// The views, which are what readers are meant to use (docs/schema.md), as they are now. `Schema.apply` makes them again after
