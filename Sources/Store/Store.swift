@@ -211,11 +211,15 @@ package actor Store {
     package func unlock() { lock = nil }
 
     /// Gives back to the kernel what a piece of work has left in SQLite's cache and on the heap. For its end: the next minutes
-    /// need nothing of it (malloc_trim(3)).
+    /// need nothing of it (malloc_trim(3)). And to the disk what it has left of a log, which may be larger than the copy.
     package func releaseMemory() {
+        if FileIdentity.size(path: path + "-wal") > Self.keptLog { connection?.checkpoint() }
         connection?.releaseMemory()
         malloc_trim(0)
     }
+
+    /// A smaller log stays: a page that changes again is then copied into the database once, and not each time.
+    private static let keptLog = 1 << 20
 
     /// The file was checked, and nothing was found: the next start need not check it again.
     package func noteSound() {
