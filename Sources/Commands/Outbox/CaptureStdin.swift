@@ -22,11 +22,11 @@ struct CaptureStdin: ~Copyable {
     private static let linesPerGroup = 500
     /// Bytes, as long as it is more than one line.
     private static let bytesPerGroup = 256 << 10
-    /// Milliseconds after which a group is written although more may come: a person may be typing.
+    /// Milliseconds after which a group is written, and the file closed, although more may come: a person may be typing.
     private static let pause: Int32 = 200
 
     static func run(_ context: CommandContext, _ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
-        var capture = CaptureStdin(context: context, outbox: RequestClient(context))
+        var capture = CaptureStdin(context: context, outbox: RequestClient(context, keepsFile: true))
         if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
         try capture.readAll()
         if let wait, capture.interruption?.signal == nil { try capture.wait(wait) }
@@ -47,10 +47,13 @@ struct CaptureStdin: ~Copyable {
     // MARK: Reading
 
     private mutating func readAll() throws(UserFacingError) {
+        defer { outbox.closeFile() }
         while true {
             switch try nextItem() {
             case .end: return try flush()
-            case .pause: try flush()
+            case .pause:
+                try flush()
+                outbox.closeFile()
             case .interrupted: return sayWhereItStopped()
             case .tooLong:
                 report.lines += 1
@@ -67,7 +70,7 @@ struct CaptureStdin: ~Copyable {
 
     private mutating func nextItem() throws(UserFacingError) -> LineReader.Item {
         do throws(LineReader.Failure) {
-            return try reader.next(pauseAfter: group.isEmpty ? nil : Self.pause)
+            return try reader.next(pauseAfter: group.isEmpty && !outbox.hasFileOpen ? nil : Self.pause)
         } catch {
             try flush()
             throw stopped(
