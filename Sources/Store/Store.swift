@@ -13,6 +13,7 @@ package actor Store {
     private static let thread = SerialThreadExecutor(name: "store")
     private nonisolated let executor: SerialThreadExecutor
     package nonisolated var heartbeat: Heartbeat { executor.heartbeat }
+    nonisolated var isWaitedFor: Bool { executor.isWaitedFor }
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let log: LogHandler

@@ -10,14 +10,15 @@ import time
 from itertools import accumulate
 
 import tour
-from measure import Run, mebibytes, median
-from rows import ITEMS, ROUNDS, Row, is_idle, once
+from measure import Run, bytes_written, mebibytes, median
+from rows import ITEMS, ROUNDS, Row, is_idle, megabytes, once
 from texts import pull_ratio, server_of, setting_of
 from tour import Failed, wait_until
 from writes import ControlSocket
 
 TEXT = 4_000
 QUERIES = 1_000
+PREFIXES = 200
 # Compared with a scan of all texts, word by word.
 COMPARED = 100
 VOCABULARY = 60_000
@@ -69,17 +70,22 @@ def copy_with_texts(bench, words):
         connection.execute("DELETE FROM search_due")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
+    index(setting)
+    return setting
+
+
+def index(setting):
+    """From its next start on, the daemon keeps an index."""
     with open(setting.path) as file:
         lines = file.read()
     with open(setting.path, "w") as file:
         file.write(lines.replace("search_index = no", "search_index = yes"))
-    return setting
 
 
 def due(setting):
     return setting.query(
         "SELECT (SELECT count(*) FROM search_due) + (SELECT count(*) FROM search_document WHERE position IS NOT NULL)"
-        " + (SELECT max(rowid) FROM item) - through FROM search_state")[0][0]
+        " + (SELECT max(rowid) FROM item) - coalesce(through, 0) FROM search_state")[0][0]
 
 
 class Writer:
@@ -111,12 +117,13 @@ def build(setting):
     """The index of everything, by the daemon; and once more, while notes are queued. The server is gone: only the index has work
     to do."""
     text = setting.query("SELECT sum(length(CAST(content AS BLOB))) FROM item_body")[0][0]
-    with setting.daemon():
+    with setting.daemon() as daemon:
         wait_until(lambda: os.path.exists(setting.socket), "the control socket", 60)
         begin = time.perf_counter()
         wait_until(lambda: due(setting) == 0, "the index", 600, 0.02)
         # The daemon collects for two seconds before it begins.
         took = time.perf_counter() - begin - COLLECTING
+        written = settled(daemon)
         # Its exit code says that the server cannot be reached.
         _, _, complaint = setting.control("doctor", "--rebuild-index")
         if "built again" not in complaint:
@@ -140,9 +147,23 @@ def build(setting):
         Row("a note is on the disk, while the index is built again",
             f"slowest of {len(busy)}: {busy[-1]:.1f} ms; with nothing else to do: {idle[-1]:.1f} ms", "≤ 50 ms more",
             f"{told(busy)}; with nothing else to do: {told(idle)}", busy[-1] - idle[-1] <= 50),
+        Row("written for the index of these texts", f"{written / text:.1f} × the text", "≤ 3 ×", megabytes(written),
+            written <= 3 * text),
         Row("size of the index", f"{size / text:.2f} × the text", "≤ 0.8 ×", f"{mebibytes(size)} for {mebibytes(text)}",
             size <= 0.8 * text),
     ]
+
+
+def settled(daemon):
+    """Bytes that it has written, once it writes no more: the last merge follows the last document."""
+    seen = []
+
+    def is_over():
+        seen.append(bytes_written(daemon.process.pid))
+        return len(seen) > 2 and seen[-1] == seen[-3]
+
+    wait_until(is_over, "the end of the merges", 60, 0.5)
+    return seen[-1]
 
 
 def told(times):
@@ -165,6 +186,16 @@ def queries(setting, words):
     return [Row(
         f"`prsnlctl search`, {len(times):,} queries of 1 to 4 words", f"p99 {p99:.1f} ms; {wrong} of {COMPARED} unlike a scan",
         "p99 ≤ 60 ms; 0", f"p50 {median(times):.1f} ms, slowest {times[-1]:.1f} ms", p99 <= 60 and wrong == 0)]
+
+
+def prefixes(setting, words):
+    """Whole commands, for all words that begin with one to three letters."""
+    asked = [word[: 1 + number % 3] + "*" for number, word in enumerate(words.some(PREFIXES))]
+    times = sorted(Run([tour.CONTROL, "--config", setting.path, "search", word]).wall * 1e3 for word in asked)
+    p99 = times[int(len(times) * 0.99)]
+    return [Row(
+        f"`prsnlctl search m*`, {PREFIXES} beginnings of 1 to 3 letters", f"p99 {p99:.1f} ms", "≤ 100 ms",
+        f"p50 {median(times):.1f} ms, slowest {times[-1]:.1f} ms", p99 <= 100)]
 
 
 def scan(setting, asked):
@@ -191,19 +222,57 @@ def commands(setting):
         "list": ["list"], "list --tag": ["list", "--tag", "linux", "--type", "article", "--since", "2020-01-01"],
         "show": ["show", id], "tags": ["tags"],
     }
-    times = {
-        name: median([Run([tour.CONTROL, "--config", setting.path, *words]).wall * 1e3 for _ in range(21)])
-        for name, words in kinds.items()}
-    return [Row(
-        f"`list`, `list --tag … --type …`, `show`, `tags` on {ITEMS:,} items",
-        ", ".join(f"{value:.1f}" for value in times.values()) + " ms", "≤ 30 ms each", "medians of 21",
-        max(times.values()) <= 30)]
+    times = medians(setting, kinds.values())
+    rows = [Row(
+        f"`list`, `list --tag … --type …`, `show`, `tags` on {ITEMS:,} items", in_words(times), "≤ 30 ms each", "medians of 21",
+        max(times) <= 30)]
+    with sqlite3.connect(setting.database) as connection:
+        connection.execute("UPDATE item SET title = title || '.' WHERE id = ?", (id,))
+    if due(setting) != 1:
+        raise Failed("the changed item does not wait for the index")
+    times = medians(setting, [kinds["list"], kinds["list --tag"], kinds["tags"]])
+    return rows + [Row(
+        f"`list`, `list --tag … --type …`, `tags` while an item of {ITEMS:,} waits for the index", in_words(times),
+        "≤ 30, 30, 40 ms", "medians of 21", max(times[:2]) <= 30 and times[2] <= 40)]
+
+
+def medians(setting, commands):
+    return [
+        median([Run([tour.CONTROL, "--config", setting.path, *words]).wall * 1e3 for _ in range(21)]) for words in commands]
+
+
+def in_words(times):
+    return ", ".join(f"{time:.1f}" for time in times) + " ms"
+
+
+def lists(bench):
+    """Without texts: what the index of titles writes; and a list of very many items without any index."""
+    rows = []
+    for items, name in ((ITEMS, "index"), (10 * ITEMS, "list")):
+        server = server_of(bench, items, "1-1")
+        setting = setting_of(bench, server, texts="no", search_index="no")
+        once(setting, items)
+        server.end()
+        if name == "list":
+            [time] = medians(setting, [["list"]])
+            rows.append(Row(
+                f"`list` of {items:,} items, `search_index = no`", in_words([time]), "≤ 40 ms", "median of 21", time <= 40))
+            continue
+        index(setting)
+        with setting.daemon() as daemon:
+            wait_until(lambda: os.path.exists(setting.socket), "the control socket", 60)
+            wait_until(lambda: due(setting) == 0, "the index", 600, 0.1)
+            written = settled(daemon)
+        rows.append(Row(
+            f"written for the index of {items:,} items without texts", megabytes(written), "≤ 5 KB an item",
+            f"{written / items / 1e3:.1f} KB an item", written <= 5_000 * items))
+    return rows
 
 
 def search(bench):
     words = Words()
     setting = copy_with_texts(bench, words)
-    return build(setting) + queries(setting, words) + commands(setting)
+    return build(setting) + queries(setting, words) + prefixes(setting, words) + commands(setting)
 
 
 def fresh(bench):
@@ -260,4 +329,4 @@ def files(folder):
     return found
 
 
-ALL = {"search": search, "search-fresh": fresh, "search-pull": pull, "export": export}
+ALL = {"search": search, "search-lists": lists, "search-fresh": fresh, "search-pull": pull, "export": export}

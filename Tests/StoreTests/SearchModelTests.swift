@@ -23,7 +23,9 @@ import Testing
             case 2...4: for _ in 0..<3 { try await store.indexOne() }
             default: break
             }
+            try compareLists()
             try await store.indexAll()
+            try compareLists()
             try compare(&random)
         }
         await store.close()
@@ -36,7 +38,7 @@ import Testing
         switch Int.random(in: 0..<9, using: &random) {
         case 0...2:
             var item = StoreFixture.article(
-                id, title: text, at: Int.random(in: 1..<1_000, using: &random),
+                id, title: text, at: Int.random(in: 1..<20, using: &random),
                 tags: [Self.words.randomElement(using: &random) ?? ""])
             item.updatedAt = StoreFixture.at(round)
             item.type = ["article", "note"].randomElement(using: &random)
@@ -55,6 +57,35 @@ import Testing
                 _ = try await store.drop([Int64(entry) ?? 0], withDependents: true, dryRun: false, now: now)
             }
         }
+    }
+
+    /// A list is the timeline in its order, whatever is due, and so are the tags.
+    private func compareLists() throws {
+        let connection = try Connection(path: fixture.path, mode: .readOnly)
+        let reader = try StoreReader(path: fixture.path)
+        func ids(_ condition: String) throws -> [String] {
+            try connection.prepare("SELECT id FROM timeline WHERE \(condition) ORDER BY created_at DESC, id").all {
+                $0.text(0)
+            }
+        }
+        #expect(try reader.list(ItemFilter(), limit: 1_000).items.map(\.id) == ids("1"))
+        #expect(try reader.list(ItemFilter(), limit: 3).items.map(\.id) == Array(ids("1").prefix(3)))
+        for word in Self.words.prefix(4) {
+            var filter = ItemFilter()
+            filter.tags = [word.uppercased()]
+            let condition = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = '\(word)')"
+            #expect(try reader.list(filter, limit: 1_000).items.map(\.id) == ids(condition))
+            filter.types = ["note", "Article"]
+            #expect(
+                try reader.list(filter, limit: 1_000).items.map(\.id)
+                    == ids(condition + " AND type IN ('note', 'article')"))
+            filter.tags = []
+            #expect(try reader.list(filter, limit: 1_000).items.map(\.id) == ids("type IN ('note', 'article')"))
+        }
+        let counts = try connection.prepare("SELECT tag, count(*) FROM item_tag GROUP BY tag ORDER BY 2 DESC, 1").all {
+            TagCount(tag: $0.text(0) ?? "", items: $0.int(1))
+        }
+        #expect(try reader.tagCounts() == counts)
     }
 
     private static func some(_ random: inout SeededRandom) -> String {

@@ -15,11 +15,17 @@ class IndexJudge:
         self.looked = 0
 
     def check(self, copy):
-        due = {row["item_id"] for row in copy.rows(
-            "SELECT item_id FROM search_due UNION SELECT item_id FROM search_document WHERE position IS NOT NULL")}
-        [state] = copy.rows("SELECT through FROM search_state")
-        due |= {row["id"] for row in copy.rows(f"SELECT id FROM item WHERE rowid > {state['through']}")}
-        documents = {row["item_id"]: row["docid"] for row in copy.rows("SELECT item_id, docid FROM search_document")}
+        # By the number that the index has for an item: of its row, or, made negative, of its entry.
+        ids = {row["number"]: row["id"] for row in copy.rows(
+            "SELECT rowid AS number, id FROM item UNION ALL SELECT -entry_id, id FROM local_item"
+            " WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = local_item.id)")}
+        due = {ids.get(row["row"]) for row in copy.rows(
+            "SELECT row FROM search_due UNION SELECT row FROM search_document WHERE position IS NOT NULL"
+            " UNION SELECT item.rowid FROM item, search_state WHERE item.rowid > coalesce(through, 0)"
+            " UNION SELECT -entry_id FROM local_item, search_state WHERE through IS NULL")}
+        documents = {ids.get(row["row"]): row["docid"] for row in copy.rows("SELECT row, docid FROM search_document")}
+        # Of a row that is gone, or that another one with its id hides.
+        documents.pop(None, None)
         shown = {row["id"]: row for row in copy.rows("SELECT id, title FROM timeline")}
         for id in shown.keys() - due - documents.keys():
             self.find("index", id, f"{id} is on the timeline, not due, and not in the index")

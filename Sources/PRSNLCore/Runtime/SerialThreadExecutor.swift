@@ -32,17 +32,15 @@ package final class SerialThreadExecutor: SerialExecutor {
         wakeup.signal()
     }
 
+    /// Whether a job waits for the one that is under way.
+    package var isWaitedFor: Bool { jobs.withLock { !$0.isEmpty } }
+
     private func work() -> Never {
         while true {
-            let due = jobs.withLock { jobs in
-                defer { jobs = [] }
-                return jobs
-            }
-            for job in due {
+            while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
                 heartbeat.wake()
                 job.runSynchronously(on: asUnownedSerialExecutor())
             }
-            guard due.isEmpty else { continue }
             heartbeat.rest(atMost: nil)
             wakeup.wait()
         }

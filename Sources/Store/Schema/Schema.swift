@@ -5,14 +5,14 @@ struct Schema {
 
     static let current = Schema(
         steps: [
-            Tables.all, TextTables.all, SearchTables.all, KnownItems.all, TextTables.claims, SearchTables.inPieces,
-            CopyMarks.all, WishTables.all, OpeningIndexes.all,
+            Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
+            FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
     static let versionWithTexts = 2
     /// The first with a full-text index as it is searched now.
-    static let versionWithSearch = 6
+    static let versionWithSearch = 9
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
@@ -144,13 +144,13 @@ enum Views {
     static let itemSearch = View(
         name: "item_search",
         query: """
-            SELECT document.item_id AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
+            SELECT \(ShownRow.id) AS id, \(ShownRow.createdAt) AS created_at, \(ShownRow.type) AS type,
                 \(ShownRow.title) AS title, \(ShownRow.url) AS url, search_index.rank AS rank,
                 search_index.search_index AS words
             FROM search_index JOIN search_document AS document ON document.docid = coalesce(
                     (SELECT document FROM search_piece WHERE search_piece.docid = search_index.rowid),
                     search_index.rowid)
-                \(ShownRow.join("document.item_id"))
+                \(ShownRow.join(row: "document.row"))
             WHERE \(ShownRow.isShown)
             """)
 

@@ -1,37 +1,27 @@
-/// Step 3: the full-text index, and what it is of. It is built in the background, and never in the transaction of a page:
+/// Step 9: the full-text index, and what it is of. It is built in the background, and never in the transaction of a page:
 /// indexing there would take a pull of 100,000 items ten seconds more.
 ///
 /// - `search_index`: full text (https://sqlite.org/fts5.html). It has no copy of the texts (`content=''`). Old versions of a
 ///   document cannot be taken out of such an index, so a changed item gets a new document, and the old one has no row in
 ///   `search_document` any more. When these take up too much, the index is built again.
-/// - `search_document`: which item a document is of, and what else is needed to list items quickly.
+/// - `search_document`: which item a document is of, and what else is needed to list items quickly. Items are known by the
+///   number of their row (`Row`): an index of ids in no order was more than half of what was written.
+/// - `search_piece`: a long text is indexed in pieces, each of which is a document of its own. The pieces of items that have
+///   more than one, the first among them, which is the item's document. `search_document.position`: bytes of the item's texts
+///   that have a piece; NULL where all have.
 /// - `search_due`: items that have changed since they were indexed. Triggers keep it, so that it is true whoever writes, and
 ///   whenever the process ends.
-/// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing.
+/// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing. NULL
+///   until the index is begun: with `search_index = no`, a change costs nothing either.
 enum SearchTables {
-    static let all = [index, document, tag, due, state, itemTriggers, textTriggers, localTriggers]
+    static let step = [removal] + tables + [state(isFirst: false)]
 
-    /// Step 6: a long text is indexed in pieces, each of which is a document of its own.
-    ///
-    /// - `search_piece`: the pieces of items that have more than one, the first among them, which is the item's document.
-    /// - `search_document.position`: bytes of the item's texts that have a piece; NULL where all have.
-    /// - `search_state.attempt`: the item that is being indexed, after a process that was killed, and how often it was tried.
-    static let inPieces = [
-        """
-        ALTER TABLE search_document ADD COLUMN position INTEGER;
-        CREATE INDEX search_document_unfinished ON search_document (docid) WHERE position IS NOT NULL;
-        CREATE TABLE search_piece (
-            docid INTEGER PRIMARY KEY,
-            document INTEGER NOT NULL
-        ) STRICT;
-        CREATE INDEX search_piece_by_document ON search_piece (document);
-        ALTER TABLE search_state ADD COLUMN attempt TEXT;
-        ALTER TABLE search_state ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
-        """
-    ]
+    /// A new index, with its tables.
+    static let present = [index] + tables + [state(isFirst: true)]
 
-    /// The tables of a new index.
-    static let present = all + inPieces
+    /// The number that stands for an item in the index: of its row in `item`; of its entry, and negative, in `local_item`.
+    /// That of a removed row may be given again, so its document gets one that no row has until it is taken out.
+    private static let noRow = "-100000000000000 - docid"
 
     /// The names of those that a file has.
     static func triggers(_ connection: Connection) throws(SQLiteFailure) -> [String] {
@@ -52,20 +42,43 @@ enum SearchTables {
             ('automerge', 0), ('crisismerge', 1000), ('usermerge', 16);
         """
 
-    private static let index = createIndex + "\n" + configureIndex
+    static let index = createIndex + "\n" + configureIndex
+
+    /// What there was before. The words that `search_index` has go when the daemon builds it again: see `state`.
+    private static let removal = """
+        DROP TRIGGER IF EXISTS search_item_changed;
+        DROP TRIGGER IF EXISTS search_item_removed;
+        \(["item_body", "local_item", "local_edit", "held_item"].flatMap { table in
+            ["insert", "update", "delete"].map { "DROP TRIGGER IF EXISTS search_\(table)_\($0);" }
+        }.joined(separator: "\n"))
+        \(["search_piece", "search_document", "search_tag", "search_due", "search_state"].map {
+            "DROP TABLE IF EXISTS \($0);"
+        }.joined(separator: "\n"))
+        """
+
+    private static let tables = [document, piece, tag, due, itemTriggers, otherTriggers]
 
     /// AUTOINCREMENT: the number of a document that is gone is never given again, because the index still has its words.
     private static let document = """
         CREATE TABLE search_document (
             docid INTEGER PRIMARY KEY AUTOINCREMENT,
-            item_id TEXT NOT NULL UNIQUE,
+            row INTEGER NOT NULL UNIQUE,
             type TEXT,
             created_at TEXT NOT NULL,
             tags TEXT,
-            size INTEGER NOT NULL
+            size INTEGER NOT NULL,
+            position INTEGER
         ) STRICT;
-        CREATE INDEX search_document_by_time ON search_document (created_at);
         CREATE INDEX search_document_by_type ON search_document (type, created_at);
+        CREATE INDEX search_document_unfinished ON search_document (docid) WHERE position IS NOT NULL;
+        """
+
+    private static let piece = """
+        CREATE TABLE search_piece (
+            docid INTEGER PRIMARY KEY,
+            document INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX search_piece_by_document ON search_piece (document);
         """
 
     private static let tag = """
@@ -79,22 +92,29 @@ enum SearchTables {
 
     private static let due = """
         CREATE TABLE search_due (
-            item_id TEXT PRIMARY KEY
-        ) STRICT, WITHOUT ROWID;
-        INSERT INTO search_due SELECT id FROM local_item;
+            row INTEGER PRIMARY KEY
+        ) STRICT;
         """
 
-    /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone.
-    private static let state = """
-        CREATE TABLE search_state (
-            id INTEGER PRIMARY KEY CHECK (id = 1),
-            through INTEGER NOT NULL DEFAULT 0,
-            as_of TEXT,
-            size INTEGER NOT NULL DEFAULT 0,
-            stale_size INTEGER NOT NULL DEFAULT 0
-        ) STRICT;
-        INSERT INTO search_state (id) VALUES (1);
-        """
+    /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone. `attempt`: what is
+    /// being indexed, after a process that was killed, and how often it was tried.
+    ///
+    /// - Parameter isFirst: Where there was an index before, all of it counts as stale, so that the daemon builds it again.
+    private static func state(isFirst: Bool) -> String {
+        let stale = isFirst ? "0" : "(SELECT count(*) FROM (SELECT 1 FROM item LIMIT 1)) << 40"
+        return """
+            CREATE TABLE search_state (
+                id INTEGER PRIMARY KEY CHECK (id = 1),
+                through INTEGER,
+                as_of TEXT,
+                size INTEGER NOT NULL DEFAULT 0,
+                stale_size INTEGER NOT NULL DEFAULT 0,
+                attempt INTEGER,
+                attempts INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            INSERT INTO search_state (id, size, stale_size) VALUES (1, \(stale), \(stale));
+            """
+    }
 
     /// A row that is removed may be the newest, and its number be given again.
     private static let itemTriggers = """
@@ -104,49 +124,62 @@ enum SearchTables {
             OR old.url IS NOT new.url OR old.content IS NOT new.content OR old.type IS NOT new.type
             OR old.created_at IS NOT new.created_at OR (old.deleted_at IS NULL) != (new.deleted_at IS NULL)
         BEGIN
-            \(mark("new.id"))
+            \(mark("new.rowid"))
         END;
         CREATE TRIGGER search_item_removed AFTER DELETE ON item BEGIN
-            \(mark("old.id"))
+            INSERT INTO search_due SELECT \(noRow) FROM search_document WHERE row = old.rowid;
+            UPDATE search_document SET row = \(noRow) WHERE row = old.rowid;
             UPDATE search_state SET through = coalesce((SELECT max(rowid) FROM item), 0)
                 WHERE through > coalesce((SELECT max(rowid) FROM item), 0);
         END;
         """
 
-    private static let textTriggers =
-        marking("item_body", "INSERT", "new.item_id") + marking("item_body", "UPDATE", "new.item_id")
-        + marking("item_body", "DELETE", "old.item_id")
+    private static let otherTriggers =
+        marking("item_body", "INSERT", rows("new.item_id")) + marking("item_body", "UPDATE", rows("new.item_id"))
+        + marking("item_body", "DELETE", rows("old.item_id"))
+        + marking("local_item", "INSERT", ["-new.entry_id"])
+        + marking("local_item", "UPDATE", ["-old.entry_id", "-new.entry_id"])
+        + marking("local_item", "DELETE", ["-old.entry_id"]) + marking("local_edit", "INSERT", rows("new.item_id"))
+        + marking("local_edit", "UPDATE", rows("new.item_id")) + marking("local_edit", "DELETE", rows("old.item_id"))
+        + marking("held_item", "INSERT", rows("new.item_id")) + marking("held_item", "DELETE", rows("old.item_id"))
 
-    private static let localTriggers =
-        marking("local_item", "INSERT", "new.id") + marking("local_item", "UPDATE", "old.id", "new.id")
-        + marking("local_item", "DELETE", "old.id") + marking("local_edit", "INSERT", "new.item_id")
-        + marking("local_edit", "UPDATE", "new.item_id") + marking("local_edit", "DELETE", "old.item_id")
-        + marking("held_item", "INSERT", "new.item_id") + marking("held_item", "DELETE", "old.item_id")
+    private static func rows(_ id: String) -> [String] {
+        ["(SELECT rowid FROM item WHERE id = \(id))", "(SELECT -entry_id FROM local_item WHERE id = \(id))"]
+    }
 
     /// Not by INSERT OR IGNORE: in a trigger, what the statement outside says about conflicts holds instead
     /// (https://sqlite.org/lang_createtrigger.html), and a write of a person would fail.
-    private static func mark(_ id: String) -> String {
-        "INSERT INTO search_due SELECT \(id) WHERE NOT EXISTS (SELECT 1 FROM search_due WHERE item_id = \(id));"
+    private static func mark(_ row: String) -> String {
+        """
+        INSERT INTO search_due SELECT changed FROM (SELECT \(row) AS changed)
+            WHERE changed <= (SELECT through FROM search_state)
+                AND NOT EXISTS (SELECT 1 FROM search_due WHERE row = changed);
+        """
     }
 
-    private static func marking(_ table: String, _ change: String, _ ids: String...) -> String {
+    private static func marking(_ table: String, _ change: String, _ rows: [String]) -> String {
         """
         CREATE TRIGGER search_\(table)_\(change.lowercased()) AFTER \(change) ON \(table) BEGIN
-            \(ids.map(mark).joined(separator: " "))
+            \(rows.map(mark).joined(separator: "\n    "))
         END;
 
         """
     }
 }
 
-/// The row that `timeline` shows for one item, as a join by its id. SQLite would go through the whole of `timeline` for each
-/// id, because that is a union.
+/// The row that `timeline` shows for one item, as a join by its id, or by its number in the index. SQLite would go through the
+/// whole of `timeline` for each, because that is a union.
 enum ShownRow {
-    static func join(_ id: String) -> String {
+    static func join(id: String) -> String { join("item.id = \(id)", "made.id = \(id)") }
+
+    /// - Parameter row: see `SearchTables`.
+    static func join(row: String) -> String { join("item.rowid = \(row)", "made.entry_id = -(\(row))") }
+
+    private static func join(_ isItem: String, _ isMade: String) -> String {
         """
-        LEFT JOIN item ON item.id = \(id) AND item.deleted_at IS NULL
-            LEFT JOIN local_item AS made ON made.id = \(id) AND item.id IS NULL
-            LEFT JOIN local_edit AS edit ON edit.item_id = \(id)
+        LEFT JOIN item ON \(isItem) AND item.deleted_at IS NULL
+            LEFT JOIN local_item AS made ON \(isMade) AND NOT EXISTS (SELECT 1 FROM item AS known WHERE known.id = made.id)
+            LEFT JOIN local_edit AS edit ON edit.item_id = coalesce(item.id, made.id)
         """
     }
 

@@ -6,7 +6,7 @@ final class DocumentWriter {
     private let connection: Connection
     private let document: Statement
     private let row: Statement
-    private var through: Int64
+    private var through: Int
     private var size = 0
     private var staleSize = 0
     /// The first piece of a long text is the last of its step: see `DocumentPiece`.
@@ -19,27 +19,34 @@ final class DocumentWriter {
     /// Of CPU. A piece of ordinary words takes some two milliseconds.
     private static let slowPiece: Duration = .milliseconds(10)
 
-    /// The item of which only the beginnings are indexed, because its texts have ended the process.
-    private let fatal: ByteText?
+    /// The row of the item of which only the beginnings are indexed, because its texts have ended the process.
+    private let fatal: Int?
 
-    /// Notes the item that comes next, in the order of `index`.
+    /// Notes the row that comes next, in the order of `index`.
     static let noteAttempt = """
-        UPDATE search_state SET (attempt, attempts) = (SELECT next.id, 1 + CASE WHEN next.id IS attempt THEN attempts ELSE 0 END
-            FROM (SELECT coalesce((SELECT item_id FROM search_due ORDER BY item_id LIMIT 1),
-                (SELECT item_id FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1),
-                (SELECT id FROM item WHERE item.rowid > through ORDER BY item.rowid LIMIT 1)) AS id) AS next)
+        UPDATE search_state SET (attempt, attempts) = (SELECT next.row, 1 + CASE WHEN next.row IS attempt THEN attempts ELSE 0 END
+            FROM (SELECT coalesce((SELECT row FROM search_due ORDER BY row LIMIT 1),
+                (SELECT row FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1),
+                (SELECT item.rowid FROM item WHERE item.rowid > through ORDER BY item.rowid LIMIT 1)) AS row) AS next)
         RETURNING attempt, attempts
         """
 
-    init(
-        _ connection: Connection, fatal: String?, pieceSize: Int
-    ) throws(SQLiteFailure) {
+    /// Begins an index: from now on, triggers note what changes. SQLite keeps a step's words in memory until its end, and makes
+    /// one part of them: with the 1 MiB that it has by default, there were four to be merged.
+    static let begin = """
+        INSERT INTO search_index (search_index, rank) VALUES ('hashsize', \(8 << 20));
+        INSERT INTO search_state (id) SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM search_state);
+        UPDATE search_state SET through = 0;
+        INSERT INTO search_due SELECT -entry_id FROM local_item;
+        """
+
+    init(_ connection: Connection, fatal: Int?, pieceSize: Int) throws(SQLiteFailure) {
         self.connection = connection
         self.pieceSize = pieceSize
-        self.fatal = fatal.map(ByteText.init)
-        document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE item_id = ?")
-        row = try connection.cached(SearchableRow.sql)
-        through = try connection.integer("SELECT through FROM search_state")
+        self.fatal = fatal
+        document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE row = ?")
+        row = try connection.cached(SearchableRow.ofRow)
+        through = Int(try connection.integer("SELECT through FROM search_state"))
     }
 
     /// Indexes some of what is due.
@@ -48,49 +55,49 @@ final class DocumentWriter {
     ///   - limit: So many at the most.
     ///   - isEnough: Asked after each.
     func index(atMost limit: Int, isEnough: () -> Bool) throws(SQLiteFailure) {
-        let changed = try ids(
-            connection.cached("SELECT item_id, 0 FROM search_due ORDER BY item_id LIMIT ?").bind(limit))
+        let changed = try rows("SELECT row FROM search_due ORDER BY row LIMIT ?1", limit)
         var done = 0
-        for (id, _) in changed {
-            try index(id)
+        for row in changed {
+            try index(row)
             done += 1
             if hasLongText || isEnough() { break }
         }
         if done > 0 {
-            try connection.cached("DELETE FROM search_due WHERE item_id <= ?").bind(changed[done - 1].id).run()
+            try connection.cached("DELETE FROM search_due WHERE row <= ?").bind(changed[done - 1]).run()
         }
         guard done == changed.count, done < limit, !(done > 0 && (hasLongText || isEnough())) else { return }
         if try goOn(isEnough) { return }
-        let new = try ids(
-            connection.cached("SELECT id, rowid FROM item WHERE rowid > ? ORDER BY rowid LIMIT ?").bind(Int(through))
-                .bind(limit - done))
-        for (id, rowid) in new {
-            // It may have changed since it came, and be in the index already.
-            if try !isIndexed(id) { try index(id) }
-            through = rowid
+        for row in try rows(
+            "SELECT rowid FROM item WHERE rowid > ?2 ORDER BY rowid LIMIT ?1", limit - done, after: through)
+        {
+            // Its number may be that of a row which had changed, and it be in the index already.
+            if try !isIndexed(row) { try index(row) }
+            through = row
             if hasLongText || isEnough() { break }
         }
     }
 
-    private func ids(_ rows: Statement) throws(SQLiteFailure) -> [(id: String, rowid: Int64)] {
-        try rows.all { (id: $0.text(0) ?? "", rowid: $0.int64(1)) }
+    private func rows(_ sql: String, _ limit: Int, after row: Int? = nil) throws(SQLiteFailure) -> [Int] {
+        let rows = try connection.cached(sql).bind(limit)
+        if let row { rows.bind(row) }
+        return try rows.all { $0.int(0) }
     }
 
-    private func isIndexed(_ id: String) throws(SQLiteFailure) -> Bool {
-        try document.bind(id).hasRow()
+    private func isIndexed(_ row: Int) throws(SQLiteFailure) -> Bool {
+        try document.bind(row).hasRow()
     }
 
-    private func index(_ id: String) throws(SQLiteFailure) {
-        try remove(id)
+    private func index(_ number: Int) throws(SQLiteFailure) {
+        try remove(number)
         pieceSize = SearchableRow.longestPiece
-        _ = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) in
-            if ByteText(id) != fatal { CrashPoint.whileIndexing.reach() }
-            let piece = ByteText(id) == fatal ? item.beginnings : item.piece(from: 0, atMost: pieceSize)
+        _ = try SearchableRow.read(row.bind(number)) { item throws(SQLiteFailure) in
+            if number != fatal { CrashPoint.whileIndexing.reach() }
+            let piece = number == fatal ? item.beginnings : item.piece(from: 0, atMost: pieceSize)
             try connection.cached(
                 """
-                INSERT INTO search_document (item_id, type, created_at, tags, size, position) VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO search_document (row, type, created_at, tags, size, position) VALUES (?, ?, ?, ?, ?, ?)
                 """
-            ).bind(id).bind(item.type).bind(item.createdAt).bind(item.tags).bind(item.size).bind(piece.next).run()
+            ).bind(number).bind(item.type).bind(item.createdAt).bind(item.tags).bind(item.size).bind(piece.next).run()
             let docid = connection.lastInsertedRow
             size += item.size
             try insert(piece, docid)
@@ -109,12 +116,12 @@ final class DocumentWriter {
     /// - Returns: False where there is none.
     private func goOn(_ isEnough: () -> Bool) throws(SQLiteFailure) -> Bool {
         let unfinished = try connection.cached(
-            "SELECT docid, item_id, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1"
-        ).first { ($0.int64(0), $0.text(1), $0.int(2)) }
-        guard case (let document, let id?, let position)? = unfinished else { return false }
+            "SELECT docid, row, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1"
+        ).first { ($0.int64(0), $0.int(1), $0.int(2)) }
+        guard case (let document, let number, let position)? = unfinished else { return false }
         // An item that is not shown any more is due as well.
-        let next = try SearchableRow.read(row, id: id) { item throws(SQLiteFailure) -> Int? in
-            if ByteText(id) == fatal { return nil }
+        let next = try SearchableRow.read(row.bind(number)) { item throws(SQLiteFailure) -> Int? in
+            if number == fatal { return nil }
             var position = position
             while true {
                 let piece = item.piece(from: position, atMost: pieceSize)
@@ -161,8 +168,8 @@ final class DocumentWriter {
         }
     }
 
-    private func remove(_ id: String) throws(SQLiteFailure) {
-        try document.bind(id).rows { row throws(SQLiteFailure) in
+    private func remove(_ number: Int) throws(SQLiteFailure) {
+        try document.bind(number).rows { row throws(SQLiteFailure) in
             let docid = row.int(0)
             staleSize += row.int(2)
             if let tags = row.text(1) {
@@ -187,7 +194,7 @@ final class DocumentWriter {
                     OR EXISTS (SELECT 1 FROM search_document WHERE position IS NOT NULL)
                     OR ?1 < coalesce((SELECT max(rowid) FROM item), 0) THEN as_of ELSE ?4 END
             """
-        ).bind(Int(through)).bind(size).bind(staleSize).bind(now).run()
+        ).bind(through).bind(size).bind(staleSize).bind(now).run()
     }
 }
 
@@ -195,16 +202,22 @@ final class DocumentWriter {
 ///
 /// Its long texts are SQLite's own, without a copy: they are there within `read`.
 struct SearchableRow {
-    /// Parameter 1: the id. Longer tags than these are no words of a person, and each would be a row.
-    static let sql = """
+    /// Parameter 1: the number of the row in the index (`SearchTables`), or the id.
+    static let ofRow = sql(ShownRow.join(row: "?1"))
+    static let ofID = sql(ShownRow.join(id: "?1"))
+
+    private static func sql(_ join: String) -> String {
+        """
         SELECT \(ShownRow.createdAt), \(ShownRow.type),
-            CASE WHEN length(\(ShownRow.tags)) <= \(longestTags) THEN \(ShownRow.tags) END,
+            \(listedTags),
             \(ShownRow.title), \(ShownRow.summary), coalesce(body.content, item.content, made.content), body.transcription,
             \(ShownRow.url)
-        FROM (SELECT 1) \(ShownRow.join("?1")) LEFT JOIN item_body AS body ON body.item_id = ?1
+        FROM (SELECT 1) \(join) LEFT JOIN item_body AS body ON body.item_id = \(ShownRow.id)
         WHERE \(ShownRow.isShown)
         """
-    static let longestTags = 16 << 10
+    }
+    /// Longer tags than these are no words of a person, and each would be a row.
+    static let listedTags = "CASE WHEN length(\(ShownRow.tags)) <= \(16 << 10) THEN \(ShownRow.tags) END"
 
     var createdAt: String
     var type: String?
@@ -220,9 +233,9 @@ struct SearchableRow {
 
     /// - Returns: `nil` where `timeline` does not show the item.
     static func read<Result>(
-        _ statement: Statement, id: String, _ body: (SearchableRow) throws(SQLiteFailure) -> Result
+        _ statement: Statement, _ body: (SearchableRow) throws(SQLiteFailure) -> Result
     ) throws(SQLiteFailure) -> Result? {
-        try statement.bind(id).first { row throws(SQLiteFailure) in
+        try statement.first { row throws(SQLiteFailure) in
             guard let createdAt = row.text(0) else { return nil }
             return try body(SearchableRow(row, createdAt))
         }

@@ -49,28 +49,39 @@ extension StoreReader {
     private func find(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
-            var list = ItemList()
-            list.unindexed = try SearchState(connection).notIndexed
-            guard !query.isEmpty else { return .success(list) }
-            var finder = try ItemFinder(connection, query.filter, limit: limit)
+            let state = try SearchState(connection)
+            guard !query.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
+            var finder = ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
+            let hasPrefix = query.wanted.contains(where: \.isPrefix)
+            if hasPrefix, try finder.addNewestOfMany(matching: query, by: self) {
+                return .success(finder.list(unindexed: state.notIndexed))
+            }
             let long = try longItems(query)
             if query.isWithoutOnly {
-                let unwanted = query.unwanted.isEmpty ? [] : try documents(query.unwantedMatch)
-                try finder.addNewest { long.has($0) ?? !unwanted.contains($0) }
+                guard !query.unwanted.isEmpty else {
+                    try finder.addNewest()
+                    return .success(finder.list(unindexed: state.notIndexed))
+                }
+                let unwanted = try Matches(connection, query.unwantedMatch, query.unwanted)
+                try finder.addNewest { document throws(SQLiteFailure) in
+                    if let has = long.has(document) { return has }
+                    return try !unwanted.contains(document)
+                }
             } else {
-                if try isRankable(query) {
+                if hasPrefix ? try isRankable(query.match()) : try isRankable(query) {
                     try finder.addRanked(query.match()) { long.has($0) ?? true }
                     if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
                 } else {
                     let best = query.match(in: "{title tags}")
-                    if try isRankable(best) { try finder.addRanked(best) { long.has($0) ?? true } }
-                    let all = try documents(query.match())
-                    try finder.addNewest { long.has($0) ?? all.contains($0) }
+                    if !hasPrefix, try isRankable(best) { try finder.addRanked(best) { long.has($0) ?? true } }
+                    let all = try Matches(connection, query.match(), query.wanted + query.unwanted)
+                    try finder.addNewest { document throws(SQLiteFailure) in
+                        if let has = long.has(document) { return has }
+                        return try all.contains(document)
+                    }
                 }
             }
-            list.items = finder.items
-            list.hasMore = finder.hasMore
-            return .success(list)
+            return .success(finder.list(unindexed: state.notIndexed))
         }.get()
     }
 
@@ -113,36 +124,35 @@ extension StoreReader {
     /// Items in the order of time, the newest first. The same whether there is an index, which only makes it faster.
     package func list(_ filter: ItemFilter, limit: Int) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) in
-            var list = ItemList()
-            if try hasCurrentIndex() {
-                var finder = try ItemFinder(connection, filter, limit: limit)
-                try finder.addNewest { _ in true }
-                list.items = finder.items
-                list.hasMore = finder.hasMore
-                return list
-            }
-            let condition = filter.condition(
-                tags: "tags", type: "type", platform: "platform", createdAt: "created_at")
-            list.items = try connection.prepare(
-                """
-                SELECT id, created_at, type, title, url, tags, pending FROM timeline WHERE 1\(condition.sql)
-                ORDER BY created_at DESC, id LIMIT ?
-                """
-            ).bind(condition.values).bind(limit + 1).all { ListedItem($0) }
-            list.hasMore = list.items.count > limit
-            if list.hasMore { list.items.removeLast() }
-            return list
+            var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: limit)
+            try finder.addNewest()
+            return finder.list()
         }
     }
 
     /// The tags of all items, the most used first.
     package func tagCounts() throws(UserFacingError) -> [TagCount] {
         try readTogether { () throws(SQLiteFailure) in
-            let tags = try hasCurrentIndex() ? "search_tag" : "item_tag"
-            return try connection.prepare("SELECT tag, count(*) FROM \(tags) GROUP BY tag ORDER BY 2 DESC, 1").all {
-                row in
-                row.text(0).map { TagCount(tag: $0, items: row.int(1)) }
+            let byIndex = try begunIndex()?.servesLists ?? false
+            var counts: [ByteText: Int] = [:]
+            if byIndex {
+                try connection.prepare("SELECT tag, count(*) FROM search_tag GROUP BY tag").rows { row in
+                    if let tag = row.text(0) { counts[ByteText(tag), default: 0] += row.int(1) }
+                }
+                // Those of the documents that are not true any more.
+                try connection.prepare(
+                    "SELECT tags FROM search_due CROSS JOIN search_document USING (row) WHERE tags IS NOT NULL"
+                ).rows { row in
+                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] -= 1 }
+                }
             }
+            for source in byIndex ? [.due] : ItemSource.byTime {
+                try connection.prepare(source.select(SearchableRow.listedTags)).rows { row in
+                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] += 1 }
+                }
+            }
+            return counts.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+                .map { TagCount(tag: $0.key.text, items: $0.value) }
         }
     }
 
@@ -154,9 +164,8 @@ extension StoreReader {
         }
     }
 
-    private func hasCurrentIndex() throws(SQLiteFailure) -> Bool {
-        guard try missingIndex() == nil else { return false }
-        return try SearchState(connection).isCurrent
+    private func begunIndex() throws(SQLiteFailure) -> SearchState? {
+        try missingIndex() == nil ? try SearchState(connection) : nil
     }
 
     /// A stranger's file may have anything in its place.
@@ -175,10 +184,8 @@ extension StoreReader {
 
 /// Document numbers, of which there may be hundreds of thousands. Its size is their count, and not the largest of them, which
 /// a prepared file may choose.
-private struct DocumentSet: ExpressibleByArrayLiteral {
+private struct DocumentSet {
     private var numbers: [Int] = []
-
-    init(arrayLiteral elements: Int...) { for element in elements { append(element) } }
 
     /// In ascending order, as the index has them. What comes in another one is not in the set.
     mutating func append(_ document: Int) {
@@ -192,6 +199,34 @@ private struct DocumentSet: ExpressibleByArrayLiteral {
             if numbers[middle] < document { low = middle + 1 } else { high = middle }
         }
         return low < numbers.count && numbers[low] == document
+    }
+}
+
+/// Which documents the index has for a query. It is asked block by block: the newest items stand in a few, so that of a word that
+/// very many have, the others are not read.
+private final class Matches {
+    private let match: String
+    private let statement: Statement
+    /// SQLite makes the list of all that begins so before it gives the first.
+    private let blockSize: Int
+    private var blocks: [Int: DocumentSet] = [:]
+
+    init(_ connection: Connection, _ match: String, _ terms: [SearchQuery.Term]) throws(SQLiteFailure) {
+        self.match = match
+        blockSize = terms.contains(where: \.isPrefix) ? .max : 4_096
+        statement = try connection.prepare(
+            "SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid BETWEEN ? AND ?")
+    }
+
+    func contains(_ document: Int) throws(SQLiteFailure) -> Bool {
+        guard document > 0 else { return false }
+        let block = document / blockSize
+        if let known = blocks[block] { return known.contains(document) }
+        var found = DocumentSet()
+        let first = block * blockSize
+        try statement.bind(match).bind(first).bind(first + (blockSize - 1)).rows { found.append($0.int(0)) }
+        blocks[block] = found
+        return found.contains(document)
     }
 }
 
@@ -210,36 +245,39 @@ private struct LongItems {
     }
 }
 
-/// Collects items from the index until there are as many as were asked for.
+/// Collects items until there are as many as were asked for.
 private struct ItemFinder {
     private let connection: Connection
     private let filter: ItemFilter
-    private let condition: ItemFilter.Condition
+    private let byIndex: Bool
     private let limit: Int
-    private(set) var items: [ListedItem] = []
-    private(set) var hasMore = false
+    private var items: [ListedItem] = []
+    private var hasMore = false
+    /// Documents of items that were looked at.
     private var seen: Set<Int> = []
 
-    private static let columns = """
-        document.docid, \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
-        \(ShownRow.tags), \(ShownRow.pending)
-        """
+    private static let columns =
+        "\(ShownRow.type), \(ShownRow.title), \(ShownRow.url), \(ShownRow.tags), \(ShownRow.pending)"
 
-    init(_ connection: Connection, _ filter: ItemFilter, limit: Int) throws(SQLiteFailure) {
+    /// - Parameter byIndex: Whether the index serves lists.
+    init(_ connection: Connection, _ filter: ItemFilter, byIndex: Bool, limit: Int) {
         self.connection = connection
         self.filter = filter
+        self.byIndex = byIndex
         self.limit = limit
-        condition = filter.condition()
     }
+
+    func list(unindexed: Int = 0) -> ItemList { ItemList(items: items, hasMore: hasMore, unindexed: unindexed) }
 
     /// By how well they fit. An item comes where its best piece does.
     mutating func addRanked(_ match: String, _ isWanted: (Int) -> Bool) throws(SQLiteFailure) {
+        let condition = filter.condition()
         let rows = try connection.prepare(
             """
-            SELECT \(Self.columns)
+            SELECT document.docid, \(ShownRow.id), \(ShownRow.createdAt), \(Self.columns)
             FROM search_index LEFT JOIN search_piece AS piece ON piece.docid = search_index.rowid
                 CROSS JOIN search_document AS document ON document.docid = coalesce(piece.document, search_index.rowid)
-                \(ShownRow.join("document.item_id"))
+                \(ShownRow.join(row: "document.row"))
             WHERE search_index MATCH ? AND \(ShownRow.isShown)\(condition.sql)
             ORDER BY search_index.rank
             """
@@ -249,23 +287,67 @@ private struct ItemFinder {
         }
     }
 
-    /// By time, those of which the number is wanted.
-    mutating func addNewest(_ isWanted: (Int) -> Bool) throws(SQLiteFailure) {
-        let numbers = try filter.documents(connection)
-        let details = try connection.prepare(
-            """
-            SELECT \(Self.columns) FROM search_document AS document \(ShownRow.join("document.item_id"))
-            WHERE document.docid = ? AND \(ShownRow.isShown)\(condition.sql)
-            """)
-        try numbers.rows(while: !hasMore) { row throws(SQLiteFailure) in
-            let number = row.int(0)
-            guard isWanted(number), !seen.contains(number) else { return }
-            try details.bind(number).bind(condition.values).rows { add($0) }
+    /// By time, those of which the document is wanted.
+    mutating func addNewest(_ isWanted: (Int) throws(SQLiteFailure) -> Bool) throws(SQLiteFailure) {
+        try newest(withDocument: true).rows(while: !hasMore) { row throws(SQLiteFailure) in
+            if !row.isNull(0), !seen.contains(row.int(0)), try isWanted(row.int(0)) { add(row) }
         }
+    }
+
+    /// By time, those in whose texts the words are: where very many items have them. SQLite reads all that the index has of a
+    /// prefix before it gives the first, which takes a second for one letter in 100,000 texts; a few texts are read in
+    /// milliseconds.
+    ///
+    /// - Returns: False where not so many have them, or where this would be too much to read. Nothing is added then.
+    mutating func addNewestOfMany(matching query: SearchQuery, by reader: StoreReader) throws(SQLiteFailure) -> Bool {
+        let all = Int(try connection.integer("SELECT max(rowid) FROM item"))
+        guard all > StoreReader.mostRanked else { return false }
+        try reader.makeRoomForTexts()
+        let rows = try newest(withDocument: true, ", document.size")
+        defer { rows.reset() }
+        var (texts, bytes) = (0, 0)
+        var found = ItemList()
+        while !found.hasMore {
+            var batch: [ListedItem] = []
+            while batch.count < Self.sample, try rows.step() {
+                guard !rows.isNull(0), let item = ListedItem(rows, from: 1) else { continue }
+                batch.append(item)
+                bytes += rows.int(8)
+                guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead else { return false }
+            }
+            texts += batch.count
+            for place in try reader.places(of: query, amongTextsOf: batch.map(\.id), atMost: Self.longestRead) {
+                found.hasMore = found.items.count == limit
+                if found.hasMore { break }
+                found.items.append(batch[place])
+            }
+            if texts == Self.sample, found.items.count * all < StoreReader.mostRanked * texts { return false }
+            if batch.count < Self.sample { break }
+        }
+        items = found.items
+        hasMore = found.hasMore
+        return true
+    }
+
+    /// Texts that are read at once. The first tell how many items have the words.
+    private static let sample = 64
+    /// Bytes of texts.
+    private static let longestRead = 256 << 10, mostRead = 4 << 20
+
+    /// By time, all.
+    mutating func addNewest() throws(SQLiteFailure) {
+        try newest(withDocument: false).rows(while: !hasMore) { add($0) }
+    }
+
+    private func newest(withDocument: Bool, _ more: String = "") throws(SQLiteFailure) -> Statement {
+        let sources = byIndex ? ItemSource.byIndex(filter) : ItemSource.byTime
+        return try ItemSource.newest(sources, filter, withDocument: withDocument, Self.columns + more, connection)
     }
 
     private mutating func add(_ row: Statement) {
         guard let item = ListedItem(row, from: 1) else { return }
+        // What two sources have stands together.
+        if let last = items.last, ByteText(last.id) == ByteText(item.id) { return }
         guard items.count < limit else { return hasMore = true }
         items.append(item)
         seen.insert(row.int(0))
@@ -316,7 +398,7 @@ extension StoreReader {
                 SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
                     \(ShownRow.tags), \(ShownRow.pending)
                 FROM (SELECT id FROM item WHERE id >= ?1 AND id < ?2 UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
-                    LIMIT 1000) AS known \(ShownRow.join("known.id"))
+                    LIMIT 1000) AS known \(ShownRow.join(id: "known.id"))
                 WHERE \(ShownRow.isShown) ORDER BY 2 DESC LIMIT ?3
                 """
             ).bind(prefix).bind(prefix + "\u{10FFFF}").bind(limit).all { ListedItem($0) }

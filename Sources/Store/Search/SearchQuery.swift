@@ -198,70 +198,42 @@ package struct ItemFilter: Sendable, Equatable {
 }
 
 extension ItemFilter {
-    /// A condition on the row that `timeline` shows.
+    /// A condition on a `ShownRow`.
     struct Condition {
         var sql: String
         var values: [String]
     }
 
-    /// - Parameters: the columns, or what stands for them.
-    func condition(
-        tags tagColumn: String = ShownRow.tags, type: String = ShownRow.type, platform: String = "item.platform",
-        createdAt: String = ShownRow.createdAt
-    ) -> Condition {
+    func condition() -> Condition {
         var parts: [String] = []
         var values: [String] = []
         func add(_ part: String, _ value: String) {
             parts.append(part)
             values.append(value)
         }
-        let hasTag = "EXISTS (SELECT 1 FROM json_each(\(tagColumn)) WHERE value IN (SELECT value FROM json_each(?)))"
+        // What is no JSON has no tags. That is no error.
+        let tagList = "iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL)"
+        let hasTag = "EXISTS (SELECT 1 FROM json_each(\(tagList)) WHERE value IN (SELECT value FROM json_each(?)))"
         for tag in tags { add(hasTag, Self.spellings([tag])) }
         if !withoutTags.isEmpty { add("NOT " + hasTag, Self.spellings(withoutTags)) }
         let isAny = "IN (SELECT value FROM json_each(?))"
-        if !types.isEmpty { add("\(type) \(isAny)", Self.spellings(types)) }
-        if !withoutTypes.isEmpty { add("coalesce(\(type), '') NOT \(isAny)", Self.spellings(withoutTypes)) }
-        if !platforms.isEmpty { add("\(platform) \(isAny)", Self.spellings(platforms)) }
+        if !types.isEmpty { add("\(ShownRow.type) \(isAny)", Self.spellings(types)) }
+        if !withoutTypes.isEmpty { add("coalesce(\(ShownRow.type), '') NOT \(isAny)", Self.spellings(withoutTypes)) }
+        if !platforms.isEmpty { add("item.platform \(isAny)", Self.spellings(platforms)) }
         if !withoutPlatforms.isEmpty {
-            add("coalesce(\(platform), '') NOT \(isAny)", Self.spellings(withoutPlatforms))
+            add("coalesce(item.platform, '') NOT \(isAny)", Self.spellings(withoutPlatforms))
         }
-        if let since { add("\(createdAt) >= ?", since.description) }
-        if let before { add("\(createdAt) < ?", before.description) }
+        if let since { add("\(ShownRow.createdAt) >= ?", since.description) }
+        if let before { add("\(ShownRow.createdAt) < ?", before.description) }
         return Condition(sql: parts.map { " AND " + $0 }.joined(), values: values)
     }
 
-    /// The main server's tags and types are in lower case, and people type capitals.
-    static func spellings(_ words: [String]) -> String {
-        JSONText.array(words.flatMap { [$0, $0.lowercased()] })
+    /// The main server's tags and types are in lower case, and people type capitals. Each once.
+    static func spellings(of words: [String]) -> [String] {
+        Set(words.flatMap { [ByteText($0), ByteText($0.lowercased())] }).sorted().map(\.text)
     }
 
-    /// The documents that may be meant, the newest first, read from one index without the items themselves.
-    func documents(_ connection: Connection) throws(SQLiteFailure) -> Statement {
-        let range = "created_at >= ? AND created_at < ?"
-        let rows: Statement
-        if let tag = tags.first {
-            rows = try connection.prepare(
-                """
-                SELECT docid FROM search_tag WHERE tag IN (SELECT value FROM json_each(?)) AND \(range)
-                ORDER BY created_at DESC
-                """
-            ).bind(Self.spellings([tag]))
-        } else if !types.isEmpty {
-            rows = try connection.prepare(
-                """
-                SELECT docid FROM search_document INDEXED BY search_document_by_type
-                WHERE type IN (SELECT value FROM json_each(?)) AND \(range) ORDER BY created_at DESC
-                """
-            ).bind(Self.spellings(types))
-        } else {
-            rows = try connection.prepare(
-                """
-                SELECT docid FROM search_document INDEXED BY search_document_by_time WHERE \(range)
-                ORDER BY created_at DESC
-                """)
-        }
-        return rows.bind((since ?? .earliest).description).bind(before?.description ?? "~")
-    }
+    private static func spellings(_ words: [String]) -> String { JSONText.array(spellings(of: words)) }
 }
 
 extension Statement {

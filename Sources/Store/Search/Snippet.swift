@@ -60,25 +60,45 @@ extension StoreReader {
         guard !query.isWithoutOnly else { return items.map { _ in (nil, nil) } }
         return try readTogether { () throws(SQLiteFailure) in
             try connection.execute(
-                """
-                CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING fts5(title, summary, content, transcription, tags, url,
-                    tokenize='unicode61 remove_diacritics 2');
-                DELETE FROM temp.passage;
-                """)
-            let texts = try connection.prepare(SearchableRow.sql)
-            let insert = try connection.prepare(
-                """
-                INSERT INTO temp.passage (rowid, title, summary, content, transcription, tags, url)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """)
-            for (number, item) in items.enumerated() {
-                _ = try SearchableRow.read(texts, id: item.id) { row throws(SQLiteFailure) in
-                    insert.bind(number)
-                    for text in row.words(atMost: Self.lookedAt) { insert.bind(SearchText.indexed(text)) }
-                    try insert.run()
-                }
-            }
+                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING \(Self.fts5)); DELETE FROM temp.passage")
+            try index(items.map(\.id), in: "passage", atMost: Self.lookedAt)
             return try marked(query, count: items.count)
+        }
+    }
+
+    /// Before a statement is under way that is to go on: a new table ends it (SQLITE_ABORT_ROLLBACK).
+    func makeRoomForTexts() throws(SQLiteFailure) {
+        try connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.fts5), content='')")
+    }
+
+    /// Which of some items have the words, by their place in the list, as the index would say it. Indexes them in memory, after
+    /// `makeRoomForTexts`.
+    func places(of query: SearchQuery, amongTextsOf ids: [String], atMost limit: Int) throws(SQLiteFailure) -> [Int] {
+        try connection.execute("INSERT INTO temp.candidate (candidate) VALUES ('delete-all')")
+        try index(ids, in: "candidate", atMost: limit)
+        return try connection.prepare("SELECT rowid FROM temp.candidate WHERE candidate MATCH ?").bind(query.match())
+            .all { $0.int(0) }
+    }
+
+    private static let fts5 =
+        "fts5(title, summary, content, transcription, tags, url, tokenize='unicode61 remove_diacritics 2'"
+
+    /// Adds items to an index in memory, by their place in the list.
+    ///
+    /// - Parameter limit: So many bytes of each text.
+    private func index(_ ids: [String], in table: String, atMost limit: Int) throws(SQLiteFailure) {
+        let texts = try connection.prepare(SearchableRow.ofID)
+        let insert = try connection.prepare(
+            """
+            INSERT INTO temp.\(table) (rowid, title, summary, content, transcription, tags, url)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """)
+        for (number, id) in ids.enumerated() {
+            _ = try SearchableRow.read(texts.bind(id)) { row throws(SQLiteFailure) in
+                insert.bind(number)
+                for text in row.words(atMost: limit) { insert.bind(SearchText.indexed(text)) }
+                try insert.run()
+            }
         }
     }
 
