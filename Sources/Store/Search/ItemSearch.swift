@@ -305,12 +305,14 @@ private struct ItemFinder {
         try reader.makeRoomForTexts()
         let rows = try newest(withDocument: true, ", document.size")
         defer { rows.reset() }
+        var seen: Set<Int> = []
         var (texts, bytes) = (0, 0)
         var found = ItemList()
         while !found.hasMore {
             var batch: [ListedItem] = []
             while batch.count < Self.sample, try rows.step() {
-                guard !rows.isNull(0), let item = ListedItem(rows, from: 1) else { continue }
+                guard !rows.isNull(0), seen.insert(rows.int(0)).inserted, let item = ListedItem(rows, from: 1)
+                else { continue }
                 batch.append(item)
                 bytes += rows.int(8)
                 guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead else { return false }
@@ -321,7 +323,7 @@ private struct ItemFinder {
                 if found.hasMore { break }
                 found.items.append(batch[place])
             }
-            if texts == Self.sample, found.items.count * all < StoreReader.mostRanked * texts { return false }
+            if texts == batch.count, found.items.count * all < StoreReader.mostRanked * texts { return false }
             if batch.count < Self.sample { break }
         }
         items = found.items
