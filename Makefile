@@ -171,7 +171,7 @@ screens: setup-build setup-test
 	@PRSNL_WRITE_SCREENS=yes .make/test --only 'CommandsTests'
 
 # The tests that try random cases, with all of their cases: `make test` tries a few of them.
-LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|WishModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|/itemsThatArriveWhile
+LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|WishModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|CrowdTests|SliceTests|/itemsThatArriveWhile
 .PHONY: long-search
 long-search: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests

@@ -92,7 +92,8 @@ extension ConfigurationKey {
             "Let members of the control socket's group change things with prsnlctl, and not only look."),
         .duration(
             "poll_interval", \.sync.pollInterval, from: "1s", to: "7d", effect: .reload,
-            "Between two looks for new items, give or take 10 %; three times as long after a quiet hour."),
+            "Between two looks for new items, give or take 10 %; three times as long after a quiet hour, eight times after a quiet day."
+        ),
         ConfigurationKey(
             name: "sweep_interval", type: "duration", defaultText: "`auto`", allowed: "`auto`, 1s to 365d",
             summary: "Between two sweeps for edits and deletions; `auto`: 6h below 2,000 items, daily above.",

@@ -38,8 +38,10 @@ struct ConnectivityRules: Sendable, Equatable {
     static let betweenWeakProbes: Duration = .seconds(10)
     /// The kernel may be wrong about a route, by a carrier that is not needed for one: it is tried now and then.
     static let betweenOfflineProbes: Duration = .seconds(300)
-    /// Of a server that has not answered for hours.
-    static let longestBetweenProbes: Duration = .seconds(900)
+    /// In which a server that is away is asked once a minute.
+    private static let firstSilence: Duration = .seconds(600)
+    /// Of a server that has not answered for longer.
+    static let longestBetweenProbes: Duration = .seconds(660)
 
     // MARK: The kernel
 
@@ -216,7 +218,7 @@ struct ConnectivityRules: Sendable, Equatable {
     /// person's command are followed by a probe at once.
     private static func betweenProbes(failures: Int, silence: Duration, draw: Double) -> Duration {
         var backoff = Backoff.probes
-        if silence > .zero { backoff.cap = min(max(backoff.cap, silence / 10), longestBetweenProbes) }
+        backoff.cap = min(max(backoff.cap, (silence - firstSilence) / 3), longestBetweenProbes)
         return backoff.wait(failures: failures, draw: draw)
     }
 

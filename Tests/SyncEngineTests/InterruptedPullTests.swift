@@ -119,7 +119,7 @@ import Testing
         let intervals = try fixture.query("SELECT count(*) FROM coverage WHERE read_at >= '\(swept)'")
         #expect(try #require(Int(intervals ?? "")) > 0, "a part of it was swept")
         fixture.server.clearLog()
-        try await fixture.run(for: .seconds(300))
+        try await fixture.pull()
         #expect(fixture.server.requests(.timeline).count < 25, "not all of it again")
         #expect(try fixture.query("SELECT sweep_started_at FROM copy") == nil)
     }

@@ -44,13 +44,13 @@ import Testing
     }
 
     @Test func aSweepGivesWayToPollsAndGoesOn() async throws {
-        let fixture = try PullFixture(items: DevItem.generate(count: 2_600))
+        let fixture = try PullFixture(items: DevItem.generate(count: 1_900))
         try await fixture.pull()
         fixture.time.advance(by: .seconds(86_400))
         // Each page of the sweep takes long, so that polls fall due in between.
         let time = fixture.time
         fixture.server.script(.perform { time.advance(by: .seconds(100)) }, on: .timeline, times: .max)
-        let edited = fixture.server.items()[2_500]
+        let edited = fixture.server.items()[1_800]
         fixture.server.edit(edited.id) { $0.title = "Edited" }
         fixture.server.addNew(count: 1)
         try await fixture.run(for: .seconds(12_000))

@@ -32,6 +32,7 @@ struct CursorPull {
                 newestPossible: max(time.now(), knownNewest), known: known)
             var step = CursorPlan.Step.request(plan.request)
             var bound = PageBound(store: store)
+            var pages = 0
             var session = try await identity.session()
             while true {
                 try await bound.add(plan.request.limit)
@@ -44,8 +45,10 @@ struct CursorPull {
                     onPage(read.change.items.count, read.change.items.last?.createdAt)
                     step = read.next
                     if step != .finished, let pacing {
-                        try await pacing.pause(after: read.took)
-                        if pacing.givesWay {
+                        pages += 1
+                        let isSpent = pages >= pacing.mostPages
+                        if !isSpent { try await pacing.pause(after: read.took) }
+                        if isSpent || pacing.givesWay {
                             try await committer.flush()
                             return .gaveWay
                         }

@@ -151,8 +151,10 @@ struct Puller: Sendable {
     /// The whole line again, or what a sweep that was interrupted has left.
     ///
     /// - Parameter fromStart: Begins a new sweep, even where one is half done.
-    /// - Returns: `nil` where it gave way; it goes on with the next call.
-    func sweepCursor(pageSize: Int, pacing: Pacing?, fromStart: Bool) async throws(SyncFailure) -> Changes? {
+    /// - Returns: What it has changed so far. Where it gave way, it goes on with the next call.
+    func sweepCursor(
+        pageSize: Int, pacing: Pacing?, fromStart: Bool
+    ) async throws(SyncFailure) -> (changes: Changes, end: CursorPull.End) {
         if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
@@ -169,11 +171,21 @@ struct Puller: Sendable {
         }
         if end == .gaveWay {
             try await SyncFailure.from(try await store.saveCoverage())
-            return nil
+            return (changes, end)
         }
         try await SyncFailure.from(try await store.forgetUnversionedTexts())
         try await SyncFailure.from(try await store.finishSweep(at: time.now()))
-        return changes
+        return (changes, end)
+    }
+
+    /// The newest items again, as many as the pacing lets.
+    func recent(pageSize: Int, pacing: Pacing) async throws(SyncFailure) -> Changes {
+        let start = time.now()
+        let newest = await store.coverage.newest ?? .earliest
+        return try await record(.head) { committer, requests throws(SyncFailure) in
+            _ = try await cursorPull(committer, requests).run(
+                top: nil, bottom: .earliest, readAt: start, pageSize: pageSize, knownNewest: newest, pacing: pacing)
+        }
     }
 
     private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {

@@ -126,7 +126,8 @@ struct PullLoop {
             shared.publish { $0.problem = nil }
         case .connectivity(isReturn: true, let silence):
             memory.schedule.forgetFailures()
-            memory.schedule.serverReturned(at: time.now(), after: silence, draws: (random.unit(), random.unit()))
+            memory.schedule.serverReturned(
+                at: time.now(), after: silence, draws: (random.unit(), random.unit(), random.unit()))
             holdsUntil = time.uptime() + Self.longestHold
         case .outboxSent: holdsUntil = nil
         case .delivered: memory.schedule.wantsHead = true
@@ -199,8 +200,10 @@ struct PullLoop {
 
     private func pacing(for work: Schedule.Work) -> Pacing {
         let manner: Pacing.Manner = work != .texts ? .sweep : textWaiters.isEmpty ? .texts : .hurry
+        let now = time.now()
         return Pacing(
-            events: inbox.pulls, time: time, pollAt: memory.schedule.pullAt(now: time.now()), manner: manner)
+            events: inbox.pulls, time: time, pollAt: memory.schedule.pullAt(now: now), manner: manner,
+            mostPages: memory.schedule.mostPages(for: work, now: now))
     }
 
     // MARK: One piece of work

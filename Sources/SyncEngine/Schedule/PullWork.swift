@@ -33,6 +33,7 @@ struct PullWork {
         _ work: Schedule.Work, _ memory: inout PullMemory, _ changes: inout Puller.Changes, request: SyncRequest,
         pacing: Pacing?
     ) async throws(SyncFailure) {
+        memory.schedule.begin(work, at: time.now())
         let pageSize = memory.schedule.settings.pageSize
         let dialect = try await puller.identity.establish(pageSize: pageSize)
         if work == .texts { return try await texts(dialect, &memory, &changes, request, pacing) }
@@ -57,6 +58,13 @@ struct PullWork {
         }
         if work == .pull { memory.serverAhead = ahead }
         memory.stage = .deep
+        if work == .recent, let pacing {
+            let found = try await puller.recent(pageSize: pageSize, pacing: pacing)
+            changes += found
+            // Where something is edited, more may be.
+            if !found.isEmpty { memory.schedule.lastNews = start }
+            return
+        }
         // A head pull leaves what has failed lately alone.
         let skipsDeep = work == .pull && start < memory.schedule.deep.notBefore
         if dialect == .cursor, !skipsDeep, work == .pull || work == .fill {
@@ -66,13 +74,9 @@ struct PullWork {
         if await store.coverage.isComplete, let head = memory.schedule.lastPull { memory.newAsOf = head }
         if !hasSwept, work == .sweep || request.full {
             if dialect == .cursor {
-                guard
-                    let swept = try await puller.sweepCursor(
-                        pageSize: pageSize, pacing: pacing, fromStart: request.full)
-                else {
-                    return
-                }
-                changes += swept
+                let swept = try await puller.sweepCursor(pageSize: pageSize, pacing: pacing, fromStart: request.full)
+                changes += swept.changes
+                guard swept.end == .reachedBottom else { return }
             } else {
                 changes += try await pass(dialect, &memory, pacing: pacing)
             }
@@ -213,6 +217,7 @@ extension PullMemory {
         schedule.isSweeping = coverage.sweepStart != nil
         schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
         schedule.isComplete = coverage.isComplete
+        schedule.ridesOnPolls = await store.binding.dialect == .cursor && !isOnce
         do {
             schedule.live = try await store.liveCount()
             if textLimit != schedule.settings.textMaxSize {

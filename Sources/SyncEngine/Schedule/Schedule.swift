@@ -8,8 +8,10 @@ struct Schedule: Sendable, Equatable {
         case pull
         /// The gaps below them.
         case fill
-        /// The whole line again, or what is left of it.
+        /// The whole line again, what is left of it, or a slice.
         case sweep
+        /// The newest thousand again: what is new is edited more often.
+        case recent
         /// Deletion candidates that were found once and have to be asked for again.
         case check
         /// The texts of items.
@@ -32,6 +34,16 @@ struct Schedule: Sendable, Equatable {
     var isSweeping = false
     var hasGaps = false
     var live = 0
+    /// Whether work may be put off to later polls: there are some, and the server gives the timeline from any time on.
+    var ridesOnPolls = false
+    /// The poll that the last slice of a sweep came after.
+    private var slicedPull: Timestamp?
+    /// The first poll after an outage is followed by another one after this part of the interval, because all poll within minutes.
+    private var partAfterReturn: Double?
+    /// The part of the interval that the next poll comes after.
+    private var partOfInterval = 1.0
+    /// When the newest thousand were last read.
+    private var lastRecent: Timestamp?
     /// Whether the copy has no gaps.
     var isComplete = false
     /// When the next deletion candidate is due to be asked for; `earliest` for one that never was.
@@ -61,17 +73,22 @@ struct Schedule: Sendable, Equatable {
     /// A quiet account is looked at this much less often.
     private static let quietFactor = 3
     private static let quietAfter: Duration = .seconds(3_600)
+    /// And so is one without news for a day.
+    private static let idleFactor = 8
+    private static let idleAfter: Duration = .seconds(86_400)
     /// Items that the server works on settle within seconds; the first poll comes after this, then ever later.
     private static let firstPendingPoll: Duration = .seconds(15)
     private static let smallCopy = 2_000
     /// One quiet daemon in three has noticed it: they may all come back within a minute.
     private static let shortOutage: Duration = .seconds(300)
-    private static let longestSpread: Duration = .seconds(300)
+    private static let longestSpread: Duration = .seconds(240)
 
     /// How often in a row something failed, and when it may be tried again.
     struct Setback: Sendable, Equatable {
         var failures = 0
         var notBefore = Timestamp.earliest
+        /// When the first of them was.
+        fileprivate var since = Timestamp.earliest
     }
 
     /// The most urgent work and when it is due; in the past means now.
@@ -88,11 +105,8 @@ struct Schedule: Sendable, Equatable {
             let due = due == .earliest ? now : due
             consider(.check, max(due, lastCheck?.advanced(by: Self.betweenChecks) ?? due), deep)
         }
-        if isSweeping || isComplete && editsAsOf == nil {
-            consider(.sweep, now, deep)
-        } else if let editsAsOf {
-            consider(.sweep, max(sweepAt(since: editsAsOf), sweepSpreadUntil), deep)
-        }
+        if isRecentDue { consider(.recent, now, deep) }
+        if let sweepAt = sweepAt(now: now) { consider(.sweep, sweepAt, deep) }
         // Last: all else goes first.
         if let textsAt { consider(.texts, textsAt, texts) }
         best.at = max(best.at, closedUntil)
@@ -105,28 +119,27 @@ struct Schedule: Sendable, Equatable {
         if wantsHead { return max(closedUntil, now) }
         return max(
             closedUntil, spreadUntil,
-            lastPull.map { $0.advanced(by: Self.varied(pollInterval(now: now), since: $0)) } ?? now)
-    }
-
-    private func sweepAt(since start: Timestamp) -> Timestamp {
-        start.advanced(by: Self.varied(sweepInterval, since: start))
+            lastPull.map { $0.advanced(by: Self.varied(pollInterval(now: now) * partOfInterval, since: $0)) } ?? now)
     }
 
     /// ± 10 %, so that daemons that were stopped, or kept out, together do not stay together. The microseconds of the time that an
     /// interval begins at are as good as a draw, and are the same when it is asked for again, also after a restart.
-    static func varied(_ interval: Duration, since start: Timestamp) -> Duration {
+    static func varied(_ interval: Duration, since start: Timestamp, by share: Double = 0.1) -> Duration {
         let draw = Double(start.microseconds % 1_000) / 1_000
-        return interval * (1 + 0.2 * (draw < 0.5 ? draw : draw - 1))
+        return interval * (1 + 2 * share * (draw < 0.5 ? draw : draw - 1))
     }
 
     /// The server answers again. Where it was away itself for long, everybody has waited for it: who has nothing to send comes
     /// some minutes later, at random.
     ///
     /// - Parameter draws: from 0 to 1, at random.
-    mutating func serverReturned(at now: Timestamp, after silence: Duration, draws: (pull: Double, sweep: Double)) {
+    mutating func serverReturned(
+        at now: Timestamp, after silence: Duration, draws: (pull: Double, next: Double, sweep: Double)
+    ) {
         guard silence > Self.shortOutage else { return wantsHead = true }
+        partAfterReturn = draws.next
         spreadUntil = now.advanced(by: min(silence - Self.shortOutage, Self.longestSpread) * draws.pull)
-        if let editsAsOf, sweepAt(since: editsAsOf) <= now {
+        if let editsAsOf, sweepDue(since: editsAsOf) <= now {
             sweepSpreadUntil = now.advanced(by: sweepInterval / 4 * draws.sweep)
         }
     }
@@ -146,6 +159,7 @@ struct Schedule: Sendable, Equatable {
         if let last = lastPull, last > limit { lastPull = nil }
         if let last = lastNews, last > limit { lastNews = nil }
         if let last = lastCheck, last > limit { lastCheck = nil }
+        if let last = lastRecent, last > limit { lastRecent = now }
         let longest = now.advanced(by: Backoff.pulls.cap + Self.clockTolerance)
         if head.notBefore > longest { head.notBefore = now }
         if deep.notBefore > longest { deep.notBefore = now }
@@ -169,17 +183,20 @@ struct Schedule: Sendable, Equatable {
             let soon = Self.firstPendingPoll * (1 << pendingPolls)
             if soon < settings.pollInterval { return soon }
         }
-        guard let lastNews, now.duration(since: lastNews) < Self.quietAfter else {
-            return settings.pollInterval * Self.quietFactor
+        guard let lastNews else { return settings.pollInterval * Self.quietFactor }
+        return switch now.duration(since: lastNews) {
+        case ..<Self.quietAfter: settings.pollInterval
+        case ..<Self.idleAfter: settings.pollInterval * Self.quietFactor
+        default: settings.pollInterval * Self.idleFactor
         }
-        return settings.pollInterval
-    }
-
-    var sweepInterval: Duration {
-        settings.sweepInterval ?? (live > Self.smallCopy ? .seconds(86_400) : .seconds(6 * 3_600))
     }
 
     mutating func headSucceeded(startedAt start: Timestamp, foundNews: Bool) {
+        if lastPull == nil { lastRecent = start }
+        // All poll within minutes, and are to do no more than that.
+        if partAfterReturn != nil { slicedPull = start }
+        partOfInterval = partAfterReturn ?? 1
+        partAfterReturn = nil
         // The first pull counts as news: an account that was just set up is one that its owner looks at.
         if foundNews || lastPull == nil { lastNews = start }
         pendingPolls = hasPending && !foundNews ? pendingPolls + 1 : 0
@@ -189,10 +206,84 @@ struct Schedule: Sendable, Equatable {
     }
 }
 
+// Reading again what is here, because the timeline shows neither edits nor deletions.
+extension Schedule {
+    /// A sweep that rides on polls takes this part of its interval.
+    private static let partOfSweep = 6
+    /// And it begins before the interval is over, so that each item is read once in it, whichever polls the slices ride on.
+    private static let beginOfSweep = 0.9
+    /// Fewer slices would be as large as the sweep.
+    private static let fewestSlices = 3
+    /// From one reading of the newest thousand to the next poll that it may ride on, so that it is done once in an hour.
+    private static let betweenRecent: Duration = .seconds(54 * 60)
+    private static let pagesOfRecent = 11
+
+    var sweepInterval: Duration {
+        settings.sweepInterval ?? (live > Self.smallCopy ? .seconds(86_400) : .seconds(6 * 3_600))
+    }
+
+    /// Whether a sweep is carried out in slices, one after each poll. A small copy takes some requests in any case. Where the copy
+    /// may be wrong about all of its edits, and where polls are too rare, it is done in one go.
+    private var isSliced: Bool {
+        ridesOnPolls && live > Self.smallCopy && editsAsOf != nil
+            && sweepInterval / Self.partOfSweep >= settings.pollInterval * Self.idleFactor * Self.fewestSlices
+    }
+
+    /// When the next sweep begins.
+    private func sweepDue(since start: Timestamp) -> Timestamp {
+        let wait =
+            isSliced
+            ? Self.varied(sweepInterval * Self.beginOfSweep, since: start, by: 0.02)
+            : Self.varied(sweepInterval, since: start)
+        return start.advanced(by: wait)
+    }
+
+    /// When the sweep begins or goes on. `nil`: not before the next poll, or not at all.
+    private func sweepAt(now: Timestamp) -> Timestamp? {
+        guard let editsAsOf else { return isSweeping || isComplete ? now : nil }
+        if isSliced {
+            return lastPull != slicedPull && (isSweeping || sweepDue(since: editsAsOf) <= now) ? now : nil
+        }
+        return isSweeping ? now : max(sweepDue(since: editsAsOf), sweepSpreadUntil)
+    }
+
+    /// While items arrive, once an hour.
+    private var isRecentDue: Bool {
+        guard ridesOnPolls, isComplete, live > settings.pageSize, let lastPull, let lastNews, let lastRecent else {
+            return false
+        }
+        return lastNews > lastRecent && lastPull.duration(since: lastRecent) >= Self.betweenRecent
+    }
+
+    /// How many pages a piece of work may read before it is left until after the next poll.
+    ///
+    /// A slice of a sweep is the share of the time until that poll. What was put off, by a machine that was asleep or a server that
+    /// was away, is made up for at twice that pace, because others may have to make up for it too.
+    func mostPages(for work: Work, now: Timestamp) -> Int {
+        if work == .recent { return Self.pagesOfRecent }
+        guard work == .sweep, isSliced, let editsAsOf else { return .max }
+        let length = sweepInterval / Self.partOfSweep
+        let isLate = now > sweepDue(since: editsAsOf).advanced(by: length)
+        // Each page begins with the last item of the one before.
+        let pages = Double(live) / Double(max(settings.pageSize - 1, 1))
+        return max(1, Int((pages * (pollInterval(now: now) / length) * (isLate ? 2 : 1)).rounded(.up)))
+    }
+
+    /// It is begun once after a poll, however it ends.
+    mutating func begin(_ work: Work, at now: Timestamp) {
+        if work == .sweep { slicedPull = lastPull }
+        if work == .recent { lastRecent = now }
+    }
+}
+
 extension Schedule.Setback {
     mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double) {
+        if failures == 0 { since = now }
         failures += 1
-        notBefore = now.advanced(by: verdict.wait(failures: failures, draw: draw))
+        var wait = verdict.wait(failures: failures, draw: draw)
+        // After a short trouble of the server all are back soon: a wait is no longer than the trouble so far.
+        if verdict == .retry(after: nil) { wait = min(wait, max(now.duration(since: since), Backoff.pulls.base)) }
+        notBefore = now.advanced(by: wait)
     }
 }
 
@@ -204,6 +295,8 @@ struct Pacing: Sendable {
     /// When the next poll is due.
     let pollAt: Timestamp
     let manner: Manner
+    /// After so many pages, the rest is left for later.
+    var mostPages = Int.max
 
     enum Manner: Sendable {
         /// A sweep: the server is left four fifths of its time.
