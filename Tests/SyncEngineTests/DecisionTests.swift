@@ -257,6 +257,12 @@ import Testing
             now = setback.notBefore
         }
         #expect(now > at(1_000 + 10 * 3_600), "it grows to an hour all the same")
+        now = at(500)
+        for _ in 0..<20 {
+            setback.fail(at: now, .retry(after: nil), draw: 1)
+            now = setback.notBefore
+        }
+        #expect(now > at(500 + 3_600), "also where the clock was set back")
         setback.fail(at: now, .retry(after: .seconds(90)), draw: 0)
         #expect(setback.notBefore >= now.advanced(by: .seconds(90)), "the server's word is kept")
     }

@@ -278,7 +278,8 @@ extension Schedule {
 
 extension Schedule.Setback {
     mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double) {
-        if failures == 0 { since = now }
+        // Later than now: the clock was set back.
+        if failures == 0 || since > now { since = now }
         failures += 1
         var wait = verdict.wait(failures: failures, draw: draw)
         // After a short trouble of the server all are back soon: a wait is no longer than the trouble so far.
