@@ -77,9 +77,8 @@ import Testing
             figures.queue = max(figures.queue, backlog / Crowd.capacity)
         }
         print("seed \(crowd.seed): \(figures)")
-        // Of a tenth of them, minutes are more uneven.
-        #expect(figures.returning <= (LongSearch.isOn ? 6 : 8) * figures.quiet, "\(figures)")
-        #expect(figures.returning <= Crowd.capacity, "\(figures)")
+        #expect(figures.returning <= 6 * figures.quiet && figures.returning <= Crowd.capacity, "\(figures)")
+        // Of a tenth of them, five minutes are more uneven.
         #expect(figures.later <= (LongSearch.isOn ? 1.2 : 1.6) * figures.quiet, "\(figures)")
         #expect(figures.freshAfter <= 900, "\(figures)")
         #expect(figures.queue < 5, "\(figures)")

@@ -186,6 +186,15 @@ import Testing
         #expect(schedule.next(now: at(80_001)).work == .sweep)
     }
 
+    @Test func aPollThatHasFailedBringsNoSlice() {
+        var schedule = polled(77_000)
+        schedule.head.fail(at: at(77_900), .retry(after: nil), draw: 1)
+        schedule.headSucceeded(startedAt: at(77_904), foundNews: false)
+        #expect(schedule.next(now: at(77_905)).work == .pull)
+        schedule.headSucceeded(startedAt: at(78_804), foundNews: false)
+        #expect(schedule.next(now: at(78_805)).work == .sweep)
+    }
+
     @Test func aSliceIsTheShareOfTheTimeUntilTheNextPoll() {
         // 101.01 pages in four hours.
         #expect(polled(78_000).mostPages(for: .sweep, now: at(78_001)) == 7, "a quarter of an hour")

@@ -193,8 +193,8 @@ struct Schedule: Sendable, Equatable {
 
     mutating func headSucceeded(startedAt start: Timestamp, foundNews: Bool) {
         if lastPull == nil { lastRecent = start }
-        // All poll within minutes, and are to do no more than that.
-        if partAfterReturn != nil { slicedPull = start }
+        // After a trouble of the server all poll within minutes, and are to do no more than that.
+        if partAfterReturn != nil || head.failures > 0 { slicedPull = start }
         partOfInterval = partAfterReturn ?? 1
         partAfterReturn = nil
         // The first pull counts as news: an account that was just set up is one that its owner looks at.
