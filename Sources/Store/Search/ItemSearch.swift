@@ -306,7 +306,8 @@ private struct ItemFinder {
         let rows = try newest(withDocument: true, ", document.size")
         defer { rows.reset() }
         var seen: Set<Int> = []
-        var (texts, bytes) = (0, 0)
+        var bytes = 0
+        var isFirst = true
         var found = ItemList()
         while !found.hasMore {
             var batch: [ListedItem] = []
@@ -317,13 +318,14 @@ private struct ItemFinder {
                 bytes += rows.int(8)
                 guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead else { return false }
             }
-            texts += batch.count
-            for place in try reader.places(of: query, amongTextsOf: batch.map(\.id), atMost: Self.longestRead) {
+            let places = try reader.places(of: query, amongTextsOf: batch.map(\.id), atMost: Self.longestRead)
+            if isFirst, places.count * all < StoreReader.mostRanked * batch.count { return false }
+            isFirst = false
+            for place in places {
                 found.hasMore = found.items.count == limit
                 if found.hasMore { break }
                 found.items.append(batch[place])
             }
-            if texts == batch.count, found.items.count * all < StoreReader.mostRanked * texts { return false }
             if batch.count < Self.sample { break }
         }
         items = found.items
