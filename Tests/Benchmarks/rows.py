@@ -324,13 +324,31 @@ def idle(bench):
         after, anonymous = wake_ups(daemon.pid), watch.end().anonymous
         cpu, names = cpu_of(daemon.pid) - cpu, thread_names(daemon.pid)
         resident = status_of(daemon.pid)["VmRSS"]
+        log = os.path.getsize(setting.database + "-wal")
     by_thread = {thread: count - before.get(thread, 0) for thread, count in after.items()}
     woken = sum(by_thread.values())
     return [Row(
         f"idle for 60 s after a pull of {ITEMS:,}", f"anonymous {mebibytes(anonymous)}, {woken} wake-ups",
         "≤ 8 MiB, ≤ 5 wake-ups", f"RSS {mebibytes(resident)}, {cpu:.2f} s CPU, {len(names)} threads"
         + "".join(f", {names.get(thread, thread)} woke {count}×" for thread, count in by_thread.items() if count),
-        anonymous <= 8 * MEBIBYTE and woken <= 5)]
+        anonymous <= 8 * MEBIBYTE and woken <= 5),
+        Row("the write-ahead log of an idle daemon", mebibytes(log), "≤ 1 MiB", reached=log <= MEBIBYTE), polling(bench)]
+
+
+def polling(bench):
+    """The memory of a daemon that has pulled everything and polls all the time."""
+    server = bench.server(ITEMS)
+    setting = tour.Setting(bench.fresh(), server.url, server.token_file, poll_interval="2s")
+    with setting.daemon() as daemon:
+        wait_until(lambda: setting.live() == ITEMS and is_idle(setting), "the end of the pull", 300)
+        wait_until(lambda: setting.status()["copy"]["search"]["not_indexed"] == 0, "the full-text index", 300, 0.5)
+        wait_until(lambda mark=time.monotonic() + 50: time.monotonic() > mark, "most of a minute", 70, 0.5)
+        watch = MemoryWatch(daemon.pid)
+        wait_until(lambda mark=time.monotonic() + 10: time.monotonic() > mark, "ten seconds", 20, 0.5)
+        anonymous = watch.end().anonymous
+    return Row(
+        "a minute of polls, every 2 s, after that pull", f"anonymous {mebibytes(anonymous)}", "≤ 7 MiB",
+        reached=anonymous <= 7 * MEBIBYTE)
 
 
 def thread_names(pid):
@@ -364,6 +382,21 @@ def status(bench):
         "≤ 20 ms", f"slowest of 20: {slowest:.1f} and {slowest_daemon:.1f} ms", max(file, daemon) <= 20)]
 
 
+def commands(bench):
+    """What a command costs from exec to exit, without a daemon."""
+    def measured(setting, *arguments):
+        return median([Run([tour.CONTROL, "--config", setting.path, *arguments], expected=(0, 4)).wall
+                       for _ in range(21)]) * 1e3
+
+    setting, _ = bench.copy(ITEMS)
+    limits = {"--version": 4, "queue": 6, "list": 8, "status": 8}
+    times = {name: measured(setting, name) for name in limits}
+    return [Row(
+        f"commands on {ITEMS:,} items", ", ".join(f"`{name}` {took:.1f} ms" for name, took in times.items()),
+        "≤ " + ", ".join(str(limit) for limit in limits.values()) + " ms",
+        reached=all(times[name] <= limit for name, limit in limits.items()))]
+
+
 def day(bench):
     """The engine's own schedule, with a clock that is not the wall's."""
     program = os.path.join(tour.BINARIES, "prsnl-simulate-day")
@@ -380,6 +413,6 @@ def day(bench):
 
 
 ALL = {
-    "pull": full_pull, "large": large_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep, "idle": idle,
-    "status": status, "day": day,
+    "pull": full_pull, "large": large_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep,
+    "idle": idle, "status": status, "commands": commands, "day": day,
 }

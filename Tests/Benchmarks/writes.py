@@ -153,6 +153,33 @@ def bulk(bench):
         f"prsnlctl's own CPU {median([run.cpu for run in runs]):.2f} s", LINES / wall >= 10_000)]
 
 
+def alone(bench):
+    """Writes of prsnlctl while no daemon runs: one note beside few and many that wait, and many lines at once."""
+    def setting():
+        made = tour.Setting(bench.fresh(), bench.server(COPY).url, bench.server(COPY).token_file)
+        once(made, COPY)
+        return made
+
+    def note(of):
+        runs = [Run([tour.CONTROL, "--config", of.path, "note", "Buy milk"]) for _ in range(21)]
+        return median([run.cpu for run in runs]) * 1e3
+
+    few = setting()
+    empty = note(few)
+    path = os.path.join(bench.directory, "many")
+    with open(path, "w") as file:
+        file.writelines(f"https://example.org/waiting/{number}\n" for number in range(60_000))
+    capture(few, path)
+    full = note(few)
+    runs = [capture(setting(), lines_file(bench)) for _ in range(AT_LEAST)]
+    wall = median([run.wall for run in runs])
+    return [
+        Row("`prsnlctl note` without a daemon, CPU", f"{empty:.1f} ms, with 60,000 that wait {full:.1f} ms",
+            "≤ 15 ms, both", reached=max(empty, full) <= 15),
+        Row(f"`prsnlctl capture --stdin` without a daemon, {LINES:,} lines", f"{wall:.2f} s", "≤ 6 s",
+            f"CPU {median([run.cpu for run in runs]):.2f} s", wall <= 6)]
+
+
 def commits_program():
     program = os.path.join(BUILD, "commits")
     subprocess.run(["gcc", "-O2", "-o", program, os.path.join(HERE, "commits.c"), "-lsqlite3"], check=True)
@@ -247,4 +274,4 @@ def waiting(bench):
             most <= 30)]
 
 
-ALL = {"enqueue": enqueue, "bulk": bulk, "replay": replay, "pace": pace, "waiting": waiting}
+ALL = {"enqueue": enqueue, "bulk": bulk, "alone": alone, "replay": replay, "pace": pace, "waiting": waiting}
