@@ -477,4 +477,29 @@ import Testing
         #expect(try await fixture.run(["--once"]).exit == .status(0))
         #expect(fixture.server.captures.count == 5)
     }
+
+    /// The file stays open from one group to the next, but not while there is nothing to write.
+    @Test func whoTypesLinesKeepsNoDaemonFromStarting() async throws {
+        let fixture = try await fixture()
+        let pipe = fixture.folder.file("lines")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let typing = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", "exec \"$0\" --config \"$1\" capture --stdin <\"$2\"", BuiltProducts.executable("prsnlctl"),
+                fixture.configuration, pipe,
+            ])
+        defer { typing.signal(SIGKILL) }
+        let keyboard = open(pipe, O_WRONLY)
+        try #require(keyboard >= 0)
+        defer { close(keyboard) }
+        for number in 1...2 {
+            let line = "https://example.com/\(number)\n"
+            try #require(write(keyboard, line, line.utf8.count) == line.utf8.count)
+            try await eventually("line \(number) to be on the disk") {
+                try StoreReader(path: fixture.database).summary().outbox.waiting == number
+            }
+            try await eventually("the file to be free") { (try? DatabaseLock(database: fixture.database)) != nil }
+        }
+    }
 }

@@ -143,6 +143,19 @@ import Testing
         }
     }
 
+    /// It would stay as large as it was at its largest, beside a copy that may be smaller.
+    @Test func theLogGivesItsSpaceBackAfterAPieceOfWork() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(0)]))
+        await store.releaseMemory()
+        #expect(FileIdentity.size(path: fixture.path + "-wal") > 0, "a small one is used on")
+        try await store.commit(StoreFixture.page((1...5_000).map { StoreFixture.item($0) }))
+        await store.releaseMemory()
+        #expect(FileIdentity.size(path: fixture.path + "-wal") == 0)
+        #expect(try StoreReader(path: fixture.path).summary().copy.live == 5_001)
+        await store.close()
+    }
+
     @Test func aLockThatIsALinkIsRefused() throws {
         let elsewhere = fixture.directory.file("elsewhere")
         try TestFile.write("another's", to: elsewhere)
