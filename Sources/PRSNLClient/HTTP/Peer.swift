@@ -168,7 +168,7 @@ extension ServerURL {
 final class CurlURL {
     private let handle: OpaquePointer
 
-    /// - Parameter flags: CURLU_* of prsnl_url_set(3), beside CURLU_NON_SUPPORT_SCHEME.
+    /// - Parameter flags: CURLU_* of curl_url_set(3), beside CURLU_NON_SUPPORT_SCHEME.
     init?(_ text: String, _ flags: Int32 = 0) {
         guard Libcurl.failure == nil, let handle = prsnl_url() else { return nil }
         self.handle = handle

@@ -78,8 +78,7 @@ enum WishTables {
 }
 
 /// Step 9: what is asked of the outbox each time that it is opened, however much waits in it (`InFlightWrites`,
-/// `markSendingUnknown`). Both indexes are of one page, mostly,
-/// which each send of an entry writes.
+/// `markSendingUnknown`). Both indexes are of one page, mostly, which each send of an entry writes.
 enum OpeningIndexes {
     static let all = [
         "CREATE INDEX outbox_unsettled ON outbox (state) WHERE state = 'sending' OR state = 'unknown';",
