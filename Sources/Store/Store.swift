@@ -47,8 +47,9 @@ package actor Store {
 
     /// The copy's coverage, as the file has it.
     package internal(set) var coverage: Coverage
-    /// Server, dialect and account that the file is bound to.
-    package internal(set) var binding: Binding
+    /// Server, dialect and account that the file is bound to. To be read without waiting for a commit.
+    package nonisolated var binding: Binding { bound.withLock { $0 } }
+    private nonisolated let bound: Mutex<Binding>
     /// Time during which the server could be reached: what the file has, and what it does not have yet.
     var savedReachable: Double
     var unsavedReachable: Double = 0
@@ -137,7 +138,7 @@ package actor Store {
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
-            binding = try Self.readBinding(opened)
+            bound = Mutex(try Self.readBinding(opened))
             try Self.markInterruptedSendsUnknown(opened)
             mark = try Self.mark(opened, statements, path: path, log: log)
             inFlight = try InFlightWrites(opened)
@@ -405,7 +406,7 @@ extension Store {
             ).bind(new.serverURL).bind(new.dialect?.rawValue).bind(new.accountID).bind(new.accountName)
                 .bind(new.accountSubject).bind(now).run()
         }
-        binding = new
+        bound.withLock { $0 = new }
     }
 
     static func readBinding(_ connection: Connection) throws(SQLiteFailure) -> Binding {

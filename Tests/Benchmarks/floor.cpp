@@ -1,8 +1,8 @@
-// The floor of a full pull: what the machine needs where nothing is checked. libcurl on one thread with one connection, simdjson,
+// The floor of a full pull, and of a pull of texts: what the machine needs where nothing is checked. libcurl on one thread with one connection, simdjson,
 // one prepared INSERT, commits every 100 ms. The caller makes the file, with the table and the indexes of a copy. No ties, no
 // account, no coverage, no broken items, nobody who waits: what does more has to pay for it on top of this.
 //
-// floor SERVER_URL DATABASE [TOKEN_FILE]
+// floor SERVER_URL DATABASE [TOKEN_FILE [texts]]
 #include <curl/curl.h>
 #include <simdjson.h>
 #include <sqlite3.h>
@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -82,15 +83,107 @@ curl_slist *authorization(const char *path) {
     return curl_slist_append(nullptr, ("Authorization: Bearer " + token).c_str());
 }
 
+struct Server {
+    CURL *handle;
+    std::string url;
+    std::string &body;
+    simdjson::ondemand::parser parser{};
+
+    simdjson::ondemand::document get(const std::string &path) {
+        body.clear();
+        std::string whole = url + path;
+        curl_easy_setopt(handle, CURLOPT_URL, whole.c_str());
+        if (CURLcode code = curl_easy_perform(handle)) stop(whole, curl_easy_strerror(code));
+        body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
+        return parser.iterate(body);
+    }
+};
+
+/// A transaction that is committed every so often.
+class Group {
+public:
+    explicit Group(sqlite3 *db) : db(db) {}
+
+    void begin() {
+        if (is_open) return;
+        run(db, "BEGIN IMMEDIATE");
+        opened = std::chrono::steady_clock::now();
+        is_open = true;
+    }
+
+    void end(bool is_last) {
+        if (!is_open || (!is_last && std::chrono::steady_clock::now() - opened < group)) return;
+        run(db, "COMMIT");
+        is_open = false;
+    }
+
+private:
+    sqlite3 *db;
+    std::chrono::steady_clock::time_point opened;
+    bool is_open = false;
+};
+
+sqlite3_stmt *prepare(sqlite3 *db, const char *sql) {
+    sqlite3_stmt *statement = nullptr;
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, nullptr) != SQLITE_OK) stop(sql, sqlite3_errmsg(db));
+    return statement;
+}
+
+void pull_items(sqlite3 *db, Server &server) {
+    sqlite3_stmt *statement = prepare(db, insert);
+    Group transaction(db);
+    std::string cursor;
+    do {
+        std::string path = "/api/timeline?limit=" + std::to_string(page_size);
+        if (!cursor.empty()) {
+            char *escaped = curl_easy_escape(server.handle, cursor.c_str(), 0);
+            path += std::string("&cursor=") + escaped;
+            curl_free(escaped);
+        }
+        auto page = server.get(path);
+        transaction.begin();
+        for (auto item : page["items"].get_array()) add(db, statement, item);
+        auto next = page["next_cursor"];
+        cursor = next.is_null() ? "" : std::string(std::string_view(next.get_string()));
+        transaction.end(cursor.empty());
+    } while (!cursor.empty());
+    sqlite3_finalize(statement);
+}
+
+/// Each text by itself, the newest first, into a file that has the items.
+void pull_texts(sqlite3 *db, Server &server) {
+    std::vector<std::string> ids;
+    sqlite3_stmt *due = prepare(db, "SELECT id FROM item WHERE text_for IS NULL ORDER BY created_at DESC");
+    while (sqlite3_step(due) == SQLITE_ROW) ids.emplace_back(reinterpret_cast<const char *>(sqlite3_column_text(due, 0)));
+    sqlite3_finalize(due);
+    sqlite3_stmt *store = prepare(db, "INSERT INTO item_body (item_id, version, fetched_at, is_transcription, content)"
+                                      " SELECT id, updated_at, updated_at, 0, ?2 FROM item WHERE id = ?1");
+    sqlite3_stmt *mark = prepare(db, "UPDATE item SET text_for = updated_at WHERE id = ?");
+    Group transaction(db);
+    for (const std::string &id : ids) {
+        auto answer = server.get("/api/items/" + id);
+        transaction.begin();
+        sqlite3_bind_text(store, 1, id.c_str(), -1, SQLITE_STATIC);
+        bind(store, 2, answer["content"]);
+        if (sqlite3_step(store) != SQLITE_DONE) stop("insert", sqlite3_errmsg(db));
+        sqlite3_reset(store);
+        sqlite3_bind_text(mark, 1, id.c_str(), -1, SQLITE_STATIC);
+        if (sqlite3_step(mark) != SQLITE_DONE) stop("update", sqlite3_errmsg(db));
+        sqlite3_reset(mark);
+        transaction.end(false);
+    }
+    transaction.end(true);
+    sqlite3_finalize(store);
+    sqlite3_finalize(mark);
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
-    if (count < 3) stop("usage", "floor SERVER_URL DATABASE [TOKEN_FILE]");
+    if (count < 3) stop("usage", "floor SERVER_URL DATABASE [TOKEN_FILE [texts]]");
     sqlite3 *db = nullptr;
     if (sqlite3_open(arguments[2], &db) != SQLITE_OK) stop(arguments[2], sqlite3_errmsg(db));
     run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-    sqlite3_stmt *statement = nullptr;
-    if (sqlite3_prepare_v2(db, insert, -1, &statement, nullptr) != SQLITE_OK) stop("prepare", sqlite3_errmsg(db));
 
     curl_global_init(CURL_GLOBAL_DEFAULT);
     CURL *handle = curl_easy_init();
@@ -100,43 +193,12 @@ int main(int count, char **arguments) {
     curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
     if (count > 3) curl_easy_setopt(handle, CURLOPT_HTTPHEADER, authorization(arguments[3]));
 
-    simdjson::ondemand::parser parser;
-    std::string cursor;
-    std::chrono::steady_clock::time_point opened;
-    bool is_open = false;
-    while (true) {
-        std::string url = std::string(arguments[1]) + "/api/timeline?limit=" + std::to_string(page_size);
-        if (!cursor.empty()) {
-            char *escaped = curl_easy_escape(handle, cursor.c_str(), 0);
-            url += std::string("&cursor=") + escaped;
-            curl_free(escaped);
-        }
-        body.clear();
-        curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
-        if (CURLcode code = curl_easy_perform(handle)) stop(url, curl_easy_strerror(code));
-
-        if (!is_open) {
-            run(db, "BEGIN IMMEDIATE");
-            opened = std::chrono::steady_clock::now();
-            is_open = true;
-        }
-        try {
-            body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-            auto page = parser.iterate(body);
-            for (auto item : page["items"].get_array()) add(db, statement, item);
-            auto next = page["next_cursor"];
-            cursor = next.is_null() ? "" : std::string(std::string_view(next.get_string()));
-        } catch (const simdjson::simdjson_error &error) {
-            stop(url, error.what());
-        }
-        bool is_last = cursor.empty();
-        if (is_last || std::chrono::steady_clock::now() - opened >= group) {
-            run(db, "COMMIT");
-            is_open = false;
-        }
-        if (is_last) break;
+    Server server{handle, arguments[1], body};
+    try {
+        if (count > 4) pull_texts(db, server); else pull_items(db, server);
+    } catch (const simdjson::simdjson_error &error) {
+        stop(arguments[1], error.what());
     }
-    sqlite3_finalize(statement);
     curl_easy_cleanup(handle);
     return sqlite3_close(db) == SQLITE_OK ? 0 : 1;
 }

@@ -141,12 +141,20 @@ def size(bench):
     return result
 
 
+def floor_of(bench, server, items):
+    """The C++ loop fetches the texts into a copy that has the items."""
+    setting = setting_of(bench, server, search_index="no", texts="no")
+    once(setting, items)
+    return Run([bench.floor(), server.url, setting.database, server.token_file, "texts"])
+
+
 def speed(bench):
-    """`prsnld --once` and the script in turn; both read the timeline first, which is taken off."""
+    """`prsnld --once`, the C++ loop and the script in turn. The first and the last read the timeline first, which is taken off."""
     items = SOME // 2
     server, peer = server_of(bench, items, "4K-4K"), bench.peer()
-    own, others = [], []
+    own, others, least = [], [], []
     for _ in range(ROUNDS):
+        least.append(items / floor_of(bench, server, items).wall)
         setting = setting_of(bench, server)
         once(setting, items)
         seconds, _, texts = pulls(setting, "texts")
@@ -156,21 +164,25 @@ def speed(bench):
         figures = json.loads(run.output)
         others.append(figures["texts"] / figures["texts_seconds"])
     ratio = median([a / b for a, b in zip(own, others)])
-    return [Row("texts a second when a person waits, 4 KB each", f"{median(own):,.0f}: {ratio:.1f} × the peer", "≥ 3 ×",
-                f"peer {median(others):,.0f}", ratio >= 3)]
+    time = median([a / b for a, b in zip(least, own)])
+    return [Row("texts a second when a person waits, 4 KB each",
+                f"{median(own):,.0f}: {ratio:.1f} × the peer, {time:.2f} × the time of the floor", "≥ 3 ×, ≤ 0.6 ×",
+                f"peer {median(others):,.0f}, floor {median(least):,.0f}", ratio >= 3 and time <= 0.6)]
 
 
 def cost(bench):
     """The same pull with texts and without, in turn; what is left is the texts'."""
     server = server_of(bench, SOME, "4K-4K")
-    cpu, written = [], []
+    cpu, written, least = [], [], []
     for _ in range(ROUNDS):
+        least.append(floor_of(bench, server, SOME))
         with_texts, without = (
             once(setting_of(bench, server, search_index="no", texts=value), SOME) for value in ("yes", "no"))
         cpu.append((with_texts.cpu - without.cpu) / SOME * 1e6)
         written.append((with_texts.written - without.written) / SOME / 1e3)
     return [Row("a text of 4 KB, without the index", f"{median(cpu):.0f} µs of CPU, {median(written):.1f} KB written",
-                "≤ 180 µs, ≤ 13 KB", f"of {SOME:,} texts", median(cpu) <= 180 and median(written) <= 13)]
+                "≤ 180 µs, ≤ 13 KB", f"floor {median([run.cpu for run in least]) / SOME * 1e6:.0f} µs, "
+                f"{median([run.written for run in least]) / SOME / 1e3:.1f} KB; of {SOME:,} texts", median(cpu) <= 180 and median(written) <= 13)]
 
 
 def idle(bench):

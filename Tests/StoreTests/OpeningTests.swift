@@ -274,11 +274,11 @@ import Testing
             change(&other)
             let thrown = try await errorCode { [other] in try await store.bind(other) }
             #expect(thrown == code)
-            #expect(await store.binding == bound)
+            #expect(store.binding == bound)
         }
         await store.close()
         let again = try fixture.open()
-        #expect(await again.binding == bound)
+        #expect(again.binding == bound)
         await again.close()
     }
 

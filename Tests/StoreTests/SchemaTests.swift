@@ -38,7 +38,7 @@ import Testing
     func aFormerCopyGoesOnAsAPresentOne(version: Int) async throws {
         try fixture.restore(schema: version)
         let store = try fixture.open()
-        #expect(await store.binding.accountName == "ada@example.org")
+        #expect(store.binding.accountName == "ada@example.org")
         #expect(await store.coverage.isComplete)
         #expect(
             try await store.dueTexts(now: .latest, limit: 10).map(\.id)

@@ -45,7 +45,7 @@ import Testing
         // The next one begins at once, and clean; the old one can be opened to write, too.
         let next = try Store(path: path)
         #expect(!next.wasStoppedUncleanly)
-        #expect(await next.binding == Binding())
+        #expect(next.binding == Binding())
         await next.close()
         let old = try Store(path: name(1))
         #expect(!old.wasStoppedUncleanly)
@@ -70,7 +70,7 @@ import Testing
         // Closed all the same, and the same copy at the next start.
         let again = try Store(path: path)
         #expect(!again.wasStoppedUncleanly)
-        #expect(await again.binding.accountID == "a")
+        #expect(again.binding.accountID == "a")
         #expect(TestFile.exists(path + "-wal") && TestFile.exists(path + "-shm"))
         await again.close()
     }

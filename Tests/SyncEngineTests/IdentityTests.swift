@@ -128,7 +128,7 @@ import Testing
         hold.release()
         #expect(await pull.value.problem != nil)
         #expect(await engine.runOnce().problem?.code == .needsLogin)
-        #expect(await store.binding == Binding())
+        #expect(store.binding == Binding())
         client.shutdown()
         await store.close()
         #expect(try fixture.query("SELECT count(*) FROM item") == "0")

@@ -137,13 +137,13 @@ import Testing
     @Test func aLoginOfAnotherAccountEndsTheTextsAtOnce() async throws {
         let fixture = try PullFixture.withTexts(count: 60)
         try await fixture.pull(credentials: login(fixture))
-        let hold = fixture.server.script(.hold, on: .item, skip: 3)
+        let hold = fixture.server.script(.hold, on: .item, times: .max, skip: 3)
         let process = try DaemonProcess(fixture)
         fixture.time.stand()
         let engine = process.engine
         let run = Task { await engine.run() }
         let wish = Task { await engine.sync(SyncRequest(texts: true)) }
-        try await fixture.server.waitForRequest(.item, count: 4)
+        try await fixture.server.waitForRequest(.item, count: 3 + TextPull.inHurry)
         let before = fixture.server.requestCounts()
         process.client.replaceCredentials(login(fixture, .other))
         engine.credentialsChanged()
@@ -167,13 +167,13 @@ import Testing
     @Test func aLoginThatTheServerTakesForAnothersEndsTheTextsAndOnlyTheAccountIsAskedFor() async throws {
         let fixture = try PullFixture.withTexts(count: 60)
         try await fixture.pull()
-        let hold = fixture.server.script(.hold, on: .item, skip: 3)
+        let hold = fixture.server.script(.hold, on: .item, times: .max, skip: 3)
         let process = try DaemonProcess(fixture)
         fixture.time.stand()
         let engine = process.engine
         let run = Task { await engine.run() }
         let wish = Task { await engine.sync(SyncRequest(texts: true)) }
-        try await fixture.server.waitForRequest(.item, count: 4)
+        try await fixture.server.waitForRequest(.item, count: 3 + TextPull.inHurry)
         fixture.server.reassignTokens(to: .other)
         let before = fixture.server.requestCounts()
         _ = try await process.store.accept([WriteDraft.note("a note")], now: fixture.time.now)

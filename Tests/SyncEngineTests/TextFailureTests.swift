@@ -106,9 +106,11 @@ import Testing
         fixture.server.script(.rateLimit(.seconds(600)), on: .item, times: 1, skip: 5)
         let result = try await fixture.pull(texts: true)
         #expect(result.problem?.code == .rateLimited)
-        #expect(fixture.textsAsked == 6)
+        // What was under way is heard.
+        let asked = fixture.textsAsked
+        #expect(asked <= 6 + TextPull.inHurry)
         // What had arrived is there. The one that was answered so is asked for after the others.
-        #expect(try fixture.query("SELECT count(*) FROM item_text") == "5")
+        #expect(try fixture.query("SELECT count(*) FROM item_text") == "\(asked - 1)")
         #expect(try fixture.query("SELECT error_code FROM text_problem") == "rate_limited")
     }
 

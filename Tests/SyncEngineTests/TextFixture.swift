@@ -1,5 +1,6 @@
 import Configuration
 import DevServer
+import PRSNLClient
 import PRSNLCore
 import TestSupport
 import Testing
@@ -20,6 +21,29 @@ extension PullFixture {
 
     /// Requests for a text so far.
     var textsAsked: Int { server.requests(.item).count }
+
+    enum TextEnd { case done, gaveWay }
+
+    /// One pass of texts while the outbox sends, and after it has delivered something.
+    func texts(_ manner: Pacing.Manner) async throws -> TextEnd {
+        let inbox = EngineInbox()
+        inbox.post(.delivered)
+        let shared = EngineSharedState(SyncSettings())
+        shared.isSending = true
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: server.url, credentials: credentials), time: time.source)
+        return try await withEngine(texts: true) { _, store in
+            let identity = Identity(
+                store: store, client: client, serverURL: server.url, shared: shared, log: { _, _, _ in })
+            var pull = TextPull(
+                store: store, identity: identity, shared: shared, time: time.source, requests: RequestCounter(),
+                record: PullRecord(kind: .texts, startedAt: time.now), onText: {})
+            let end = try await pull.run(
+                .cursor, pacing: Pacing(events: inbox.pulls, time: time.source, pollAt: .latest, manner: manner))
+            client.shutdown()
+            return if case .done = end { .done } else { .gaveWay }
+        }
+    }
 
     /// Each text of the server, byte for byte, with its version.
     func expectTexts(sourceLocation: SourceLocation = #_sourceLocation) throws {

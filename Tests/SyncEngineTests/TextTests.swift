@@ -55,7 +55,10 @@ import Testing
         let fixture = try PullFixture.withTexts()
         try await fixture.pull(texts: true)
         let order = fixture.server.requests(.item).map { $0.path.split(separator: "/").last.map(String.init) ?? "" }
-        #expect(order == fixture.server.items().map(\.id))
+        let newest = fixture.server.items().map(\.id)
+        #expect(Set(order) == Set(newest))
+        // Several are under way at once.
+        for (place, id) in order.enumerated() { #expect(newest.prefix(place + TextPull.inHurry).contains(id)) }
     }
 
     /// A cache would keep its null text for half an hour.
@@ -288,6 +291,38 @@ import Testing
         inbox.post(.delivered)
         #expect(try await pacing.pause(after: .seconds(2)) == .seconds(18), "what the server is owed is left")
         #expect(pacing.givesWay)
+    }
+
+    /// A busy outbox would else end the texts after each one, and a new pull begin with what it has delivered.
+    @Test func thePersonWhoWaitsForTextsDoesNotWaitForTheOutbox() async throws {
+        let fixture = try PullFixture.withTexts(count: 60)
+        try await fixture.pull()
+        #expect(try await fixture.texts(.texts) == .gaveWay, "nobody waits")
+        #expect(try await fixture.texts(.hurry) == .done)
+        try fixture.expectTexts()
+    }
+
+    @Test func whatWasDeliveredIsPulledAfterAStretchOfTexts() async throws {
+        let time = VirtualTime()
+        let inbox = EngineInbox()
+        let pacing = Pacing(events: inbox.pulls, time: time.source, pollAt: .latest, manner: .hurry)
+        inbox.post(.delivered)
+        #expect(!pacing.givesWay)
+        time.advance(by: .seconds(10))
+        #expect(pacing.givesWay)
+    }
+
+    @Test func forAPersonFourTextsAreUnderWayAtOnce() async throws {
+        let fixture = try PullFixture.withTexts(count: 60)
+        try await fixture.pull()
+        let hold = fixture.server.script(.hold, on: .item, times: .max, skip: 1)
+        let pull = Task { try await fixture.pull(texts: true) }
+        try await fixture.server.waitForRequest(.item, count: 1 + TextPull.inHurry)
+        #expect(hold.appliedCount == TextPull.inHurry)
+        hold.release()
+        #expect(try await pull.value.isComplete)
+        #expect(fixture.textsAsked == 60)
+        try fixture.expectTexts()
     }
 
     /// A proof costs a slow server as much as a page.

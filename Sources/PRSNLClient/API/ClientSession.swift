@@ -11,12 +11,14 @@ package final class ClientSession: Sendable {
     let client: PRSNLClient
     /// What the client used when the session began.
     package let first: Credentials
+    /// Whom the server gave them to, by their own word.
+    package let subject: String?
     private let generation: UInt64
     private let pinned = Mutex<Credentials?>(nil)
 
     init(_ client: PRSNLClient) {
         self.client = client
-        (first, generation) = client.memory.withLock { ($0.credentials, $0.generation) }
+        (first, subject, generation) = client.memory.withLock { ($0.credentials, $0.subject, $0.generation) }
     }
 
     /// What the session shows to the server; `nil` before its first answer.

@@ -15,7 +15,9 @@ package final class PRSNLClient: Sendable {
 
     /// What the client finds out about the server as it talks to it.
     struct Memory {
-        var credentials: Credentials
+        var credentials: Credentials { didSet { subject = credentials.subject } }
+        /// Theirs: read once, and not for each request.
+        private(set) var subject: String?
         /// What is known of the login, where the credentials are one.
         var login: LoginState?
         /// When a login token from a key file expires, by the server's clock.
@@ -37,6 +39,8 @@ package final class PRSNLClient: Sendable {
         var keyIsBearer = false
         /// The server's clock minus ours.
         var clockOffset: Duration?
+        /// The newest `Date` of an answer: many have the same.
+        var date: (text: String, time: Timestamp?)?
         /// Pauses before a GET is repeated, to be ended when the network goes away.
         var pauses: [UInt64: Task<Void, Never>] = [:]
         var lastPause: UInt64 = 0
@@ -224,12 +228,15 @@ package final class PRSNLClient: Sendable {
 
     /// - Parameter sentAt: when the request was sent (uptime).
     func remember(dateOf answer: HTTPAnswer, sentAt: Duration) {
-        guard let date = answer.date.flatMap(HTTPDate.parse) else { return }
-        let offset = date.duration(since: time.now())
+        guard let text = answer.date else { return }
         memory.withLock { memory in
-            memory.clockOffset = offset
+            if memory.date?.text != text { memory.date = (text, HTTPDate.parse(text)) }
+            guard let date = memory.date?.time else { return }
+            memory.clockOffset = date.duration(since: time.now())
             // A portal's clock says nothing about when the server takes a token for expired.
-            guard answer.contentType?.lowercased().contains("json") == true else { return }
+            guard let type = answer.contentType, type == "application/json" || type.lowercased().contains("json") else {
+                return
+            }
             memory.serverClock = LoginState.ServerClock(date: date, uptime: sentAt)
         }
     }

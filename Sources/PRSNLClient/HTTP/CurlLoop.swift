@@ -225,9 +225,9 @@ final class CurlDriver {
     /// Connections that nothing has used for so long are closed: PRSNL servers close theirs after 5 s, and an idle daemon
     /// keeps neither half-closed sockets nor TLS state.
     static let idleMilliseconds: Int64 = 10_000
-    /// Kept-alive connections. The engine has two requests under way at most.
-    static let cachedConnections = 2
-    static let pooledTransfers = 3
+    /// Kept-alive connections. The engine has one request of the outbox under way, and four for texts at most.
+    static let cachedConnections = 5
+    static let pooledTransfers = 5
 
     // The loop owns the thread, and the thread this driver: both end together.
     private unowned let loop: CurlLoop

@@ -100,12 +100,14 @@ struct Encodings {
     private var count = 0
     private(set) var areExpected = true
 
+    private static let shortestName = "content-encoding".utf8.count
     private static let accepted: Set<String> = ["gzip", "x-gzip", "deflate"]
 
     /// A line of the header, or the status line of the next answer: a proxy's comes before the server's.
     mutating func read(_ line: UnsafeRawBufferPointer) {
         if line.starts(with: "HTTP/".utf8) { return count = 0 }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }
+        // No name of interest is shorter.
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon >= Self.shortestName else { return }
         let name = Self.lowercased(line[..<colon])
         guard name == "content-encoding" || name == "transfer-encoding" else { return }
         for part in line[(colon + 1)...].split(separator: UInt8(ascii: ",")) {

@@ -324,7 +324,7 @@ extension Store {
         _ text: ItemText, of due: DueText, at now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> Bool {
         guard try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(due.id).hasRow() else { return false }
-        try connection.prepare(
+        try connection.cached(
             """
             INSERT OR REPLACE INTO item_body
                 (item_id, version, fetched_at, is_transcription, metadata, content, transcription)

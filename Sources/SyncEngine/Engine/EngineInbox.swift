@@ -38,13 +38,14 @@ final class EngineInbox: Sendable {
         private let events = Mutex<[Event]>([])
         private let wakeup = Wakeup()
 
-        /// Whether a pull of the newest items is wanted: a person waits for it, something was delivered that it would show, or
-        /// another login has to be proven by it.
-        var wantsPull: Bool {
+        /// Whether a pull of the newest items is wanted: a person waits for it, another login has to be proven by it, or
+        /// something was delivered that it would show.
+        func wantsPull(afterDelivery: Bool) -> Bool {
             events.withLock { events in
                 events.contains { event in
                     switch event {
-                    case .sync, .delivered, .credentials: true
+                    case .sync, .credentials: true
+                    case .delivered: afterDelivery
                     default: false
                     }
                 }

@@ -19,7 +19,7 @@ struct Identity: Sendable {
     /// - Throws: `SyncFailure`: `needs_login`, `server_changed`, `account_changed`, `dialect_unknown`, or what the
     ///   requests threw. Nothing is written then.
     func establish(pageSize: Int) async throws(SyncFailure) -> Dialect {
-        let binding = await store.binding
+        let binding = store.binding
         if let dialect = binding.dialect {
             if binding.serverURL != serverURL { try await bind(Binding(serverURL: serverURL, dialect: dialect)) }
             // The server may take the login again. That is asked first, and nothing else.
@@ -61,11 +61,11 @@ struct Identity: Sendable {
     ///
     /// - Throws: `SyncFailure`: `needs_login`, `account_changed`.
     func session() async throws(SyncFailure) -> ClientSession {
-        let binding = await store.binding
+        let binding = store.binding
         let session = client.session()
         guard let dialect = binding.dialect else { return session }
         try refuseKey(session.first, dialect)
-        try refuseOthers(session.first, than: binding)
+        try refuseOthers(session, than: binding)
         if dialect == .cursor, binding.accountID == nil {
             if session.first.isLogin {
                 throw SyncFailure(
@@ -80,16 +80,16 @@ struct Identity: Sendable {
     }
 
     /// What can be told without asking: a copy of an account is not synced without a login, nor with another account's.
-    private func refuseOthers(_ credentials: Credentials, than binding: Binding) throws(SyncFailure) {
+    private func refuseOthers(_ session: ClientSession, than binding: Binding) throws(SyncFailure) {
         guard binding.accountID != nil else { return }
-        if credentials == .none {
+        if session.first == .none {
             throw SyncFailure(
                 UserFacingError(
                     .needsLogin, "This copy is of an account, and there is no login.",
                     consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
                 verdict: .tryRarely)
         }
-        guard let known = binding.accountSubject, let subject = credentials.subject,
+        guard let known = binding.accountSubject, let subject = session.subject,
             ByteText(subject) != ByteText(known)
         else { return }
         throw SyncFailure(
@@ -124,7 +124,7 @@ struct Identity: Sendable {
     ///
     /// - Throws: `SyncFailure.sessionEnded` where the login has changed since.
     func prove(_ session: ClientSession, counting requests: RequestCounter) async throws(SyncFailure) {
-        let binding = await store.binding
+        let binding = store.binding
         guard let expected = binding.accountID else {
             return session.pin()
         }

@@ -217,7 +217,7 @@ extension PullMemory {
         schedule.isSweeping = coverage.sweepStart != nil
         schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
         schedule.isComplete = coverage.isComplete
-        schedule.ridesOnPolls = await store.binding.dialect == .cursor && !isOnce
+        schedule.ridesOnPolls = store.binding.dialect == .cursor && !isOnce
         do {
             schedule.live = try await store.liveCount()
             if textLimit != schedule.settings.textMaxSize {

@@ -297,7 +297,8 @@ struct Pacing: Sendable {
     let pollAt: Timestamp
     let manner: Manner
     /// After so many pages, the rest is left for later.
-    var mostPages = Int.max
+    let mostPages: Int
+    private let begin: Duration
 
     enum Manner: Sendable {
         /// A sweep: the server is left four fifths of its time.
@@ -310,6 +311,19 @@ struct Pacing: Sendable {
 
     private static let shortest: Duration = .milliseconds(20)
     private static let longestOfSweep: Duration = .seconds(10)
+    /// Of each stretch of work that a person waits for. What others write meanwhile is looked for after it.
+    private static let leastOfHurry: Duration = .seconds(10)
+
+    init(
+        events: EngineInbox.Queue, time: TimeSource, pollAt: Timestamp, manner: Manner, mostPages: Int = .max
+    ) {
+        self.events = events
+        self.time = time
+        self.pollAt = pollAt
+        self.manner = manner
+        self.mostPages = mostPages
+        begin = time.uptime()
+    }
 
     /// - Parameter took: the duration of the last request.
     private func wait(after took: Duration) -> Duration {
@@ -327,7 +341,7 @@ struct Pacing: Sendable {
     @discardableResult
     func pause(after took: Duration) async throws(CancellationError) -> Duration {
         let end = time.uptime() + wait(after: took)
-        while !Task.isCancelled, !events.wantsPull, case let left = end - time.uptime(), left > .zero {
+        while !Task.isCancelled, !wantsPull, case let left = end - time.uptime(), left > .zero {
             let untilPoll = manner == .texts ? pollAt.duration(since: time.now()) : left
             guard untilPoll > .zero else { break }
             Heartbeat.current?.expect(within: min(left, untilPoll))
@@ -338,5 +352,9 @@ struct Pacing: Sendable {
     }
 
     /// Whether something more urgent waits.
-    var givesWay: Bool { time.now() >= pollAt || events.wantsPull }
+    var givesWay: Bool { time.now() >= pollAt || wantsPull }
+
+    private var wantsPull: Bool {
+        events.wantsPull(afterDelivery: manner != .hurry || time.uptime() - begin >= Self.leastOfHurry)
+    }
 }

@@ -2,7 +2,8 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Fetches the texts that are due, the newest first, one request at a time, and commits them in groups.
+/// Fetches the texts that are due, the newest first, and commits them in groups. It asks for one at a time, but for several where a
+/// person waits.
 ///
 /// An id of the copy's own timeline needs no proof of the account: whose item it is was proven when its row was written. But
 /// nothing is asked under a login that is refused, and where another login comes, it is proven first.
@@ -19,7 +20,12 @@ struct TextPull {
     private(set) var doubtfulRows: [Timestamp] = []
 
     private var group: [TextAnswer] = []
+    /// Of the group, in bytes.
+    private var size = 0
     private var groupStarted: Duration = .zero
+    /// The group before it, which is written while the next texts are asked for.
+    private var commit: Task<PullRecord, any Error>?
+    private var committing: [TextAnswer] = []
     /// Failures in a row.
     private var failures = 0
     /// Ids in a row that the server did not know, while nothing shows that it has texts at all; `nil` once it has given one.
@@ -32,9 +38,10 @@ struct TextPull {
         case gaveWay(owing: Duration)
     }
 
-    /// So many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost. Large groups write less, but
-    /// only those of a quick server are: as in `PageCommitter`.
+    /// Of a group. Twice as many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost. Large groups
+    /// write less, but only those of a quick server are: as in `PageCommitter`.
     static let largestGroup = 64
+    private static let groupsAtOnce = 4
     private static let smallGroup = 16
     private static let quickWait: Duration = .seconds(1)
     private static let largestSize = 1 << 20
@@ -43,6 +50,8 @@ struct TextPull {
     private static let fruitless = 3
     /// While the outbox sends.
     private static let afterOutbox: Duration = .seconds(1)
+    /// Requests under way at once where a person waits: fewer than a browser makes.
+    static let inHurry = 4
 
     init(
         store: Store, identity: Identity, shared: EngineSharedState, time: TimeSource, requests: RequestCounter,
@@ -75,38 +84,90 @@ struct TextPull {
     private mutating func readDue(_ dialect: Dialect, _ pacing: Pacing) async throws(SyncFailure) -> End {
         while true {
             let due = try await SyncFailure.from(
-                try await store.dueTexts(now: time.now(), limit: Self.largestGroup))
+                try await store.dueTexts(now: time.now(), limit: Self.largestGroup * Self.groupsAtOnce))
             guard !due.isEmpty else { return .done }
             try await SyncFailure.from(try await store.requireTextRoom())
-            for text in due {
-                if text.isStored {
-                    add(TextAnswer(text, .known))
-                    continue
-                }
-                let start = time.uptime()
-                let isAsDue = try await ask(text, dialect)
-                let owed: Duration
-                do { owed = try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
-                if pacing.givesWay { return .gaveWay(owing: owed) }
-                if shared.isSending { return .gaveWay(owing: max(owed, Self.afterOutbox)) }
-                if !isAsDue { break }
+            switch await ask(due, dialect, pacing) {
+            case nil: try await flush()
+            case .gaveWay(let owed): return .gaveWay(owing: owed)
+            case .failed(let failure): throw failure
+            case .doubted(let failure): try await doubtServer(for: failure)
             }
-            try await flush()
         }
     }
 
-    /// - Returns: False where more than this text was asked for, so that what is due has to be read again.
-    private mutating func ask(_ text: DueText, _ dialect: Dialect) async throws(SyncFailure) -> Bool {
-        let answer = try await question.ask(text, limit: shared.settings.textMaxSize)
+    /// Why it stops before all texts were asked for.
+    private enum Stop {
+        case gaveWay(owing: Duration)
+        case failed(SyncFailure)
+        /// So many have failed in a row that it may be the server.
+        case doubted(SyncFailure)
+    }
+
+    private struct Asked: Sendable {
+        var answer: Result<TextQuestion.Answer, SyncFailure>
+        var took: Duration
+    }
+
+    /// What is under way when it stops is still heard: its answers count.
+    private mutating func ask(_ due: [DueText], _ dialect: Dialect, _ pacing: Pacing) async -> Stop? {
+        await withTaskGroup(of: Asked.self) { [question, time, limit = shared.settings.textMaxSize] requests in
+            var waiting = due[...]
+            var underWay = 0
+            var stop: Stop?
+            while true {
+                // Of a server that fails, or may have no texts at all, no more is asked than it takes to find out.
+                let most = pacing.manner == .hurry && unknown == nil && failures == 0 ? Self.inHurry : 1
+                while stop == nil, underWay < most, let text = waiting.popFirst() {
+                    guard !text.isStored else {
+                        add(TextAnswer(text, .known))
+                        continue
+                    }
+                    underWay += 1
+                    requests.addTask {
+                        let start = time.uptime()
+                        do throws(SyncFailure) {
+                            let answer = try await question.ask(text, limit: limit)
+                            return Asked(answer: .success(answer), took: time.uptime() - start)
+                        } catch {
+                            return Asked(answer: .failure(error), took: time.uptime() - start)
+                        }
+                    }
+                }
+                guard underWay > 0, let asked = await requests.next() else { return stop }
+                underWay -= 1
+                do throws(SyncFailure) {
+                    let next = try await take(asked, dialect, pacing)
+                    // The first is the cause.
+                    if stop == nil { stop = next }
+                } catch {
+                    if stop == nil { stop = .failed(error) }
+                }
+            }
+        }
+    }
+
+    private mutating func take(
+        _ asked: Asked, _ dialect: Dialect, _ pacing: Pacing
+    ) async throws(SyncFailure) -> Stop? {
+        let answer = try asked.answer.get()
         try countUnknown(answer, dialect)
         add(answer.answer)
         onText()
         // The server has asked to wait.
         if let failure = answer.failure, case .retry(after: .some) = failure.verdict { throw failure }
-        if isFull { try await flush() }
+        if isFull { try await startCommit() }
         failures = answer.failure == nil ? 0 : failures + 1
-        guard failures >= Self.fruitless, let failure = answer.failure else { return true }
-        // The items that are bad may all be new: the oldest tells whether it is them, or the server.
+        let owed: Duration
+        do { owed = try await pacing.pause(after: asked.took) } catch { throw .cancelled }
+        if failures >= Self.fruitless, let failure = answer.failure { return .doubted(failure) }
+        if pacing.givesWay { return .gaveWay(owing: owed) }
+        // Work in the background lets the outbox go first.
+        return pacing.manner != .hurry && shared.isSending ? .gaveWay(owing: max(owed, Self.afterOutbox)) : nil
+    }
+
+    /// The items that fail may all be new: the oldest tells whether it is them, or the server.
+    private mutating func doubtServer(for failure: SyncFailure) async throws(SyncFailure) {
         try await flush()
         let witness = try await SyncFailure.from(
             try await store.dueTexts(now: time.now(), limit: 1, oldest: true)
@@ -117,7 +178,6 @@ struct TextPull {
         try await flush()
         if let failure = other.failure { throw failure }
         failures = 0
-        return false
     }
 
     /// One text that a person asks for, of any size.
@@ -150,6 +210,7 @@ struct TextPull {
         unknown = count + 1
         guard count + 1 >= Self.fruitless else { return }
         group = []
+        size = 0
         throw Self.unavailable
     }
 
@@ -164,6 +225,7 @@ struct TextPull {
     private mutating func add(_ answer: TextAnswer) {
         if group.isEmpty { groupStarted = time.uptime() }
         group.append(answer)
+        size += answer.size
     }
 
     private var isFull: Bool {
@@ -171,15 +233,32 @@ struct TextPull {
         if let unknown, unknown > 0 { return false }
         let age = time.uptime() - groupStarted
         return group.count >= Self.largestGroup || group.count >= Self.smallGroup && age >= Self.quickWait
-            || age >= Self.longestWait || group.reduce(0) { $0 + $1.size } >= Self.largestSize
+            || age >= Self.longestWait || size >= Self.largestSize
     }
 
     private mutating func flush() async throws(SyncFailure) {
+        try await startCommit()
+        try await finishCommit()
+    }
+
+    private mutating func startCommit() async throws(SyncFailure) {
+        try await finishCommit()
         guard !group.isEmpty else { return }
-        let answers = group
+        committing = group
         group = []
+        size = 0
         record.requests = question.requests.count
-        record = try await SyncFailure.from(try await store.commit(answers, now: time.now(), record: record))
+        commit = Task(executorPreference: TaskLoop.current) { [store, committing, record, now = time.now()] in
+            try await store.commit(committing, now: now, record: record)
+        }
+    }
+
+    private mutating func finishCommit() async throws(SyncFailure) {
+        guard let task = commit else { return }
+        let answers = committing
+        commit = nil
+        committing = []
+        do { record = try await task.value } catch { throw SyncFailure(error) }
         doubtfulRows += answers.filter(\.doubtsRow).map(\.due.createdAt)
         for answer in answers {
             guard case .problem(let problem) = answer.outcome, problem.kind == .failing else { continue }
