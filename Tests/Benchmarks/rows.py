@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 import tour
-from measure import MEBIBYTE, FileWatch, MemoryWatch, Run, bytes_written, mebibytes, median, status_of, wake_ups
+from measure import MEBIBYTE, FileWatch, MemoryWatch, Run, bytes_written, duration, mebibytes, median, status_of, wake_ups
 from tour import Failed, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -370,7 +370,7 @@ def status(bench):
     setting, _ = bench.copy(items)
 
     def measured():
-        times = [Run([tour.CONTROL, "--config", setting.path, "status"], expected=(0, 4)).wall * 1e3 for _ in range(20)]
+        times = [duration(tour.CONTROL, "--config", setting.path, "status", expected=(0, 4)) for _ in range(20)]
         return median(times), max(times)
 
     file, slowest = measured()
@@ -384,19 +384,8 @@ def status(bench):
 
 def commands(bench):
     """What a command costs from exec to exit, without a daemon."""
-    quiet = [(os.POSIX_SPAWN_OPEN, output, os.devnull, os.O_WRONLY, 0) for output in (1, 2)]
-
-    def took(arguments):
-        # Without what `Run` does besides, which takes as long as a short command.
-        begin = time.perf_counter()
-        process = os.posix_spawn(arguments[0], arguments, tour.clean_environment(), file_actions=quiet)
-        _, ended = os.waitpid(process, 0)
-        if os.waitstatus_to_exitcode(ended) not in (0, 4):
-            raise Failed(f"{arguments} ended with {os.waitstatus_to_exitcode(ended)}")
-        return time.perf_counter() - begin
-
     def measured(setting, name):
-        return median([took([tour.CONTROL, "--config", setting.path, name]) for _ in range(21)]) * 1e3
+        return median([duration(tour.CONTROL, "--config", setting.path, name, expected=(0, 4)) for _ in range(21)])
 
     setting, _ = bench.copy(ITEMS)
     limits = {"--version": 4, "queue": 6, "list": 8, "status": 8}

@@ -10,7 +10,7 @@ import time
 from itertools import accumulate
 
 import tour
-from measure import Run, bytes_written, mebibytes, median
+from measure import Run, bytes_written, duration, mebibytes, median
 from rows import ITEMS, ROUNDS, Row, is_idle, megabytes, once
 from texts import pull_ratio, server_of, setting_of
 from tour import Failed, wait_until
@@ -175,7 +175,7 @@ def queries(setting, words):
     texts = setting.query("SELECT content FROM item_body ORDER BY random() LIMIT ?", QUERIES)
     asked = [words.query(text) for (text,) in texts]
     times = sorted(
-        Run([tour.CONTROL, "--config", setting.path, "search", "--", *query]).wall * 1e3 for query in asked)
+        duration(tour.CONTROL, "--config", setting.path, "search", "--", *query) for query in asked)
     compared = asked[:COMPARED]
     scanned = scan(setting, compared)
     wrong = 0
@@ -191,7 +191,7 @@ def queries(setting, words):
 def prefixes(setting, words):
     """Whole commands, for all words that begin with one to three letters."""
     asked = [word[: 1 + number % 3] + "*" for number, word in enumerate(words.some(PREFIXES))]
-    times = sorted(Run([tour.CONTROL, "--config", setting.path, "search", word]).wall * 1e3 for word in asked)
+    times = sorted(duration(tour.CONTROL, "--config", setting.path, "search", word) for word in asked)
     p99 = times[int(len(times) * 0.99)]
     return [Row(
         f"`prsnlctl search m*`, {PREFIXES} beginnings of 1 to 3 letters", f"p99 {p99:.1f} ms", "≤ 100 ms",
@@ -238,7 +238,7 @@ def commands(setting):
 
 def medians(setting, commands):
     return [
-        median([Run([tour.CONTROL, "--config", setting.path, *words]).wall * 1e3 for _ in range(21)]) for words in commands]
+        median([duration(tour.CONTROL, "--config", setting.path, *words) for _ in range(21)]) for words in commands]
 
 
 def in_words(times):

@@ -9,7 +9,7 @@ import time
 import urllib.request
 
 import tour
-from measure import MEBIBYTE, MemoryWatch, Run, mebibytes, median, wake_ups
+from measure import MEBIBYTE, MemoryWatch, Run, duration, mebibytes, median, wake_ups
 from rows import HERE, ITEMS, ROUNDS, Row, is_idle, once
 from tour import wait_until
 
@@ -197,7 +197,7 @@ def idle(bench):
         wait_until(lambda mark=time.monotonic() + 60: time.monotonic() > mark, "the minute", 70, 0.5)
         after, anonymous = wake_ups(daemon.pid), watch.end().anonymous
     woken = sum(count - before.get(thread, 0) for thread, count in after.items())
-    times = [Run([tour.CONTROL, "--config", setting.path, "status"], expected=(0, 4)).wall * 1e3 for _ in range(20)]
+    times = [duration(tour.CONTROL, "--config", setting.path, "status", expected=(0, 4)) for _ in range(20)]
     return [Row(f"idle for 60 s with the texts of {SOME:,} items", f"anonymous {mebibytes(anonymous)}, {woken} wake-ups",
                 "≤ 8 MiB, ≤ 5 wake-ups", f"`prsnlctl status` {median(times):.1f} ms",
                 anonymous <= 8 * MEBIBYTE and woken <= 5)]

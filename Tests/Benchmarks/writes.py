@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 
 import tour
-from measure import MEBIBYTE, Run, mebibytes, median, percentile, status_of
+from measure import MEBIBYTE, Run, duration, mebibytes, median, percentile, status_of
 from rows import BUILD, HERE, ITEMS, ROUNDS, Row, once
 from tour import Failed, wait_until
 
@@ -251,7 +251,7 @@ def waiting(bench):
         return status_of(daemon.pid)["RssAnon"]
 
     def times(setting, command):
-        return [Run([tour.CONTROL, "--config", setting.path, command]).wall * 1e3 for _ in range(21)]
+        return [duration(tour.CONTROL, "--config", setting.path, command) for _ in range(21)]
 
     with copy_without_server(bench) as (_, setting):
         with setting.daemon() as daemon:

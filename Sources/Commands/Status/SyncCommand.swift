@@ -15,7 +15,7 @@ enum SyncCommand {
             ),
             CommandOption("--wait", nil, "Wait for the end, showing progress."),
             CommandOption("--accept-deletions", nil, "Believe the deletions that were held back."),
-            CommandOption("--texts", nil, "Then fetch the texts that are missing, without pauses."),
+            CommandOption("--texts", nil, "Then fetch the texts that are missing, four at a time, without pauses."),
             CommandOption("--text", "ID", "Fetch the text of one item only, of any size."),
         ], asks: [SyncNowRequest.self]
     ) { context, arguments throws(UserFacingError) in

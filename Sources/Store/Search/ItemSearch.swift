@@ -306,25 +306,29 @@ private struct ItemFinder {
         let rows = try newest(withDocument: true, ", document.size")
         defer { rows.reset() }
         var seen: Set<Int> = []
-        var bytes = 0
-        var isFirst = true
+        // Of all that was read, and of what has the words. Short items say little: the newest may be a hundred notes.
+        var (bytes, having) = (0, 0)
+        var areMany = false
         var found = ItemList()
         while !found.hasMore {
-            var batch: [ListedItem] = []
+            var batch: [(item: ListedItem, size: Int)] = []
             while batch.count < Self.sample, try rows.step() {
                 guard !rows.isNull(0), seen.insert(rows.int(0)).inserted, let item = ListedItem(rows, from: 1)
                 else { continue }
-                batch.append(item)
+                batch.append((item, rows.int(8)))
                 bytes += rows.int(8)
-                guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead else { return false }
+                guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead, seen.count <= StoreReader.mostRanked
+                else { return false }
             }
-            let places = try reader.places(of: query, amongTextsOf: batch.map(\.id), atMost: Self.longestRead)
-            if isFirst, places.count * all < StoreReader.mostRanked * batch.count { return false }
-            isFirst = false
+            let places = try reader.places(of: query, amongTextsOf: batch.map(\.item.id), atMost: Self.longestRead)
             for place in places {
-                found.hasMore = found.items.count == limit
-                if found.hasMore { break }
-                found.items.append(batch[place])
+                having += batch[place].size
+                found.hasMore = found.hasMore || found.items.count == limit
+                if !found.hasMore { found.items.append(batch[place].item) }
+            }
+            if !areMany, bytes >= Self.leastRead || found.hasMore || batch.count < Self.sample {
+                areMany = having * all >= StoreReader.mostRanked * bytes
+                guard areMany else { return false }
             }
             if batch.count < Self.sample { break }
         }
@@ -333,10 +337,10 @@ private struct ItemFinder {
         return true
     }
 
-    /// Texts that are read at once. The first tell how many items have the words.
+    /// Items that are read at once.
     private static let sample = 64
-    /// Bytes of texts.
-    private static let longestRead = 256 << 10, mostRead = 4 << 20
+    /// Bytes of texts. The first of them tell how many items have the words.
+    private static let leastRead = 128 << 10, longestRead = 256 << 10, mostRead = 4 << 20
 
     /// By time, all.
     mutating func addNewest() throws(SQLiteFailure) {
