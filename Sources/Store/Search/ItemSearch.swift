@@ -73,7 +73,10 @@ extension StoreReader {
                     if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
                 } else {
                     let best = query.match(in: "{title tags}")
-                    if !hasPrefix, try isRankable(best) { try finder.addRanked(best) { long.has($0) ?? true } }
+                    // To find none, the whole list of each word was read: not twice.
+                    if !hasPrefix, case 1...Self.mostRanked = try count(best) {
+                        try finder.addRanked(best) { long.has($0) ?? true }
+                    }
                     let all = try Matches(connection, query.match(), query.wanted + query.unwanted)
                     try finder.addNewest { document throws(SQLiteFailure) in
                         if let has = long.has(document) { return has }
@@ -93,10 +96,12 @@ extension StoreReader {
         return try isRankable(query.match())
     }
 
-    private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool {
-        try connection.prepare(
-            "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)"
-        ).bind(match).bind(Self.mostRanked + 1).first { $0.int(0) <= Self.mostRanked } ?? false
+    private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool { try count(match) <= Self.mostRanked }
+
+    /// Up to one more than are ranked.
+    private func count(_ match: String) throws(SQLiteFailure) -> Int {
+        try connection.prepare("SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)")
+            .bind(match).bind(Self.mostRanked + 1).first { $0.int(0) } ?? 0
     }
 
     /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
