@@ -55,6 +55,7 @@ help:
 	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
 	@echo '                  DIALECT=C for one; STORM_SAVE=1 writes the figures into docs/reliability.md; then make long-search'
 	@echo 'make text-kills   kills while texts are fetched: KILLS=1000, what each costs, and the texts byte for byte'
+	@echo 'make pull-kills   kills during first pulls: KILLS=1000, what each costs, and each copy compared'
 	@echo 'make start-kills  daemons with work to do, started and killed four at once: KILLS=1000'
 	@echo 'make screens      updates the screens that tests expect; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
@@ -156,6 +157,12 @@ KILLS ?= 1000
 text-kills: setup-tour binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Storm/kills.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(DIALECT),--dialect $(DIALECT)) $(if $(STORM_SAVE),--save)
+
+# Kills during first pulls: what a kill costs, and whether each copy is the server's in the end.
+.PHONY: pull-kills
+pull-kills: setup-tour binaries
+	@BINARIES="$(BINARIES)" python3 Tests/Storm/pulls.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(STORM_SAVE),--save)
 
 # Daemons with work to do, started and killed four at once: none may end by itself. BINARIES=.build/sanitize-thread/debug tries
 # those of a sanitizer.

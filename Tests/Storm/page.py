@@ -9,6 +9,7 @@ from world import tour
 PAGE = os.path.join(tour.ROOT, "docs", "reliability.md")
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 KILLS = "<!-- text kills -->", "<!-- end of text kills -->"
+PULLS = "<!-- pull kills -->", "<!-- end of pull kills -->"
 STARTS = "<!-- start kills -->", "<!-- end of start kills -->"
 
 

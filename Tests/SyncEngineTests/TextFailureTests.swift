@@ -101,6 +101,28 @@ import Testing
         #expect(try fixture.query("SELECT texts_complete FROM sync_state") == "1")
     }
 
+    /// Its connection was open before the server went away.
+    @Test func aTextThatStillArrivesDoesNotSayThatTheServerIsBack() async throws {
+        let fixture = try PullFixture.withTexts(count: 1)
+        try await fixture.pull()
+        let hold = fixture.server.script(.hold, on: .item)
+        let process = try DaemonProcess(fixture)
+        fixture.time.stand()
+        let engine = process.engine
+        let run = Task { await engine.run() }
+        let wish = Task { await engine.sync(SyncRequest(texts: true)) }
+        try await fixture.server.waitForRequest(.item)
+        fixture.server.refuseConnections()
+        _ = await engine.ping()
+        #expect(engine.state.connectivity.state == .unreachable)
+        hold.release()
+        #expect(await wish.value.texts == 1)
+        #expect(engine.state.connectivity.state == .unreachable)
+        run.cancel()
+        await run.value
+        await process.abandon()
+    }
+
     @Test func theServersWaitIsObeyed() async throws {
         let fixture = try PullFixture.withTexts(count: 20)
         fixture.server.script(.rateLimit(.seconds(600)), on: .item, times: 1, skip: 5)

@@ -225,7 +225,8 @@ struct PullLoop {
             await store.beginPull()
             try await work.perform(what, &memory, &changes, request: request, pacing: pacing)
             try await settle(changes)
-            noteAnswer()
+            // The server may have gone since the texts' last answer. The next poll finds out, as where one fails.
+            if what != .texts { noteAnswer() }
             if hadFailed { inbox.post(.recovered) }
             problem = await memory.shortcoming(store)
             isComplete = await store.coverage.isComplete
