@@ -1,6 +1,7 @@
-// The floor of a full pull, and of a pull of texts: what the machine needs where nothing is checked. libcurl on one thread with one connection, simdjson,
-// one prepared INSERT, commits every 100 ms. The caller makes the file, with the table and the indexes of a copy. No ties, no
-// account, no coverage, no broken items, nobody who waits: what does more has to pay for it on top of this.
+// The floor of a full pull, and of a pull of texts: what the machine needs where nothing is checked. libcurl on one thread with
+// one connection, simdjson, one prepared INSERT, commits every 100 ms. The caller makes the file, with the table and the indexes
+// of a copy. No ties, no account, no coverage, no broken items, nobody who waits: what does more has to pay for it on top of
+// this.
 //
 // floor SERVER_URL DATABASE [TOKEN_FILE [texts]]
 #include <curl/curl.h>
@@ -195,7 +196,7 @@ int main(int count, char **arguments) {
 
     Server server{handle, arguments[1], body};
     try {
-        if (count > 4) pull_texts(db, server); else pull_items(db, server);
+        count > 4 ? pull_texts(db, server) : pull_items(db, server);
     } catch (const simdjson::simdjson_error &error) {
         stop(arguments[1], error.what());
     }

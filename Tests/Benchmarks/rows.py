@@ -384,6 +384,7 @@ def status(bench):
 
 def commands(bench):
     """What a command costs from exec to exit, without a daemon."""
+
     def measured(setting, name):
         return median([duration(tour.CONTROL, "--config", setting.path, name, expected=(0, 4)) for _ in range(21)])
 

@@ -5,7 +5,6 @@ import argparse
 import contextlib
 import os
 import random
-import shutil
 import socket
 import sys
 import time
@@ -16,7 +15,6 @@ from world import tour
 # TextPull has two groups of answers uncommitted, and four requests under way: that is what a kill may cost.
 GROUP = 2 * 64 + 4
 SYNC = b'{"command":"sync","full":false,"wait":false,"accept_deletions":false,"texts":true}\n'
-ITEM_REQUESTS = "GET /api/items/{id}"
 
 
 def key_file(options):
@@ -40,11 +38,7 @@ class Kills:
     # MARK: Counting
 
     def requests(self):
-        """How often the server was asked for an item. What the daemon sent last may still be on its way."""
-        count = None
-        while count != (count := self.server.requests().get(ITEM_REQUESTS, 0)):
-            time.sleep(0.003)
-        return count
+        return self.server.settled("GET /api/items/{id}")
 
     def texts(self):
         return self.setting.query("SELECT count(*) FROM item_body")[0][0]
@@ -173,18 +167,11 @@ class Kills:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--items", type=int, default=None, help="three for each kill, if not given")
-    parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dialect", default="C", choices=["C", "P"])
     parser.add_argument("--texts", default="100-200K", help="how long the texts are")
-    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
-    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "text-kills"))
-    options = parser.parse_args()
+    options = page.begin(parser, "text-kills")
     options.items = options.items or max(100, 3 * options.kills)
-    options.seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
-    shutil.rmtree(options.folder, ignore_errors=True)
-    os.makedirs(options.folder)
     began = time.monotonic()
     words = ["--items", str(options.items), "--dialect", options.dialect, "--texts", options.texts, "--seed", str(options.seed)]
     if options.dialect == "P":

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import random
 import shutil
 
 from world import tour
@@ -90,8 +91,20 @@ def save(runs):
     put(table(runs), BEGIN, END)
 
 
+def begin(parser, name):
+    """The options of `make text-kills` and its like, in an empty folder of their own."""
+    parser.add_argument("--kills", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
+    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", name))
+    options = parser.parse_args()
+    shutil.rmtree(options.folder, ignore_errors=True)
+    os.makedirs(options.folder)
+    return options
+
+
 def tell(figures, problems, marks, options):
-    """What `make text-kills` and `make start-kills` say in the end: 0 where nothing was found, and then their files go."""
+    """What `make text-kills` and its like say in the end: 0 where nothing was found, and then their files go."""
     for name, value in figures.items():
         print(f"{name.replace('`', ''):52}{text(value):>12}")
     for problem in problems[:10]:

@@ -33,11 +33,7 @@ class Pulls:
             self.folder, self.server.url, self.server.token_file, texts="no", search_index="no", log_level="info")
 
     def pages(self):
-        """What was sent last may still be on its way."""
-        count = None
-        while count != (count := self.server.timeline_requests()):
-            time.sleep(0.003)
-        return count
+        return self.server.settled("GET /api/timeline")
 
     def items(self):
         rows = self.setting.query("SELECT count(*) FROM item")
@@ -93,16 +89,9 @@ class Pulls:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--items", type=int, default=40_000)
     parser.add_argument("--page-cost", default="2", help="milliseconds that the server takes for a page")
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
-    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "pull-kills"))
-    options = parser.parse_args()
-    options.seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
-    shutil.rmtree(options.folder, ignore_errors=True)
-    os.makedirs(options.folder)
+    options = page.begin(parser, "pull-kills")
     began = time.monotonic()
     words = ["--items", str(options.items), "--seed", str(options.seed), "--page-cost", options.page_cost]
     with tour.DevServer(options.folder, *words) as server:

@@ -7,7 +7,6 @@ import concurrent.futures
 import os
 import random
 import re
-import shutil
 import sys
 import time
 
@@ -97,15 +96,9 @@ class Starts:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--longest", type=int, default=150, help="milliseconds that a daemon lives at most")
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--save", action="store_true", help="write the figures into docs/reliability.md")
-    parser.add_argument("--folder", default=os.path.join(tour.ROOT, ".run", "start-kills"))
-    options = parser.parse_args()
-    options.seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
-    shutil.rmtree(options.folder, ignore_errors=True)
+    options = page.begin(parser, "start-kills")
     began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         runs = list(pool.map(lambda number: Starts(options, number).run(), range(options.at_once)))

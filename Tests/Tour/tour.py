@@ -161,6 +161,13 @@ class DevServer(Child):
         """What was captured, as it came in."""
         return [json.loads(line) for line in self.get("/__dev/captures").splitlines()]
 
+    def settled(self, endpoint):
+        """How many requests to it were answered, once what was sent last by a program that is dead has arrived."""
+        count = None
+        while count != (count := self.requests().get(endpoint, 0)):
+            time.sleep(0.003)
+        return count
+
     def timeline_requests(self):
         return self.requests().get("GET /api/timeline", 0)
 

@@ -73,7 +73,7 @@ extension StoreReader {
                     if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
                 } else {
                     let best = query.match(in: "{title tags}")
-                    // To find none, the whole list of each word was read: not twice.
+                    // Where no title has them, ranking would read the whole list of each word once more.
                     if !hasPrefix, case 1...Self.mostRanked = try count(best) {
                         try finder.addRanked(best) { long.has($0) ?? true }
                     }

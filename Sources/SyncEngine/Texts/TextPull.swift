@@ -2,8 +2,8 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Fetches the texts that are due, the newest first, and commits them in groups. It asks for one at a time, but for several where a
-/// person waits.
+/// Fetches the texts that are due, the newest first, and commits them in groups. It asks for one at a
+/// time, or for several at once where a person waits.
 ///
 /// An id of the copy's own timeline needs no proof of the account: whose item it is was proven when its row was written. But
 /// nothing is asked under a login that is refused, and where another login comes, it is proven first.
@@ -41,7 +41,7 @@ struct TextPull {
     /// Of a group. Twice as many answers, bytes, or so much time are ever uncommitted: that is what a kill can cost. Large groups
     /// write less, but only those of a quick server are: as in `PageCommitter`.
     static let largestGroup = 64
-    private static let groupsAtOnce = 4
+    private static let mostDue = 4 * largestGroup
     private static let smallGroup = 16
     private static let quickWait: Duration = .seconds(1)
     private static let largestSize = 1 << 20
@@ -76,7 +76,12 @@ struct TextPull {
             return end
         } catch {
             // The first failure is the cause. What cannot be written now is fetched again.
-            if error.origin != .database { try await flush() }
+            if error.origin != .database {
+                try await flush()
+            } else if case .success(let committed)? = await commit?.result {
+                // Nothing is written after it has ended.
+                record = committed
+            }
             throw error
         }
     }
@@ -84,7 +89,7 @@ struct TextPull {
     private mutating func readDue(_ dialect: Dialect, _ pacing: Pacing) async throws(SyncFailure) -> End {
         while true {
             let due = try await SyncFailure.from(
-                try await store.dueTexts(now: time.now(), limit: Self.largestGroup * Self.groupsAtOnce))
+                try await store.dueTexts(now: time.now(), limit: Self.mostDue))
             guard !due.isEmpty else { return .done }
             try await SyncFailure.from(try await store.requireTextRoom())
             switch await ask(due, dialect, pacing) {
