@@ -195,6 +195,31 @@ import Testing
         await process.abandon()
     }
 
+    /// A person's own wish of a moment ago does not keep it from being heard that the server lets in again.
+    @Test func whatWaitsGoesWhenTheServerLetsInAgain() async throws {
+        let fixture = try fixture(5)
+        try await fixture.pull(credentials: login(fixture))
+        let process = try DaemonProcess(fixture)
+        fixture.time.stand()
+        let engine = process.engine
+        let run = Task { await engine.run() }
+        fixture.server.reassignTokens(to: .other)
+        _ = try await process.store.accept([WriteDraft.note("a note")], now: fixture.time.now)
+        engine.writesAccepted()
+        try await eventually("the refusal") { engine.state.connectivity.state == .unauthorized }
+        try await eventually("the pause") { engine.state.hindrance != nil }
+        engine.writesAccepted(manual: true)
+        #expect(await engine.sync(SyncRequest()).problem?.code == .accountChanged)
+        try await eventually("the pause") { engine.state.hindrance != nil }
+        fixture.server.reassignTokens(to: .owner)
+        #expect(await engine.sync(SyncRequest()).problem == nil)
+        try await eventually("the delivery") { try fixture.states() == [.delivered] }
+        #expect(fixture.time.elapsed == .zero)
+        run.cancel()
+        await run.value
+        await process.abandon()
+    }
+
     @Test func aLoginOfAnotherAccountEndsTheQuestionsAboutMissingItemsAtOnce() async throws {
         let fixture = try fixture(200)
         try await fixture.pull(credentials: login(fixture))

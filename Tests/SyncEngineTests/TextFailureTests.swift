@@ -28,6 +28,26 @@ import Testing
         try fixture.expectTexts()
     }
 
+    /// What no pull can bring is no reason to fetch no texts: a person who asks once a day would never get any.
+    @Test(arguments: [true, false])
+    func aCopyThatLacksSomethingForGoodGetsItsTexts(isOnce: Bool) async throws {
+        let fixture = try PullFixture.withTexts(count: 20)
+        var broken = fixture.server.items()[3]
+        broken.rawJSON = #"{"id":"\#(broken.id)","createdAt":"never"}"#
+        fixture.server.add(broken)
+        let result = try await fixture.withEngine(texts: true) { engine, _ in
+            if isOnce { return await engine.runOnce() }
+            fixture.time.stand()
+            let run = Task { await engine.run() }
+            let result = await engine.sync(SyncRequest(texts: true))
+            run.cancel()
+            await run.value
+            return result
+        }
+        #expect(result.problem?.code == .itemsRejected)
+        #expect(try fixture.query("SELECT count(*) FROM item_text") == "19")
+    }
+
     /// The oldest is asked too, which tells whether it is the items or the server.
     @Test func threeFailuresInARowStopTheRest() async throws {
         let fixture = try PullFixture.withTexts(count: 20)

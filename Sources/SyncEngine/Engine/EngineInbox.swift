@@ -20,6 +20,8 @@ final class EngineInbox: Sendable {
         case sync(RequestedPull)
         /// There is something to send. `manual`: a person wants all that waits to be tried.
         case writes(manual: Bool)
+        /// What kept writes back may be gone: the server lets in whom it refused, or settings or credentials are others.
+        case released
         /// The server has answered a pull again after it had failed at one.
         case recovered
         /// Something was delivered that a poll of the newest items would show.
@@ -78,7 +80,7 @@ final class EngineInbox: Sendable {
             // The pulls first: what the outbox makes of it comes after it in their queue.
             pulls.post(event)
             outbox.post(event)
-        case .writes, .recovered: outbox.post(event)
+        case .writes, .released, .recovered: outbox.post(event)
         case .settings, .credentials, .sync, .delivered, .outboxSent: pulls.post(event)
         }
     }

@@ -137,8 +137,12 @@ package final class SyncEngine: Sendable {
     ///
     /// - Parameter manual: A person wants all that waits to be tried now.
     package func writesAccepted(manual: Bool = false) {
-        if manual, network.current.state.isClosed { network.probeNow() }
-        inbox.post(.writes(manual: manual))
+        post(.writes(manual: manual), probing: manual)
+    }
+
+    private func post(_ event: EngineInbox.Event, probing isProbed: Bool) {
+        if isProbed, network.current.state.isClosed { network.probeNow() }
+        inbox.post(event)
         // What was given up, or replaced by what was accepted, is not waited for any longer.
         replayer.changes.announce()
     }
@@ -171,13 +175,13 @@ package final class SyncEngine: Sendable {
         shared.settings = settings
         inbox.post(.settings)
         store.committed.signal()
-        writesAccepted(manual: true)
+        post(.released, probing: true)
     }
 
     /// The client has other credentials. What was refused is tried again at once.
     package func credentialsChanged() {
         inbox.post(.credentials)
-        writesAccepted(manual: true)
+        post(.released, probing: true)
     }
 
     /// Pulls now, while `run` runs, and says how it ended.

@@ -68,10 +68,12 @@ final class Replayer: Sendable {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
             for event in inbox.outbox.take() { await hear(event, &memory) }
+            if let due = memory.urgesAgainAt, due <= time.uptime() { obey(&memory) }
             await followClock(&memory)
             let wait = await step(&memory)
             shared.isSending = wait == nil
-            guard let wait else { continue }
+            guard var wait else { continue }
+            if let due = memory.urgesAgainAt { wait = min(wait, max(.zero, due - time.uptime())) }
             if memory.isAwaited {
                 memory.isAwaited = false
                 inbox.post(.outboxSent)
@@ -105,6 +107,7 @@ final class Replayer: Sendable {
     private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
         switch event {
         case .writes(manual: true): obey(&memory)
+        case .released: release(&memory)
         case .connectivity(isReturn: true, _):
             memory.machine.gate.noteReturn()
             memory.spread = Self.spreadSends
@@ -119,14 +122,22 @@ final class Replayer: Sendable {
         }
     }
 
-    /// A person wants it tried now. A wish that is repeated within seconds is not heard.
+    /// A person wants it tried now. A wish that is repeated within seconds is carried out when they are over.
     private func obey(_ memory: inout ReplayMemory) {
         let uptime = time.uptime()
         let credentials = client.credentials
         // Other credentials are another question: a login after a logout does not wait for the answer to the logout.
-        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith { return }
+        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith {
+            return memory.urgesAgainAt = last + Store.retryPause
+        }
         memory.urgedAt = uptime
         memory.urgedWith = credentials
+        release(&memory)
+    }
+
+    /// What was refused may be taken now.
+    private func release(_ memory: inout ReplayMemory) {
+        memory.urgesAgainAt = nil
         memory.machine.gate.forgetPauses()
         memory.proof = nil
     }

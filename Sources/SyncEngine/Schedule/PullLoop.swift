@@ -90,8 +90,8 @@ struct PullLoop {
         let request = SyncRequest(full: full)
         var result = await attempt(.pull, request)
         // What waited until the server had processed an item, as the pull has shown.
-        if result.problem == nil, result.added != 0 || result.changed != 0 { await outbox.drain() }
-        if result.problem == nil {
+        if !memory.hasFailed, result.added != 0 || result.changed != 0 { await outbox.drain() }
+        if !memory.hasFailed {
             let next = memory.schedule.next(now: time.now())
             if next.at <= time.now(), next.work != .pull {
                 if next.work != .texts { result.add(await attempt(next.work, request)) }
@@ -100,10 +100,10 @@ struct PullLoop {
         // What was delivered above is in this pull already. Left unheard, it would end the texts after each one.
         for event in inbox.pulls.take() { hear(event) }
         let pacing = Pacing(events: inbox.pulls, time: time, pollAt: .latest, manner: .hurry)
-        while texts, result.problem == nil, memory.schedule.textsDue == .earliest, !Task.isCancelled {
+        while texts, !memory.hasFailed, memory.schedule.textsDue == .earliest, !Task.isCancelled {
             result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
         }
-        if texts, result.problem == nil, await hasFailingTexts() { result.outcome = .incomplete }
+        if texts, !memory.hasFailed, await hasFailingTexts() { result.outcome = .incomplete }
         await stop()
         return result
     }
@@ -132,7 +132,7 @@ struct PullLoop {
         case .outboxSent: holdsUntil = nil
         case .delivered: memory.schedule.wantsHead = true
         case .sync(let request): requests.append(request)
-        case .connectivity(isReturn: false, _), .clockStepped, .writes, .recovered: break
+        case .connectivity(isReturn: false, _), .clockStepped, .writes, .released, .recovered: break
         }
     }
 
@@ -169,7 +169,7 @@ struct PullLoop {
                 one.answer.resume(returning: result)
             }
         }
-        await answerTextWaiters(after: nil, problem: result.problem)
+        await answerTextWaiters(after: nil)
     }
 
     private func hasFailingTexts() async -> Bool {
@@ -184,12 +184,12 @@ struct PullLoop {
     /// Answers those who wait for texts, where there are none to wait for any more.
     ///
     /// - Parameter result: of the pull since the last time.
-    private mutating func answerTextWaiters(after result: SyncResult?, problem: UserFacingError? = nil) async {
+    private mutating func answerTextWaiters(after result: SyncResult?) async {
         guard !textWaiters.isEmpty else { return }
         if let result {
             for index in textWaiters.indices { textWaiters[index].result.add(result) }
         }
-        guard problem ?? result?.problem != nil || memory.schedule.textsDue != .earliest else { return }
+        guard memory.hasFailed || memory.schedule.textsDue != .earliest else { return }
         let isFailing = await hasFailingTexts()
         for var waiter in textWaiters {
             if isFailing, waiter.result.isComplete { waiter.result.outcome = .incomplete }
@@ -228,12 +228,14 @@ struct PullLoop {
             // The server may have gone since the texts' last answer. The next poll finds out, as where one fails.
             if what != .texts { noteAnswer() }
             if hadFailed { inbox.post(.recovered) }
+            memory.hasFailed = false
             problem = await memory.shortcoming(store)
             isComplete = await store.coverage.isComplete
         } catch {
             let failure = SyncFailure(error)
             changes += failure.changes
             problem = failure.error
+            memory.hasFailed = true
             await fail(failure, after: changes)
         }
         await store.endPull()
@@ -251,7 +253,7 @@ struct PullLoop {
     private func noteAnswer() {
         let was = network.current.state
         network.noteAnswer(at: time.now())
-        if was != .online { inbox.post(.writes(manual: was != .unknown)) }
+        if was != .online { inbox.post(was == .unknown ? .writes(manual: false) : .released) }
     }
 
     private mutating func settle(_ changes: Puller.Changes) async throws {

@@ -173,6 +173,8 @@ struct PullMemory {
     /// Those less the ones in the copy: items that are hidden, or could not be read.
     var surplus = 0
     var held = 0
+    /// Whether the last piece of work could not be done. A copy that lacks what no work can bring is no failure.
+    var hasFailed = false
     /// Whether there is no next time.
     var isOnce = false
     /// What is being done now. Each has a backoff of its own.
