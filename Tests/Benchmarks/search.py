@@ -198,6 +198,23 @@ def prefixes(setting, words):
         f"p50 {median(times):.1f} ms, slowest {times[-1]:.1f} ms", p99 <= 100)]
 
 
+def guesses(setting, words):
+    """Whole commands: words of the index with one letter changed, which find nothing; and what is related to an item."""
+    known = set(words.words)
+    asked = []
+    while len(asked) < PREFIXES:
+        word = list(words.random.choice(words.words))
+        word[words.random.randrange(len(word))] = words.random.choice("bcdfghklmnprstaeiou")
+        if len(word) > 4 and "".join(word) not in known:
+            asked.append("".join(word))
+    times = sorted(duration(tour.CONTROL, "--config", setting.path, "search", word) for word in asked)
+    ids = setting.query("SELECT id FROM timeline ORDER BY random() LIMIT ?", PREFIXES)
+    related = sorted(duration(tour.CONTROL, "--config", setting.path, "related", id) for (id,) in ids)
+    p99, other = times[int(PREFIXES * 0.99)], related[int(PREFIXES * 0.99)]
+    return Row(f"`prsnlctl search` of {PREFIXES} misspelt words, `related` of {PREFIXES} items", f"p99 {p99:.1f}, {other:.1f} ms",
+               "≤ 100, 60 ms", f"p50 {median(times):.1f}, {median(related):.1f} ms", p99 <= 100 and other <= 60)
+
+
 def scan(setting, asked):
     """Ids of the items that have all words, by looking at every one."""
     found = [set() for _ in asked]
@@ -272,7 +289,8 @@ def lists(bench):
 def search(bench):
     words = Words()
     setting = copy_with_texts(bench, words)
-    return build(setting) + queries(setting, words) + prefixes(setting, words) + commands(setting)
+    return build(setting) + queries(setting, words) + prefixes(setting, words) \
+        + [guesses(setting, words)] + commands(setting)
 
 
 def fresh(bench):

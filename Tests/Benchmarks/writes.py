@@ -16,6 +16,7 @@ from tour import Failed, wait_until
 
 # A copy that the writes go to. Small: what is measured is the outbox.
 COPY = 1_000
+TAGGED = 5_000
 LINES = ITEMS
 SENT = max(100, ITEMS // 20)
 SINGLE = max(100, ITEMS // 100)
@@ -153,6 +154,23 @@ def bulk(bench):
         f"prsnlctl's own CPU {median([run.cpu for run in runs]):.2f} s", LINES / wall >= 10_000)]
 
 
+def tags(bench):
+    """The tags of many items, by one command in one transaction, without a daemon; then all of it taken back."""
+    server = bench.server(TAGGED)
+    tagged, undone = [], []
+    for _ in range(AT_LEAST):
+        setting = tour.Setting(bench.fresh(), server.url, server.token_file)
+        once(setting, TAGGED)
+        ids = setting.query("SELECT id FROM timeline")
+        run = Run([tour.CONTROL, "--config", setting.path, "tag", "+bench", *(id for (id,) in ids)])
+        if setting.query("SELECT waiting, (SELECT count(DISTINCT accepted_at) FROM outbox) FROM sync_state") != [(TAGGED, 1)]:
+            raise Failed("the tags are not in one transaction")
+        tagged.append(run.wall)
+        undone.append(Run([tour.CONTROL, "--config", setting.path, "undo"]).wall)
+    return [Row(f"`prsnlctl tag +bench` of {TAGGED:,} items, and `undo`", f"{median(tagged):.2f} s, {median(undone):.2f} s", "≤ 1 s",
+                f"slowest of {AT_LEAST}: {max(tagged):.2f}, {max(undone):.2f} s", median(tagged) <= 1)]
+
+
 def alone(bench):
     """Writes of prsnlctl while no daemon runs: one note beside few and many that wait, and many lines at once."""
     def setting():
@@ -274,4 +292,4 @@ def waiting(bench):
             most <= 30)]
 
 
-ALL = {"enqueue": enqueue, "bulk": bulk, "alone": alone, "replay": replay, "pace": pace, "waiting": waiting}
+ALL = {"enqueue": enqueue, "bulk": bulk, "tags": tags, "alone": alone, "replay": replay, "pace": pace, "waiting": waiting}
