@@ -26,12 +26,14 @@ struct Command: Sendable {
 extension Command {
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
-        _ name: String, _ summary: String, operands: CommandOperands = .none, options: [CommandOption] = [],
-        language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
+        _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
+        options: [CommandOption] = [], language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [],
+        onlyReads: Bool = false,
         needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
-            name: name, summary: summary, operands: operands, options: options + [.json, .help], language: language)
+            name: name, aliases: aliases, summary: summary, operands: operands, options: options + [.json, .help],
+            language: language)
         self.init(entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot, run: .withContext(run))
     }
 
@@ -45,12 +47,14 @@ extension Command {
 
     /// All of them, in the order of `--help`.
     static let all: [Command] = [
-        SearchCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command, OpenCommand.command,
+        SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
+        OpenCommand.command,
         ExportCommand.command, StatusCommand.command, SyncCommand.command, HistoryCommand.command,
         PingCommand.command, NetCommand.command,
-        CaptureCommand.command, NoteCommand.command, EditCommand.command, DeleteCommand.command,
+        CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,
+        RestoreCommand.command, UndoCommand.command,
         QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
-        ErrorsCommand.command, DoctorCommand.command,
+        ErrorsCommand.command, DoctorCommand.command, MCPCommand.command,
         LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
     ]
 }

@@ -24,7 +24,9 @@ package enum Prsnlctl {
         var context: CommandContext?
         var arguments: ParsedArguments?
         do throws(UserFacingError) {
-            let parsed = try ParsedArguments(ProgramArguments.read(program: "prsnlctl"), table: .prsnlctl)
+            let words = try ProgramArguments.read(program: "prsnlctl")
+            if words.isEmpty { return write(overview) }
+            let parsed = try ParsedArguments(words, table: .prsnlctl)
             arguments = parsed
             isJSON = parsed.has("--json")
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
@@ -46,6 +48,10 @@ package enum Prsnlctl {
                 isRoot ? error : error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
         }
     }
+
+    private static let overview = CommandTable.prsnlctl.overview(
+        of: ["search", "list", "show", "capture", "note", "tag", "edit", "delete", "status", "queue"],
+        more: "`prsnlctl --help` lists all commands, `prsnlctl help COMMAND` explains one.".filter { $0 != "`" })
 
     private static func report(
         _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, _ environment: ProcessEnvironment

@@ -42,6 +42,8 @@ package struct SyncSettings: Sendable, Equatable {
     package var texts = true
     /// Bytes of one text.
     package var textMaxSize = 8 << 20
+    /// Of all texts together that the server has replaced, in bytes.
+    package var formerTextsMaxSize = 64 << 20
     /// Whether the full-text index is kept up to date.
     package var searchIndex = true
 
@@ -115,6 +117,9 @@ extension ConfigurationKey {
         .size(
             "text_max_size", \.sync.textMaxSize, from: "64KiB", to: "1GiB", effect: .reload,
             "A longer text is left on the server and counted; `prsnlctl sync --text ID` fetches it."),
+        .size(
+            "former_texts_max_size", \.sync.formerTextsMaxSize, from: "0", to: "1GiB", effect: .reload,
+            "How much of replaced texts is kept: the last three of an item, for 30 days. `0` keeps none."),
         .yesOrNo(
             "search_index", \.sync.searchIndex, effect: .reload,
             "Keep the index for `prsnlctl search`, which takes about half as much room as the texts."),

@@ -4,6 +4,8 @@ import PRSNLCore
 package struct CommandDescription: Sendable, Equatable {
     /// One word, or two: `queue show`.
     package let name: String
+    /// Words that other programs have for it.
+    package let aliases: [String]
     package let summary: String
     package let operands: CommandOperands
     package let options: [CommandOption]
@@ -24,10 +26,11 @@ package struct CommandDescription: Sendable, Equatable {
     }
 
     package init(
-        name: String, summary: String, operands: CommandOperands = .none, options: [CommandOption],
-        language: [Term] = []
+        name: String, aliases: [String] = [], summary: String, operands: CommandOperands = .none,
+        options: [CommandOption], language: [Term] = []
     ) {
         self.name = name
+        self.aliases = aliases
         self.language = language
         self.summary = summary
         self.operands = operands
@@ -61,7 +64,9 @@ package struct CommandTable: Sendable, Equatable {
 
     package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
 
-    package func command(named name: String) -> CommandDescription? { commands.first { $0.name == name } }
+    package func command(named name: String) -> CommandDescription? {
+        commands.first { $0.name == name || $0.aliases.contains(name) }
+    }
 
     /// The second words that may follow a command's name.
     package func secondWords(after name: String) -> [String] {
@@ -114,6 +119,7 @@ extension CommandTable {
         if let command {
             lines +=
                 ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
+            if !command.aliases.isEmpty { lines.append("alias: " + command.aliases.joined(separator: ", ")) }
         } else {
             lines += ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
         }
@@ -131,6 +137,15 @@ extension CommandTable {
         lines += ["", command == nil ? "Options:" : "General options:"]
         lines += Self.aligned(general.map { ($0.usage, Self.plain($0.summary)) })
         lines += ["", "Exit codes:"] + Self.aligned(exitCodes.map { ("\($0.code.rawValue)", Self.plain($0.meaning)) })
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// What a program prints that is called with nothing: the commands that most people need.
+    package func overview(of names: [String], more: String) -> String {
+        let named = names.compactMap(command(named:))
+        let lines =
+            ["usage: \(program) [OPTION]... COMMAND", "", summary, ""]
+            + Self.aligned(named.map { ($0.name, Self.plain($0.summary)) }) + ["", more]
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -160,6 +175,8 @@ package struct CommandOption: Sendable, Equatable {
 
     /// `--config`
     package let name: String
+    /// `-n`
+    package let short: String?
     package let form: Form
     package let summary: String
     /// Whether it may be given again, each time with one more value.
@@ -172,9 +189,11 @@ package struct CommandOption: Sendable, Equatable {
     }
 
     package init(
-        _ name: String, _ form: Form, _ summary: String, isRepeatable: Bool = false, allowsEmpty: Bool = false
+        _ name: String, short: String? = nil, _ form: Form, _ summary: String, isRepeatable: Bool = false,
+        allowsEmpty: Bool = false
     ) {
         self.name = name
+        self.short = short
         self.form = form
         self.summary = summary
         self.isRepeatable = isRepeatable
@@ -188,12 +207,13 @@ package struct CommandOption: Sendable, Equatable {
         CommandOption(name, .required(value), summary, isRepeatable: isRepeatable, allowsEmpty: true)
     }
 
-    /// `--config FILE`, `--wait[=DURATION]`
+    /// `--config FILE`, `--wait[=DURATION]`, `-n, --limit N`
     package var usage: String {
-        switch form {
-        case .none: name
-        case .required(let value): "\(name) \(value)"
-        case .optional(let value): "\(name)[=\(value)]"
+        let names = [short, name].compactMap(\.self).joined(separator: ", ")
+        return switch form {
+        case .none: names
+        case .required(let value): "\(names) \(value)"
+        case .optional(let value): "\(names)[=\(value)]"
         }
     }
 
@@ -216,6 +236,8 @@ package struct CommandOperands: Sendable, Equatable {
     package let usage: String
     package let minimum: Int
     package let maximum: Int
+    /// Whether `-word` is an operand too, where it is no option of one letter.
+    package var mayBeginWithDash = false
 
     package static let none = CommandOperands(usage: "", minimum: 0, maximum: 0)
 
@@ -225,8 +247,8 @@ package struct CommandOperands: Sendable, Equatable {
     package static func atMostOne(_ name: String) -> CommandOperands {
         CommandOperands(usage: "[\(name)]", minimum: 0, maximum: 1)
     }
-    package static func some(_ name: String) -> CommandOperands {
-        CommandOperands(usage: "\(name)...", minimum: 1, maximum: CommandOperands.most)
+    package static func some(_ name: String, most: Int = CommandOperands.most) -> CommandOperands {
+        CommandOperands(usage: "\(name)...", minimum: 1, maximum: most)
     }
     package static func any(_ name: String) -> CommandOperands {
         CommandOperands(usage: "[\(name)]...", minimum: 0, maximum: CommandOperands.most)

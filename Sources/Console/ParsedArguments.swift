@@ -23,7 +23,7 @@ package struct ParsedArguments: Sendable, Equatable {
         var last: String?
         while let argument = rest.popFirst() {
             defer { last = optionsEnded ? nil : argument }
-            if optionsEnded || !argument.hasPrefix("-") || argument == "-" {
+            if optionsEnded || !argument.hasPrefix("-") || argument == "-" || isOperandWithDash(argument) {
                 try take(operand: argument, after: last, table)
             } else if argument == "--" {
                 optionsEnded = true  // POSIX, Utility Syntax Guideline 10
@@ -36,6 +36,10 @@ package struct ParsedArguments: Sendable, Equatable {
         try judge(table)
     }
 
+    private func isOperandWithDash(_ argument: String) -> Bool {
+        command?.operands.mayBeginWithDash == true && !argument.hasPrefix("--") && argument != "-h"
+    }
+
     private mutating func take(
         operand argument: String, after last: String?, _ table: CommandTable
     ) throws(UserFacingError) {
@@ -45,6 +49,8 @@ package struct ParsedArguments: Sendable, Equatable {
         }
         guard let command else {
             if table.commands.isEmpty { throw Self.failure(table, nil, "\(argument) is one argument too many") }
+            // As they are typed to other programs: `help edit`, `version`.
+            if argument == "help" || argument == "version" { return values["--\(argument)"] = [] }
             guard let found = table.command(named: argument) else {
                 throw Self.failure(
                     table, nil, "\(argument) is not a command",
@@ -81,9 +87,11 @@ package struct ParsedArguments: Sendable, Equatable {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         // An option may stand before its command. Those of one name agree about taking the next argument.
         let known = (command?.options ?? []) + table.options + table.commands.flatMap(\.options)
-        guard let option = known.first(where: { $0.name == parts[0] }) else {
+        guard let option = known.first(where: { $0.name == parts[0] || $0.short == parts[0] }) else {
+            let isWord = command.map { $0.operands.maximum > 0 } ?? false && !argument.hasPrefix("--")
             throw Self.failure(
-                table, command, "\(parts[0]) is not an option",
+                table, command,
+                "\(parts[0]) is not an option" + (isWord ? "; give -- in front of words that begin with a dash" : ""),
                 nearest: EditDistance.allNearest(to: parts[0], among: known.map(\.name)).or)
         }
         if parts.count == 2 {

@@ -97,8 +97,17 @@ extension Samples {
         return DropReport(outcome, dryRun: false, source: .daemon)
     }
 
-    package static var captured: CaptureReport {
-        var report = CaptureReport()
+    package static var notUndone: UndoReport {
+        var outcome = UndoOutcome()
+        outcome.count = 1
+        outcome.revived = [11]
+        var report = UndoReport(outcome, source: .daemon)
+        report.offers = ["prsnlctl restore 59ec6da4"]
+        return report
+    }
+
+    package static var captured: BatchReport {
+        var report = BatchReport()
         report.lines = 3
         report.accept(tally)
         report.refuse(.init(line: 2, error: tooLong))

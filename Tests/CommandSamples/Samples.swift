@@ -188,6 +188,22 @@ package enum Samples {
         return ItemReport(shown)
     }
 
+    private static let deletion = DeletionReport(Deletion(at: now, entry: 12, state: .delivered))
+
+    /// As `list --deleted` has them.
+    package static var listedDeleted: ItemListReport {
+        var report = listed
+        report.items[0].deletion = deletion
+        return report
+    }
+
+    package static var shownDeleted: ItemReport {
+        var report = shownItem
+        report.deletion = deletion
+        report.formerTexts = [FormerText(replacedAt: now, version: now, size: 9)]
+        return report
+    }
+
     package static let failedSync = SyncResult(
         isComplete: false, added: 1_500, changed: 0, deleted: 2, problem: problem)
 

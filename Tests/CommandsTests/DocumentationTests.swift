@@ -64,13 +64,13 @@ import Testing
                 ["schema_version", "daemon", "server", "copy", "file"]
             ),
             ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
-            ("### search and list", try JSONOutput.pretty(Samples.listed), ["schema_version"]),
+            ("### search and list", try JSONOutput.pretty(Samples.listedDeleted), ["schema_version"]),
             (
                 "### tags", try JSONOutput.pretty(TagsReport(tags: [TagCount(tag: "later", items: 2)])),
                 ["schema_version", "tags[].tag", "tags[].items"]
             ),
             ("### open", try JSONOutput.pretty(AddressReport(url: "https://example.org/")), ["schema_version"]),
-            ("### show", try JSONOutput.pretty(Samples.shownItem), ["schema_version"]),
+            ("### show", try JSONOutput.pretty(Samples.shownDeleted), ["schema_version"]),
             ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
             ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
             ("### capture, note, edit, delete", try JSONOutput.pretty(Samples.writes), ["schema_version"]),
@@ -78,6 +78,7 @@ import Testing
             ("### queue", try JSONOutput.pretty(Samples.queue), ["schema_version"]),
             ("### queue show", try JSONOutput.pretty(Samples.shown), ["schema_version"]),
             ("### queue drop", try JSONOutput.pretty(Samples.dropped), ["schema_version"]),
+            ("### undo", try JSONOutput.pretty(Samples.notUndone), ["schema_version"]),
             ("### retry-queue", try JSONOutput.pretty(Samples.retried), ["schema_version"]),
             ("### ping", try JSONOutput.pretty(Samples.ping), ["schema_version"]),
             ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),

@@ -157,7 +157,7 @@ import Testing
     // MARK: Waiting for many
 
     @Test func whatWasGivenUpIsNotSaidToWait() {
-        var report = CaptureReport()
+        var report = BatchReport()
         report.accepted = 6
         report.sending = .inTurn
         let entries = [
@@ -171,7 +171,7 @@ import Testing
                 == "accepted 6, refused 0, delivered 1, dropped 2, replaced 1; 2 on disk and not\n"
                 + "delivered yet; will be sent in turn\n")
         #expect(report.exitCode == .notDelivered)
-        var done = CaptureReport()
+        var done = BatchReport()
         done.accepted = 2
         done.add(DeliveryReport([Samples.entry(1, .delivered), Samples.entry(3, .superseded)]), asked: 2)
         #expect(done.exitCode == .fine)

@@ -172,11 +172,11 @@ import Testing
         report.delivered = nil
         report.parked = nil
         #expect(report.text(style()) == "accepted 1 (#12), refused 0; will be sent when the daemon runs\n")
-        #expect(CaptureReport().text(style()) == "accepted 0, refused 0\n")
+        #expect(BatchReport().text(style()) == "accepted 0, refused 0\n")
     }
 
     @Test func onlySoManyRefusalsAreKept() {
-        var report = CaptureReport()
+        var report = BatchReport()
         for line in 1...1_000 { report.refuse(.init(line: line, error: Samples.tooLong)) }
         #expect(report.refused == 1_000)
         #expect(report.refusals.count == 100)

@@ -15,6 +15,42 @@ import Testing
         try expectScreen("aCompleteCopyNamesBothTimes", Samples.report(Samples.complete).text(TextStyle()))
     }
 
+    /// The first line answers whether everything of a person's own is sent, and whether what others wrote is here.
+    @Test func theFirstSentenceIsTrueInEachSituation() {
+        func sentence(
+            _ change: (inout CopySummary, inout EngineState) -> Void, isStopped: Bool = false
+        ) -> String {
+            var (summary, facts) = (Samples.complete, Samples.facts)
+            summary.copy.editsAsOf = facts.newAsOf
+            facts.connectivity = Connectivity(state: .online, since: Samples.now)
+            change(&summary, &facts)
+            let text = Samples.report(summary, isStopped ? nil : facts).text(TextStyle())
+            return text.split(separator: "\n\n")[0].split(separator: "\n").joined(separator: " ")
+        }
+        #expect(sentence { _, _ in } == "Up to date; nothing waits.")
+        #expect(
+            sentence { summary, _ in summary.outbox.waiting = 2 } == "Up to date, but 2 writes wait to be sent.")
+        #expect(
+            sentence { summary, facts in
+                summary.outbox.waiting = 1
+                facts.connectivity = Connectivity(state: .offline, since: Samples.now)
+            } == "There is no network since 2026-11-21 04:06:14 UTC. 1 write waits for the network.")
+        #expect(
+            sentence { _, facts in facts.connectivity = Connectivity(state: .unauthorized, since: Samples.now) }
+                == "The server refuses the login since 2026-11-21 04:06:14 UTC. Nothing waits to be sent.")
+        #expect(
+            sentence { summary, _ in summary.copy.deletionsHeld = 200 }
+                == "200 deletions need your decision. Nothing waits to be sent.")
+        #expect(
+            sentence { summary, _ in summary.copy.texts = Samples.withTexts.copy.texts }
+                == "15 texts are not here yet. Nothing waits to be sent.")
+        #expect(
+            sentence { summary, _ in summary.outbox.parked = 1 } == "Up to date, but 1 write needs your decision.")
+        #expect(
+            sentence({ _, _ in }, isStopped: true)
+                == "The daemon is stopped; this copy is of 2026-11-21 04:04:00 UTC. Nothing waits to be sent.")
+    }
+
     @Test func anItemIsShownWithItsText() {
         #expect(
             Samples.shownItem.text(TextStyle()) == """

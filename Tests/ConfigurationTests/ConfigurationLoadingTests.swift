@@ -70,6 +70,7 @@ import Testing
             texts = no
             search_index = no
             text_max_size = 4M
+            former_texts_max_size = 1M
             allow_network_file_system = yes
             """)
         let configuration = loaded.configuration
@@ -97,6 +98,7 @@ import Testing
         #expect(configuration.network.totalTimeout == .seconds(3))
         #expect(configuration.network.maximumAnswerSize == 1 << 20)
         #expect(configuration.maximumDatabaseSize == 2 << 30)
+        #expect(configuration.sync.formerTextsMaxSize == 1 << 20)
         #expect(configuration.allowsNetworkFileSystem)
         for key in ConfigurationKey.all {
             guard case .file(folder.file("p.conf"), let line) = loaded.origin(of: key), line > 1 else {

@@ -33,8 +33,8 @@ import Testing
         (["--config"], "the value is missing"), (["--config=", "status"], "the value is missing"),
         (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
         (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),
-        (["edit"], "ID is missing"), (["delete", "--json"], "ID... is missing"),
-        (["edit", "a", "b"], "b is one argument"), (["nte"], "did you mean net or note?"),
+        (["edit"], "ID... is missing"), (["delete", "--json"], "ID... is missing"),
+        (["show", "a", "b"], "b is one argument"), (["nte"], "did you mean net or note?"),
         (["delete", "59ec6da4", "--wait", "2s"], "did you mean --wait=2s?"),
         (["note", "x", "--wait", "1h30m"], "did you mean --wait=1h30m?"),
         (["queue", "shwo", "3"], "did you mean queue show?"), (["queue", "3"], "queue 3 is not a command"),
@@ -42,7 +42,7 @@ import Testing
         (["note", "x", "--title"], "the value is missing"), (["note", "x", "--wait="], "the value is missing"),
         (["note", "x", "--title", "a", "--title", "b"], "--title is given 2 times"),
         (["sync", "--wait=3s"], "--wait takes no value"), (["--wait=3s", "sync"], "--wait takes no value"),
-        (["note", "x", "--", "--json"], "--json is one argument too many"),
+        (["show", "x", "--", "--json"], "--json is one argument too many"),
         (["note", "x", "-t"], "-t is not an option"),
     ])
     func aWrongCommandLineSaysWhatIsWrong(arguments: [String], part: String) {

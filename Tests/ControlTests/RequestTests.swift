@@ -21,7 +21,7 @@ import Testing
     private static let requests: [any ControlRequest] = [
         StatusRequest(), HistoryRequest(), SyncNowRequest(full: true, wait: false, acceptDeletions: true),
         SyncNowRequest(full: false, wait: true, acceptDeletions: false), TallyRequest(drafts),
-        WritesRequest([drafts[0]]), QueueRequest(filter: .open), QueueRequest(filter: .all, limit: 0),
+        WritesRequest([drafts[0]]), UndoRequest(), QueueRequest(filter: .open), QueueRequest(filter: .all, limit: 0),
         QueueRequest(filter: .state(.parked), limit: 7), EntryRequest(entry: 12),
         RetryRequest(entries: nil, parked: true, dryRun: false),
         RetryRequest(entries: [1, 2], parked: false, dryRun: true),
@@ -113,13 +113,17 @@ import Testing
         }
     }
 
-    @Test func aRequestHasAtMostAThousandDrafts() throws {
-        let draft = WriteRequest(.delete(item: "x"))
-        let most = TallyRequest(Array(repeating: draft, count: 1_000))
-        let isSame = Self.isSame(most, try Self.read(most.line))
-        #expect(isSame)
-        let more = TallyRequest(Array(repeating: draft, count: 1_001))
-        #expect(throws: RequestRefusal.self) { try Self.read(more.line) }
+    @Test func aRequestHasAtMostAThousandDraftsAndTenThousandWhereTheyAreTallied() throws {
+        func expect<Answer>(_ type: AcceptRequest<Answer>.Type, most count: Int) throws {
+            let draft = WriteRequest(.delete(item: "x"))
+            let most = AcceptRequest<Answer>(Array(repeating: draft, count: count))
+            let isSame = Self.isSame(most, try Self.read(most.line))
+            #expect(isSame)
+            let more = AcceptRequest<Answer>(Array(repeating: draft, count: count + 1))
+            #expect(throws: RequestRefusal.self) { try Self.read(more.line) }
+        }
+        try expect(WritesRequest.self, most: 1_000)
+        try expect(TallyRequest.self, most: 10_000)
     }
 
     @Test func bytesThatAreNotUTF8AreRefusedAndNotRepaired() {

@@ -98,6 +98,12 @@ final class DaemonFixture: Sendable {
     func control(
         _ arguments: String..., environment more: [String: String] = [:], input: String = ""
     ) async throws -> Ended {
+        try await control(arguments, environment: more, input: input)
+    }
+
+    func control(
+        _ arguments: [String], environment more: [String: String] = [:], input: String = ""
+    ) async throws -> Ended {
         let child = try startControl(arguments, environment: more, input: input)
         return (try await child.waitForExit(), child.stdout, child.stderr)
     }

@@ -21,7 +21,9 @@ import Testing
         let text = try await fixture.control("status")
         #expect(text.exit == .status(0))
         #expect(
-            text.stdout.hasPrefix("Daemon       \(ProductVersion.current), pid \(daemon.processID), running since "))
+            text.stdout.hasPrefix(
+                "Up to date; nothing waits.\n\nDaemon       \(ProductVersion.current), pid \(daemon.processID), running since "
+            ))
         let history = try fixture.decode(HistoryReport.self, try await fixture.control("history", "--json"))
         #expect(history.source == .daemon)
         #expect(history.pulls.first?.outcome == .complete)

@@ -208,7 +208,7 @@ import Testing
         }
         capture.signal(SIGINT)
         #expect(try await capture.waitForExit() == .signal(SIGINT))
-        let report = try fixture.decode(CaptureReport.self, (.status(0), capture.stdout, capture.stderr))
+        let report = try fixture.decode(BatchReport.self, (.status(0), capture.stdout, capture.stderr))
         #expect(report.accepted == 1)
         #expect(daemon.pollExit() == nil)
     }
@@ -225,7 +225,7 @@ import Testing
         }
         #expect(try await fixture.control("queue", "drop", "--yes", "1").exit == .status(0))
         #expect(try await capture.waitForExit() == .status(5))
-        let report = try fixture.decode(CaptureReport.self, (.status(5), capture.stdout, capture.stderr))
+        let report = try fixture.decode(BatchReport.self, (.status(5), capture.stdout, capture.stderr))
         #expect(report.dropped == 1 && report.delivered == 0 && report.superseded == 0, "\(report)")
         #expect(daemon.pollExit() == nil)
     }

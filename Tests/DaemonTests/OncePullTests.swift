@@ -18,7 +18,8 @@ import Testing
 
         let text = try await fixture.control("status")
         #expect(text.exit == .status(0))
-        #expect(text.stdout.hasPrefix("Daemon       stopped; showing data from the file\n"))
+        #expect(text.stdout.hasPrefix("The daemon is stopped; this copy is of "))
+        #expect(text.stdout.contains("\n\nDaemon       stopped; showing data from the file\n"))
         #expect(text.stdout.contains("Copy         complete\n"))
         #expect(text.stdout.contains("Items        250 live\n"))
         let report = try await fixture.status()

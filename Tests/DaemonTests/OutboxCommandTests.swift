@@ -68,6 +68,74 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func aNoteNeedsNoQuotationMarksAndMayComeFromAnEditor() async throws {
+        let fixture = try await fixture()
+        #expect(try await fixture.control("note", "Milk,", "bread", "--tag", "Shopping").exit == .status(0))
+        let piped = try await fixture.control("note", input: "from a pipe\n")
+        #expect(piped.exit == .status(0), "\(piped)")
+        let notes = try entries(fixture).sorted { $0.id < $1.id }.compactMap { entry in
+            if case .create(let item) = entry.payload { (item.note, item.tags) } else { nil }
+        }
+        #expect(notes.map(\.0) == ["Milk, bread", "from a pipe"] && notes.map(\.1) == [["shopping"], []])
+        func edited(by editor: String) throws -> TerminalProcess {
+            try TerminalProcess(
+                BuiltProducts.executable("prsnlctl"), ["--config", fixture.configuration, "note"],
+                environment: [
+                    "HOME": fixture.folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "EDITOR": editor,
+                    "TMPDIR": fixture.folder.path,
+                ], directory: fixture.folder.path)
+        }
+        #expect(try await edited(by: "printf 'typed in an editor' >").waitForExit() == .status(0))
+        #expect(
+            try StoreReader(path: fixture.database).outboxEntry(3).entry.payload
+                == .create(NewItem(note: "typed in an editor")))
+        let empty = try edited(by: "true")
+        #expect(
+            try await empty.waitForExit() == .status(1) && empty.shown.contains("the note is empty"), "\(empty.shown)")
+        let failed = try edited(by: "false")
+        #expect(
+            try await failed.waitForExit() == .status(2) && failed.shown.contains("What was written is in"),
+            "\(failed.shown)")
+        let overview = try await ChildProcess.run(BuiltProducts.executable("prsnlctl"), [])
+        #expect(overview.exit == .status(0) && overview.stdout.contains("capture"), "\(overview)")
+        let help = try await fixture.control("help", "queue", "drop")
+        #expect(help.exit == .status(0) && help.stdout.hasPrefix("usage: prsnlctl queue drop"), "\(help)")
+    }
+
+    @Test func anItemIsEditedInAnEditor() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        func edited(by editor: String) throws -> TerminalProcess {
+            try TerminalProcess(
+                BuiltProducts.executable("prsnlctl"), ["--config", fixture.configuration, "edit", item.id],
+                environment: [
+                    "HOME": fixture.folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "EDITOR": editor,
+                    "TMPDIR": fixture.folder.path,
+                ], directory: fixture.folder.path)
+        }
+        let same = try edited(by: "true")
+        #expect(
+            try await same.waitForExit() == .status(0) && same.shown.contains("nothing was changed"), "\(same.shown)")
+        let title = try edited(by: #"sed -i 's/^title: .*/title: A new title/'"#)
+        #expect(try await title.waitForExit() == .status(0), "\(title.shown)")
+        // The second time it is right.
+        let twice = try edited(
+            by:
+                #"sh -c 'grep -q "^# line" "$0" && sed -i "s/^tittle/title/" "$0" || sed -i "s/^title:.*/tittle: Last/" "$0"'"#
+        )
+        #expect(
+            try await twice.waitForExit() == .status(0) && twice.shown.contains("tittle cannot be edited"),
+            "\(twice.shown)")
+        let broken = try edited(by: #"sed -i 's/^---$//'"#)
+        #expect(
+            try await broken.waitForExit() == .status(2) && broken.shown.contains("What was written is in"),
+            "\(broken.shown)")
+        let edits = try entries(fixture).sorted { $0.id < $1.id }.compactMap { entry in
+            if case .edit(let edit) = entry.payload { edit.title } else { nil }
+        }
+        #expect(edits.last == "Last" && edits.count == 2)
+    }
+
     @Test func waitingEndsWithFiveWhenTheTimeIsUp() async throws {
         let fixture = try await fixture()
         let daemon = try await fixture.startReady()
@@ -78,7 +146,7 @@ import Testing
         let many = try await fixture.control(
             "capture", "--stdin", "--wait=50ms", "--json", input: "https://example.com/a\nhttps://example.com/b\n")
         #expect(many.exit == .status(5), "\(many)")
-        let report = try fixture.decode(CaptureReport.self, many)
+        let report = try fixture.decode(BatchReport.self, many)
         #expect(report.accepted == 2 && report.delivered == 0)
         let wrong = try await fixture.control("note", "a note", "--wait=soon")
         #expect(wrong.exit == .status(2))
@@ -384,9 +452,9 @@ import Testing
         ]
         let ended = try await fixture.control("capture", "--stdin", "--json", input: lines.joined(separator: "\n"))
         #expect(ended.exit == .status(1))
-        let report = try fixture.decode(CaptureReport.self, ended)
+        let report = try fixture.decode(BatchReport.self, ended)
         #expect(report.lines == 12 && report.accepted == 3 && report.refused == 8)
-        #expect(report.refusals.map(\.line).sorted() == [2, 4, 5, 7, 8, 9, 10, 11])
+        #expect(report.refusals.compactMap(\.line).sorted() == [2, 4, 5, 7, 8, 9, 10, 11])
         let reasons = Dictionary(report.refusals.map { ($0.line, $0.error.message) }) { first, _ in first }
         for line in [4, 5, 8] { #expect(reasons[line]?.contains("surrogate") ?? false, "\(reasons)") }
         #expect(reasons[7]?.contains("NUL") ?? false)

@@ -41,7 +41,7 @@ import Testing
         let ended = try await scene.fixture.control(
             "capture", "--stdin", "--json", input: lines.joined(separator: "\n"))
         #expect(try await daemon.waitForExit() == .signal(SIGKILL))
-        let report = try scene.fixture.decode(CaptureReport.self, ended)
+        let report = try scene.fixture.decode(BatchReport.self, ended)
         #expect(report.lines == 1_200 && report.accepted == 1_197 && report.refused == 3, "\(ended.stderr)")
         #expect(report.refusals.map(\.line) == refused)
         for line in refused { #expect(ended.stderr.contains("line \(line): "), "\(ended.stderr)") }

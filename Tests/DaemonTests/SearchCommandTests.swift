@@ -52,6 +52,38 @@ import Testing
         #expect(try await fixture.control("search", "--ids", "sourdough").stdout == Self.items[0].id + "\n")
     }
 
+    @Test func whatIsMisspeltIsOfferedAndWhatIsUnknownNamed() async throws {
+        let fixture = try await stopped()
+        let misspelt = try await fixture.control("find", "sourdoguh")
+        #expect(misspelt.exit == .status(0) && misspelt.stdout.isEmpty, "\(misspelt)")
+        #expect(misspelt.stderr.hasPrefix("prsnlctl: No item was found. Did you mean \"sourdough\"?\n"), "\(misspelt)")
+        let unknown = try await fixture.control("search", "writer:ada", "https://example.org", "--ids")
+        #expect(
+            unknown.stderr.hasPrefix("prsnlctl: There is no writer:; there are after: author: before:"), "\(unknown)")
+        let few = try await fixture.control("search", "for", "--tag", "baking", "--type", "video", "--ids")
+        #expect(few.stdout == Self.items[1].id + "\n", "\(few)")
+        let newest = try await fixture.control("search", "for", "--newest", "-n", "1", "--json")
+        #expect(newest.stdout.contains(Self.items[0].id) != newest.stdout.contains(Self.items[1].id), "\(newest)")
+    }
+
+    @Test func aSavedSearchStandsWhereAQueryMay() async throws {
+        let fixture = try await stopped()
+        let home = fixture.folder.file("home")
+        for folder in [home, home + "/.config", home + "/.config/prsnld"] { mkdir(folder, 0o700) }
+        try TestFile.write(
+            "# mine\nrye = starter type:video\nbread = @rye tag:baking\nloop = @loop x\n",
+            to: home + "/.config/prsnld/searches")
+        func control(_ words: String...) async throws -> DaemonFixture.Ended {
+            try await fixture.control(words, environment: ["HOME": home, "XDG_CONFIG_HOME": home + "/.config"])
+        }
+        #expect(try await control("search", "@bread", "--ids").stdout == Self.items[1].id + "\n")
+        #expect(try await control("tag", "+x", "--query", "@rye", "--dry-run").stdout.contains("A starter for rye"))
+        let unknown = try await control("search", "@none")
+        #expect(unknown.exit == .status(2) && unknown.stderr.contains("There are @rye, @bread, @loop"), "\(unknown)")
+        #expect(try await control("search", "@loop").exit == .status(2))
+        #expect(try await control("search", "\"mail @none\"").exit == .status(0))
+    }
+
     @Test func itemsAreFoundWhileTheDaemonIsStopped() async throws {
         let fixture = try await stopped()
         let found = try await fixture.control("search", "SOURDOUGH", "beginners")
@@ -82,7 +114,7 @@ import Testing
             #expect(none.stderr.contains("No item was found."), "\(none)")
         }
         #expect(try await fixture.control("search").exit == .status(2))
-        #expect(try await fixture.control("search", "after:yesterday").exit == .status(2))
+        #expect(try await fixture.control("search", "after:someday").exit == .status(2))
         #expect(try await fixture.control("search", "--limit", "0", "x").exit == .status(2))
         #expect(try await fixture.control("search", "--ids", "--json", "x").exit == .status(2))
     }

@@ -48,8 +48,8 @@ import Testing
 
     @Test func aRecursionWithoutAnEndIsGivenUp() async throws {
         let code = try await code(
-            "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title FROM n;"
-        ) { _ = try $0.itemToDelete(StoreFixture.item(1).id) }
+            "DROP VIEW timeline; CREATE VIEW timeline AS \(Self.endless) SELECT CAST(i AS TEXT) AS id, 'y' AS title, '' AS created_at, '' AS tags FROM n;"
+        ) { _ = try $0.itemToChange(StoreFixture.item(1).id) }
         #expect(code == .databaseUnreadable)
     }
 
@@ -90,9 +90,9 @@ import Testing
         let code = try await code(
             """
             DROP VIEW timeline;
-            CREATE VIEW timeline AS SELECT hex(zeroblob(900000000)) AS title, id FROM item;
+            CREATE VIEW timeline AS SELECT hex(zeroblob(900000000)) AS title, id, created_at, tags FROM item;
             """
-        ) { _ = try $0.itemToDelete(StoreFixture.item(1).id) }
+        ) { _ = try $0.itemToChange(StoreFixture.item(1).id) }
         #expect(code == .databaseUnreadable)
     }
 }

@@ -47,6 +47,11 @@ import Testing
         try await store.commit(Fixture.page([Fixture.item(3)]))
         let entry = try #require(try await store.outboxEntries([1]).first)
         #expect(entry.state == .queued && entry.payload == .create(NewItem(note: "Buy milk", tags: ["home"])))
+        if version == 9 {
+            let followUp = try #require(try await store.outboxEntries([2]).first)
+            let tags = TagChange(added: ["work", "later"])
+            #expect(followUp.follows == 1 && followUp.payload == .edit(ItemEdit(title: "A title", tagChange: tags)))
+        }
         await store.close()
 
         let reader = try StoreReader(path: fixture.path)

@@ -458,7 +458,7 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: ["yesterday", "2026-13-01", "7x", "", "-7d", "2026-1-1"])
+    @Test(arguments: ["someday", "2026-13-01", "7x", "", "-7d", "2026-1-1"])
     func whatIsNoTimeIsSaid(text: String) {
         #expect(throws: UserFacingError.self) { try TimeWord.parse(text, now: Fixture.now, option: "--since") }
     }

@@ -37,11 +37,12 @@ import Testing
 
     private static func edit(
         _ entry: Int64, _ title: String? = nil, _ tags: [String]? = nil, summary: String? = nil,
-        is standing: Wish.Word.Standing
+        adds: [String] = [], removes: [String] = [], is standing: Wish.Word.Standing
     ) -> Wish.Word {
-        Wish.Word(
+        let change = TagChange(added: adds, removed: removes)
+        return Wish.Word(
             entry: entry, isCreation: false, standing: standing,
-            said: ItemEdit(title: title, summary: summary, tags: tags))
+            said: ItemEdit(title: title, summary: summary, tags: tags, tagChange: change))
     }
 
     private static let scraped = ItemEdit(title: "Scraped", tags: ["s"])
@@ -50,18 +51,19 @@ import Testing
         Case("nothing was said", [], on: scraped),
         Case("the server has it", [capture(1, "Scraped", ["s"])], on: scraped, settled: [1]),
         Case(
-            "title and tags", [capture(1, "A", ["a"])], on: scraped, follows: ItemEdit(title: "A", tags: ["a"]), of: [1]
+            "title and tags", [capture(1, "A", ["a"])], on: scraped,
+            follows: ItemEdit(title: "A", tagChange: TagChange(added: ["a"])), of: [1]
         ),
         Case(
             "the last title and all tags", [capture(1, "A", ["a"]), capture(2, "B", ["b"])], on: scraped,
-            follows: ItemEdit(title: "B", tags: ["a", "b"]), of: [1, 2]),
+            follows: ItemEdit(title: "B", tagChange: TagChange(added: ["a", "b"])), of: [1, 2]),
         Case(
             "a capture without a title leaves the earlier one", [capture(1, "A"), capture(2, nil, ["b"])], on: scraped,
-            follows: ItemEdit(title: "A", tags: ["b"]), of: [1, 2]),
+            follows: ItemEdit(title: "A", tagChange: TagChange(added: ["b"])), of: [1, 2]),
         Case(
             "an earlier capture that was delivered later",
             [capture(1, "A", ["a"]), capture(2, "B", ["s"], is: .delivered)], on: ItemEdit(title: "B", tags: ["s"]),
-            follows: ItemEdit(tags: ["a"]), of: [1]),
+            follows: ItemEdit(tagChange: TagChange(added: ["a"])), of: [1]),
         Case(
             "a later edit that was delivered", [capture(1, "A", ["a"]), edit(2, "E", ["e"], is: .delivered)],
             on: ItemEdit(title: "E", tags: ["e"]), settled: [1]),
@@ -70,13 +72,25 @@ import Testing
             on: ItemEdit(title: "Theirs", tags: ["s"]), settled: [1]),
         Case(
             "a later edit that waits says the title, and can still be dropped",
-            [capture(1, "A", ["a"]), edit(2, "E", is: .open)], on: scraped, follows: ItemEdit(tags: ["a"]), of: [1]),
+            [capture(1, "A", ["a"]), edit(2, "E", is: .open)], on: scraped,
+            follows: ItemEdit(tagChange: TagChange(added: ["a"])), of: [1]),
         Case(
             "a later edit that waits replaces tags", [capture(1, nil, ["a"]), edit(2, nil, ["e"], is: .open)],
             on: scraped),
         Case(
             "tags come after an earlier edit that waits", [edit(1, nil, ["e"], is: .open), capture(2, nil, ["s"])],
-            on: scraped, follows: ItemEdit(tags: ["s"]), of: [2]),
+            on: scraped, follows: ItemEdit(tagChange: TagChange(added: ["s"])), of: [2]),
+        Case(
+            "a tag that was taken away since does not follow",
+            [capture(1, nil, ["a", "b"]), edit(2, removes: ["a"], is: .delivered)], on: scraped,
+            follows: ItemEdit(tagChange: TagChange(added: ["b"])), of: [1]),
+        Case(
+            "a tag that a waiting edit adds need not follow",
+            [capture(1, nil, ["a"]), edit(2, adds: ["a"], is: .open)], on: scraped),
+        Case(
+            "a tag that was asked for again after a waiting edit takes it away",
+            [capture(1, nil, ["s"]), edit(2, removes: ["s"], is: .open), capture(3, nil, ["s"])], on: scraped,
+            follows: ItemEdit(tagChange: TagChange(added: ["s"])), of: [3], settled: [1]),
         Case(
             "an edit that was sent while the item was in process", [capture(1, "A"), edit(2, "E", is: .unverified)],
             on: scraped, follows: ItemEdit(title: "E"), of: [2], settled: [1]),

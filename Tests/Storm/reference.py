@@ -280,6 +280,16 @@ class Judge:
             for name in ("title", "summary", "tags"):
                 if entry.payload.get(name) is not None:
                     self.check_edit(entry, row, name)
+            self.check_tags(entry, row)
+
+    def check_tags(self, entry, row):
+        """Tags that an edit added or removed: it was applied, or it was so already."""
+        add, remove = (set(entry.payload.get(name) or []) for name in ("add_tags", "remove_tags"))
+        states = [(at, line) for at, line in row.states if line is not None]
+        ends = [at for at, _ in states[1:]] + [None]
+        if not any(line["key"] == entry.key or add <= set(line["tags"]) and not remove & set(line["tags"])
+                   and (end is None or end >= self.began(entry.id)) for (_, line), end in zip(states, ends)):
+            self.find("edit lost", entry.id, f"delivered, and the tags were never so: {entry}")
 
     def check_edit(self, entry, row, name):
         wanted = self.value(entry.payload, name)

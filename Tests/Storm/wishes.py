@@ -1,5 +1,5 @@
 """The judge's part about what people asked for, which is a fold: an item ends with the last title asked for, in the order of
-acceptance over all captures and edits of it, and with the tags of all captures. An edit's tags replace those before it."""
+acceptance over all captures and edits of it, and with the tags of all captures. An edit's tags replace those before it, or it adds and removes some."""
 
 import collections
 
@@ -9,11 +9,12 @@ from reader import marker_of
 class Ask:
     """What one accepted command said of an item."""
 
-    def __init__(self, entry, began, title, tags, replaces):
+    def __init__(self, entry, began, title, tags, replaces, add=(), remove=()):
         # The number of its entry, and when the command was started.
         self.order = (entry, began)
         self.began = began
         self.title, self.tags, self.replaces = title, tags, replaces
+        self.add, self.remove = set(add or ()), set(remove or ())
 
 
 class Wish:
@@ -24,9 +25,16 @@ class Wish:
         self.title_began = self.tags_began = None
         # An edit has said which tags there are.
         self.is_exact = False
+        # Tags that were taken away, whatever others there are.
+        self.gone = set()
         for ask in sorted(asks, key=lambda each: each.order):
             if ask.title:
                 self.title, self.title_began = ask.title, ask.began
+            if ask.add or ask.remove:
+                if self.tags is None:
+                    self.tags, self.tags_began = set(), ask.began
+                self.tags = (self.tags - ask.remove) | ask.add
+                self.gone = (self.gone | ask.remove) - ask.add
             if ask.tags is None or not (ask.tags or ask.replaces):
                 continue
             if ask.replaces or self.tags is None:
@@ -34,6 +42,7 @@ class Wish:
                 self.is_exact = ask.replaces
             else:
                 self.tags |= set(ask.tags)
+            self.gone = set() if ask.replaces else self.gone - set(ask.tags)
 
 
 class WishJudge:
@@ -73,7 +82,8 @@ class WishJudge:
             if write.kind != "edit" or (number := self.number(write)) is None:
                 continue
             entry, tags = self.entries.get(number), write.fields.get("tags")
-            ask = Ask(number, write.began, write.fields.get("title"), tags, True)
+            ask = Ask(number, write.began, write.fields.get("title"), tags, True, write.fields.get("add"),
+                      write.fields.get("remove"))
             asks[self.resolve(write.target)].append(ask)
             if entry is None or not entry.is_creation or tags is None:
                 continue
@@ -102,7 +112,8 @@ class WishJudge:
             return None
         # What it said may stand beside the words of the creation that it has changed.
         return min((entry.id for entry in self.entries.values()
-                    if write.marker in map(marker_of, [entry.payload.get("title"), *(entry.payload.get("tags") or [])])),
+                    if write.marker in map(marker_of, [entry.payload.get("title"), *(entry.payload.get("tags") or []),
+                                                       *(entry.payload.get("add_tags") or [])])),
                    default=None)
 
     def compare(self, row, wish):
@@ -115,8 +126,8 @@ class WishJudge:
                 and not row.was_set_back(wish.tags_began):
             self.checked += 1
             has = set(row.now["tags"])
-            if has != wish.tags if wish.is_exact else not wish.tags <= has:
-                self.tell(row, "tags", sorted(wish.tags))
+            if has != wish.tags if wish.is_exact else not wish.tags <= has or wish.gone & has:
+                self.tell(row, "tags", [*sorted(wish.tags), *(f"-{tag}" for tag in sorted(wish.gone))])
 
     @staticmethod
     def is_foreign(row, name, began):

@@ -175,9 +175,12 @@ class Writer(threading.Thread):
                 write.fields["title"] = f"Edited {write.marker}"
                 words += ["--title", write.fields["title"]]
             if self.random.random() < 0.5 or "title" not in write.fields:
-                write.fields["tags"] = [*self.tags(), write.marker.lower()]
-                for tag in write.fields["tags"]:
-                    words += ["--tag", tag]
+                tags = [*self.tags(), write.marker.lower()]
+                names = {"--add-tag": "add", "--remove-tag": "remove"} if self.random.random() < 0.5 else {"--tag": "tags"}
+                for option, name in names.items():
+                    write.fields[name] = [tag for tag in self.tags() if tag not in tags] if name == "remove" else tags
+                    for tag in write.fields[name]:
+                        words += [option, tag]
         self.ledger.add(write)
         self.perform(write, [*words, "--", write.target], kill)
 

@@ -18,6 +18,7 @@ struct WishModel {
         var entry: Int64
         var title: String?
         var tags: [String]?
+        var change = TagChange()
         var isCapture: Bool
     }
 
@@ -39,13 +40,14 @@ struct WishModel {
     /// - Parameter replaced: the capture that was not sent yet and is now made differently.
     mutating func edited(_ index: Int, _ edit: ItemEdit, as entry: Int64, replaced: Int64?) {
         guard let old = items[index].words.firstIndex(where: { $0.entry == replaced && $0.isCapture }) else {
-            items[index].words.append(Word(entry: entry, title: edit.title, tags: edit.tags, isCapture: false))
+            items[index].words.append(
+                Word(entry: entry, title: edit.title, tags: edit.tags, change: edit.tagChange, isCapture: false))
             return
         }
         var word = items[index].words.remove(at: old)
         word.entry = entry
         word.title = edit.title ?? word.title
-        word.tags = edit.tags ?? word.tags
+        word.tags = edit.tags ?? edit.tagChange.applied(to: word.tags ?? [])
         items[index].words.append(word)
     }
 
@@ -93,10 +95,11 @@ struct WishModel {
 extension WishModel.Item {
     var title: String? { words.last { $0.title != nil }?.title }
 
-    /// A capture adds, an edit replaces.
+    /// A capture adds, an edit replaces, or adds and removes.
     var tags: Set<String> {
         words.reduce(into: []) { tags, word in
             if word.isCapture { tags.formUnion(word.tags ?? []) } else if let new = word.tags { tags = Set(new) }
+            tags = tags.subtracting(word.change.removed).union(word.change.added)
         }
     }
 }

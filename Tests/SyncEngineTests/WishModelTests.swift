@@ -104,7 +104,13 @@ private final class WishWorld {
     private func edit() async throws {
         guard let (index, id) = try anyItem() else { return }
         var edit = ItemEdit(title: title("Edited"))
-        if edit.title == nil || Bool.random(using: &random) { edit.tags = someTags() }
+        if edit.title == nil || Bool.random(using: &random) {
+            let (some, others) = (someTags(), someTags())
+            edit.tagChange = TagChange(added: some, removed: others.filter { !some.contains($0) })
+            if edit.tagChange.isEmpty || Bool.random(using: &random) {
+                (edit.tags, edit.tagChange) = (some, TagChange())
+            }
+        }
         for write in try await accept([.edit(item: id, edit)]) {
             model.edited(index, edit, as: write.entry, replaced: write.kind.isCreation ? write.supersedes.first : nil)
         }

@@ -15,6 +15,8 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
         /// Where the words were found: `text`, `summary`, `title`, …
         @Nullable package var foundIn: String? = nil
         @Nullable package var passage: String? = nil
+        /// Of an item that was deleted, or waits to be.
+        @Nullable package var deletion: DeletionReport? = nil
 
         /// For the text.
         var shortID = ""
@@ -22,7 +24,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
         var snippetParts: [Snippet.Part] = []
 
         private enum CodingKeys: String, CodingKey {
-            case id, createdAt, type, title, url, tags, pending, foundIn, passage
+            case id, createdAt, type, title, url, tags, pending, foundIn, passage, deletion
         }
     }
 
@@ -34,12 +36,18 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     package var notIndexed: Int
     /// Parts of the question in which there is nothing to look for.
     package var ignored: [String] = []
+    /// `word:` of which there is none; they were looked for as words.
+    package var unknownFields: [String] = []
+    /// Where nothing was found: queries that find something.
+    package var suggestions: [String] = []
+    /// Where nothing was found: items whose text is not here. 20,000 at most.
+    package var missingTexts = 0
 
     /// For the text: what was searched for; `nil` for a list.
     var words: String?
 
     private enum CodingKeys: String, CodingKey {
-        case schemaVersion, items, more, notIndexed, ignored
+        case schemaVersion, items, more, notIndexed, ignored, unknownFields, suggestions, missingTexts
     }
 
     /// - Parameter shortIDs: one for each item.
@@ -53,6 +61,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
                 tags: Tags.parse(item.tags) ?? [], pending: item.pending)
             listed.foundIn = place.text?.field ?? place.title?.field
             listed.passage = place.text?.text ?? place.title?.text
+            listed.deletion = item.deletion.map(DeletionReport.init)
             listed.shortID = shortIDs.indices.contains(index) ? shortIDs[index] : item.id
             listed.titleParts = place.title?.parts ?? []
             listed.snippetParts = place.text?.parts ?? []
@@ -74,8 +83,22 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
                 "There is nothing to look for in \(ignored.prefix(5).joined(separator: " ")): it has no letter, digit or emoji."
             )
         }
+        for field in unknownFields {
+            let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)
+            remarks.append(
+                near.isEmpty
+                    ? "There is no \(field); there are \(SearchQuery.fields.joined(separator: " "))"
+                    : "There is no \(field); did you mean \(near.joined(separator: " or "))?")
+        }
         if items.isEmpty {
-            remarks.append(words == nil ? "There are no such items." : "No item was found.")
+            let found: Advice = words == nil ? "There are no such items." : "No item was found."
+            let offer = suggestions.map { "\"\($0)\"" }.joined(separator: " or ")
+            remarks.append(suggestions.isEmpty ? found : "\(found) Did you mean \(offer)?")
+        }
+        if missingTexts > 0 {
+            let are = missingTexts == 1 ? "is" : "are"
+            remarks.append(
+                "\(Formatting.count(missingTexts, "text")) \(are) not here yet; their words cannot be found.")
         }
         if notIndexed > 0 {
             let items = "Up to \(Formatting.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
@@ -115,6 +138,7 @@ extension ItemListReport: Report {
         let used = parts.reduce(0) { $0 + TextLayout.width(style.safe($1.text)) }
         let remark =
             switch item.pending {
+            case _ where item.deletion != nil: "(\(item.deletion?.words ?? ""))"
             case "creation" where LocalID.isLocal(item.id): "(not on the server yet)"
             case "edit": "(edit not sent yet)"
             default: item.tags.isEmpty ? "" : "[" + style.safe(item.tags.joined(separator: ", ")) + "]"
@@ -137,6 +161,28 @@ extension ItemListReport: Report {
             line += part.isFound ? style.paint(cut, .bold) : cut
         }
         return line
+    }
+}
+
+/// When and by whom an item was deleted.
+package struct DeletionReport: Sendable, Equatable, Codable {
+    /// `null` while the deletion waits here.
+    @Nullable package var at: Timestamp? = nil
+    /// `here` or `elsewhere`.
+    package var by: String
+    /// The write that has deleted it, or is to; `null` where it was deleted elsewhere.
+    @Nullable package var entry: Int64? = nil
+
+    package init(_ deletion: Deletion) {
+        at = deletion.at
+        by = deletion.entry == nil ? "elsewhere" : "here"
+        entry = deletion.entry
+    }
+
+    /// `deleted 2026-11-25 04:05 here (#12)`
+    var words: String {
+        let number = entry.map { " (#\($0))" } ?? ""
+        return at.map { "deleted \(Formatting.time($0)) \(by)\(number)" } ?? "waits to be deleted\(number)"
     }
 }
 

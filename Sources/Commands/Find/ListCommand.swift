@@ -11,15 +11,23 @@ enum ListCommand {
             CommandOption(
                 "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
             CommandOption(
-                "--since", "TIME", "Created then or later: a date (`2026-11-22`) or an age (`12h`, `7d`, `3w`)."),
+                "--since", "TIME",
+                "Created then or later: a date (`2026-11-22`), an age (`12h`, `7d`, `3w`), `today` or `yesterday`."),
             CommandOption("--before", "TIME", "Created earlier than that."),
+            CommandOption("--deleted", nil, "Those that were deleted in the last 30 days, the latest first."),
             .limit, .ids, .reverse,
             .text("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         if let prefix = arguments.value("--complete") { return try complete(prefix, reader, context) }
-        let list = try reader.list(try filter(arguments), limit: try ListOptions.limit(arguments))
+        let filter = try filter(arguments)
+        if arguments.has("--deleted"), !filter.isEmpty {
+            throw arguments.failure("--deleted lists all that was deleted: conditions exclude it")
+        }
+        let limit = try ListOptions.limit(arguments)
+        let list =
+            try arguments.has("--deleted") ? reader.deletedItems(limit: limit) : reader.list(filter, limit: limit)
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         try ListOptions.print(&report, context, arguments)
         return .fine

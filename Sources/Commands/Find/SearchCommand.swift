@@ -5,22 +5,39 @@ import Store
 /// `prsnlctl search`: items by their words, from the file, whether the daemon runs or not.
 enum SearchCommand {
     static let command = Command(
-        "search", "Find items by their words, the best first.", operands: .some("WORD"),
-        options: [.limit, .ids, .reverse], language: language,
+        "search", or: ["find"], "Find items by their words, the best first.", operands: .some("WORD"),
+        options: [
+            .text("--tag", "TAG", "With this tag; may be given again: with all of them.", isRepeatable: true),
+            CommandOption(
+                "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
+            CommandOption("--newest", nil, "The newest first, and not the best."), .limit, .ids, .reverse,
+        ], language: language,
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let words = arguments.operands.joined(separator: " ")
-        let query = try SearchQuery(words, now: TimeSource.system.now())
+        let words = try SavedSearches.expand(arguments.operands.joined(separator: " "), context)
+        var query = try SearchQuery(words, now: TimeSource.system.now())
+        query.filter.tags += arguments.values("--tag")
+        query.filter.types += arguments.values("--type")
         let reader = try StoreReader(path: context.paths.database)
-        let list = try reader.search(query, limit: try ListOptions.limit(arguments))
+        let limit = try ListOptions.limit(arguments)
+        var list = try reader.search(query, limit: arguments.has("--newest") ? max(limit, mostSorted) : limit)
+        if arguments.has("--newest") { list.sortByTime(limit: limit) }
         let isShown = !arguments.has("--ids")
         var report = ItemListReport(
             list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],
             places: isShown ? try reader.places(of: query, in: list.items) : [], words: words)
         report.ignored = query.ignored
+        report.unknownFields = query.unknownFields
+        if list.items.isEmpty {
+            report.suggestions = try reader.suggestions(for: query, typed: words)
+            report.missingTexts = try reader.summary().copy.texts?.missing ?? 0
+        }
         try ListOptions.print(&report, context, arguments)
         return .fine
     }
+
+    /// The best of so many, at least, are put in the order of time.
+    private static let mostSorted = 10_000
 
     /// docs/cli.md has these rows too; a test holds the two together.
     private static let language: [CommandDescription.Term] = [
@@ -36,11 +53,32 @@ enum SearchCommand {
         .init(
             "`type:video`, `-type:video`, `platform:youtube`",
             "items of a type or platform, or of no such; of several, any"),
-        .init("`after:TIME`, `before:TIME`", "created at that time or later, or earlier than that"),
+        .init(
+            "`site:example.org`, `author:ada`",
+            "from this host or a part of it; with an author whose name has this; of several, any"),
+        .init(
+            "`is:untagged`, `is:pending`",
+            "without a tag; with something that is not on the server yet; `-is:` for the others"),
+        .init("`@name`", "a saved search: a line `name = query` in `~/.config/prsnld/searches`"),
+        .init("`since:TIME` or `after:TIME`, `before:TIME`", "created at that time or later, or earlier than that"),
     ]
 }
 
-/// What `search` and `list` have in common.
+/// `prsnlctl related`: items that have rare words in common with one.
+enum RelatedCommand {
+    static let command = Command(
+        "related", "Find items that have rare words in common with one.", operands: .one("ID"),
+        options: [.limit, .ids, .reverse], onlyReads: true
+    ) { context, arguments throws(UserFacingError) in
+        let reader = try StoreReader(path: context.paths.database)
+        let list = try reader.related(to: arguments.operands[0], limit: try ListOptions.limit(arguments))
+        var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
+        try ListOptions.print(&report, context, arguments)
+        return .fine
+    }
+}
+
+/// What `search`, `related` and `list` have in common.
 enum ListOptions {
     private static let usual = 20
     private static let most = 1_000_000
@@ -88,7 +126,8 @@ enum ListOptions {
 }
 
 extension CommandOption {
-    static let limit = CommandOption("--limit", "N", "As many items at the most; 20 without it.")
+    static let limit = CommandOption(
+        "--limit", short: "-n", .required("N"), "As many items at the most; 20 without it.")
     static let ids = CommandOption("--ids", nil, "Print the ids alone, one on each line.")
     static let reverse = CommandOption("--reverse", nil, "The same items, the last first.")
 }

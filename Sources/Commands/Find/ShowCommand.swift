@@ -8,11 +8,30 @@ enum ShowCommand {
     static let command = Command(
         "show", "Show one item with its text.", operands: .one("ID"),
         options: [
+            CommandOption("--earlier", "N", "An earlier text that the server has replaced; 1 is the last of them."),
             CommandOption("--raw", nil, "Print the text alone, as the server has it."),
             CommandOption("--no-pager", nil, "Print a long text at once, also on a terminal."),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let report = ItemReport(try StoreReader(path: context.paths.database).item(arguments.operands[0]))
+        let reader = try StoreReader(path: context.paths.database)
+        var shown = try item(arguments.operands[0], reader)
+        let former = try reader.formerTexts(of: shown.item.id)
+        if let text = arguments.value("--earlier") {
+            guard let number = Int(text), number > 0, let earlier = try reader.formerText(number, of: shown.item.id)
+            else {
+                throw arguments.failure(
+                    "--earlier \(SafeText.harmless(String(text.prefix(20)))): the copy has \(Formatting.count(former.count, "earlier text")) of this item"
+                )
+            }
+            shown.text = earlier
+            shown.fetchedAt = nil
+        }
+        var report = ItemReport(shown)
+        report.formerTexts = former
+        if let text = arguments.value("--earlier").flatMap({ Int($0) }) {
+            report.textState = .earlier
+            report.replacedAt = former[text - 1].replacedAt
+        }
         guard arguments.has("--raw") else {
             try Pager.print(context, report, isWanted: !arguments.has("--no-pager"))
             return .fine
@@ -21,6 +40,14 @@ enum ShowCommand {
         // On a terminal, what the terminal would obey is made visible.
         try context.print(isatty(STDOUT_FILENO) == 1 ? ItemReport.harmless(report.rawText) + "\n" : report.rawText)
         return .fine
+    }
+
+    /// Also one that was deleted.
+    private static func item(_ id: String, _ reader: StoreReader) throws(UserFacingError) -> ShownItem {
+        do throws(UserFacingError) { return try reader.item(id) } catch {
+            guard error.code == .itemUnknown, let deleted = try? reader.deletedItem(id) else { throw error }
+            return deleted
+        }
     }
 }
 
@@ -57,6 +84,8 @@ package struct ItemReport: Sendable, Equatable, Codable {
     package enum TextState: String, Sendable, Codable {
         /// It is here, as of the item's last change that is known.
         case current
+        /// One that the server has replaced since.
+        case earlier
         /// An older one is here.
         case outdated
         /// It was not fetched yet.
@@ -90,6 +119,12 @@ package struct ItemReport: Sendable, Equatable, Codable {
     @Nullable package var wordCount: Int? = nil
     @Nullable package var content: String? = nil
     @Nullable package var transcription: String? = nil
+    /// As in `ItemListReport`.
+    @Nullable package var deletion: DeletionReport? = nil
+    /// The latest first: `--earlier N` shows them.
+    package var formerTexts: [FormerText] = []
+    /// With `--earlier`: when it was replaced.
+    @Nullable package var replacedAt: Timestamp? = nil
 
     package init(_ shown: ShownItem) {
         let item = shown.item
@@ -113,6 +148,7 @@ package struct ItemReport: Sendable, Equatable, Codable {
         wordCount = shown.wordCount
         content = shown.text.content
         transcription = shown.text.transcription
+        deletion = shown.deletion.map(DeletionReport.init)
     }
 
     private static func state(of shown: ShownItem) -> TextState {
@@ -167,6 +203,16 @@ extension ItemReport: Report {
         case "edit": lines.append("edited here; the edit is not on the server yet")
         default: break
         }
+        if let latest = formerTexts.first {
+            let count = Formatting.count(formerTexts.count, "earlier text")
+            lines.append(
+                "\(count), the last replaced \(Formatting.time(latest.replacedAt)): "
+                    + style.command("prsnlctl show \(id) --earlier 1"))
+        }
+        if let deletion {
+            let verb = deletion.at == nil ? "keeps it" : "captures it again"
+            lines.append("\(deletion.words); \(style.command("prsnlctl restore \(id)")) \(verb)")
+        }
         return (url.map { [style.safe($0)] } ?? [])
             + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
     }
@@ -194,6 +240,8 @@ extension ItemReport: Report {
     private func note(_ style: TextStyle) -> String? {
         let reason = textProblem.map { ": " + style.safe($0) } ?? "."
         switch textState {
+        case .earlier:
+            return "An earlier text, which was replaced \(replacedAt.map(Formatting.time) ?? "since")."
         case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
         case .outdated:
             return

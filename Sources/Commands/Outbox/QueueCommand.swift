@@ -76,11 +76,25 @@ extension QueueRequest {
     func answer(_ context: RequestContext) throws(UserFacingError) -> QueueReport? {
         var list = try context.reader().outbox(filter, limit: limit)
         list.entries = list.entries.map(context.asOfNow)
-        return QueueReport(list, filter: filter, context)
+        var report = QueueReport(list, filter: filter, context)
+        report.entries = try context.named(report.entries)
+        return report
     }
 }
 
 extension RequestContext {
+    /// What has no title of its own is known by its item's.
+    func named(_ entries: [QueueReport.Entry]) throws(UserFacingError) -> [QueueReport.Entry] {
+        let places = entries.indices.filter { entries[$0].what.hasSuffix(entries[$0].itemID) }
+        guard !places.isEmpty else { return entries }
+        var entries = entries
+        for (place, title) in zip(places, try reader().titles(of: places.map { entries[$0].itemID })) {
+            guard let title else { continue }
+            entries[place].what = entries[place].what.dropLast(entries[place].itemID.count) + title
+        }
+        return entries
+    }
+
     /// An entry with what only the replayer knows: until when it is left alone, and what keeps all that is due from being
     /// sent.
     func asOfNow(_ entry: OutboxEntry) -> OutboxEntry {
@@ -197,7 +211,10 @@ extension OutboxEntry {
         case .create(let item):
             let firstLine = item.note?.split(whereSeparator: \.isNewline).first.map(String.init)
             return String((item.title ?? item.url ?? firstLine ?? itemID).prefix(Self.shown))
-        case .edit(let edit): return edit.title.map { String($0.prefix(Self.shown)) } ?? itemID
+        case .edit(let edit):
+            let change = edit.tagChange
+            let tags = change.added.map { "+\($0) " } + change.removed.map { "-\($0) " }
+            return tags.joined() + (edit.title.map { String($0.prefix(Self.shown)) } ?? itemID)
         case .delete: return itemID
         }
     }

@@ -16,14 +16,14 @@ enum QueueDropCommand {
         let numbers = try EntryNumbers.parse(arguments)
         var outbox = RequestClient(context)
         if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }
-        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+        guard let confirmation = Confirmation(arguments) else {
             throw UserFacingError(
                 .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
                 consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
                 nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
         }
         let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
-        guard try confirm(plan, context) else {
+        guard try confirm(plan, confirmation, context) else {
             context.say("nothing was dropped")
             return .error
         }
@@ -40,7 +40,9 @@ enum QueueDropCommand {
     }
 
     /// Shows what would go, and asks.
-    private static func confirm(_ plan: DropReport, _ context: CommandContext) throws(UserFacingError) -> Bool {
+    private static func confirm(
+        _ plan: DropReport, _ confirmation: Confirmation, _ context: CommandContext
+    ) throws(UserFacingError) -> Bool {
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
             let report = try context.answer(EntryRequest(entry: number))
             let front = plan.dependents.contains(number) ? "  waits for one of them: " : "  "
@@ -50,7 +52,7 @@ enum QueueDropCommand {
         if plan.dropped.count > QueueRequest.usuallyListed {
             StandardStream.error.write("  and \(plan.dropped.count - QueueRequest.usuallyListed) more\n")
         }
-        return Confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
+        return confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }
 
@@ -104,12 +106,15 @@ package struct DropReport: ControlReply {
     package var dropped: [Int64]
     /// What is queued behind a dropped creation, and can only go with it.
     package var dependents: [Int64]
+    /// Whose place a dropped deletion had taken, and that wait again.
+    package var revived: [Int64] = []
 
     package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
         self.source = source
         self.dryRun = dryRun
         dropped = outcome.dropped
         dependents = outcome.dependents
+        revived = outcome.revived
     }
 
     /// 1 where nothing was dropped because of dependents.
@@ -124,6 +129,7 @@ extension DropReport: Report {
             lines = ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."]
         } else {
             lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
+            if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
         }
         return paragraphs(lines, style)
     }

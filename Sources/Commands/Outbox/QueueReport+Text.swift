@@ -104,6 +104,11 @@ extension QueueReport.Entry {
         if let reason = error?.message ?? remark, !reason.isEmpty, reason != said {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
+        if state == OutboxEntry.State.parked.rawValue {
+            let next: Advice =
+                "To send it: `prsnlctl retry-queue \(entry)`. To give it up: `prsnlctl queue drop \(entry)`. To compare: `prsnlctl queue show \(entry)`."
+            lines += TextLayout.wrap(style.text(next), width: style.width - 4).map { "    " + $0 }
+        }
         return lines
     }
 
@@ -207,7 +212,12 @@ extension EntryReport.Fields {
     private var summaryNote: String { self["summarize"] == .flag(true) ? ", with a summary" : "" }
 
     private static func label(_ name: String) -> String {
-        name == "url" ? "URL" : name.prefix(1).uppercased() + name.dropFirst()
+        switch name {
+        case "url": "URL"
+        case "add_tags": "Adds tags"
+        case "remove_tags": "Removes tags"
+        default: name.prefix(1).uppercased() + name.dropFirst()
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 import Configuration
 import Console
+import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -7,7 +8,7 @@ import Store
 /// `prsnlctl capture`: a URL, or many from stdin.
 enum CaptureCommand {
     static let command = Command(
-        "capture", "Save a URL on the server.", operands: .atMostOne("URL"),
+        "capture", or: ["add"], "Save a URL on the server.", operands: .atMostOne("URL"),
         options: [
             CommandOption("--stdin", nil, "Read many: a URL or a JSON object per line of stdin."),
             .text("--title", "TITLE", "The item's title."),
@@ -30,7 +31,8 @@ enum CaptureCommand {
         var note = arguments.value("--note")
         if let text = note { note = try TextInput.read(text, field: "note") }
         let item = NewItem(
-            url: url, title: arguments.value("--title"), note: note, tags: arguments.values("--tag"),
+            url: url, title: arguments.value("--title"), note: note,
+            tags: TagWords.lowered(arguments.values("--tag"), context),
             type: arguments.value("--type"), summarize: arguments.has("--summarize"))
         return try WriteFlow.run(context, arguments, [.create(item)], names: [url])
     }
@@ -50,19 +52,31 @@ enum CaptureCommand {
 /// `prsnlctl note`: a text.
 enum NoteCommand {
     static let command = Command(
-        "note", "Save a note on the server; `-` reads the text from stdin.", operands: .one("TEXT"),
-        options: [.text("--title", "TITLE", "The note's title."), .tag, .wait], asks: WriteFlow.requests
+        "note",
+        "Save a note on the server. Without a text, or with `-`, it is read from stdin, or written in `$EDITOR`.",
+        operands: .any("WORD"), options: [.text("--title", "TITLE", "The note's title."), .tag, .wait],
+        asks: WriteFlow.requests
     ) { context, arguments throws(UserFacingError) in
-        let text = try TextInput.read(arguments.operands.first ?? "", field: "note")
-        let item = NewItem(title: arguments.value("--title"), note: text, tags: arguments.values("--tag"))
+        let words = arguments.operands
+        let isTyped = words.isEmpty && isatty(STDIN_FILENO) == 1
+        let text =
+            try isTyped
+            ? Editor.write("", context, read: { text in text })
+            : TextInput.read(words.isEmpty ? "-" : words.joined(separator: " "), field: "note")
+        if isTyped, text.allSatisfy(\.isWhitespace) {
+            context.say("the note is empty; nothing was queued")
+            return .error
+        }
+        let tags = TagWords.lowered(arguments.values("--tag"), context)
+        let item = NewItem(title: arguments.value("--title"), note: text, tags: tags)
         return try WriteFlow.run(context, arguments, [.create(item)], names: ["note"])
     }
 }
 
-/// `prsnlctl edit`: new values for some of an item's fields.
+/// `prsnlctl edit`: new values for some of the fields of items.
 enum EditCommand {
     static let command = Command(
-        "edit", "Change an item's title, summary or tags.", operands: .one("ID"),
+        "edit", "Change an item's title, summary or tags; `-` reads ids from stdin.", operands: .some("ID"),
         options: [
             .text("--title", "TITLE", "The new title."),
             .text("--summary", "TEXT", "The new summary; `-` reads it from stdin."),
@@ -70,25 +84,51 @@ enum EditCommand {
                 "--tag", "TAG", "A tag; may be given again. Together they replace all that the item has.",
                 isRepeatable: true),
             CommandOption("--no-tags", nil, "Remove all tags."),
+            .text(
+                "--add-tag", "TAG", "A tag that it gets beside those that it has; may be given again.",
+                isRepeatable: true),
+            .text("--remove-tag", "TAG", "A tag that it loses; may be given again.", isRepeatable: true),
             .wait,
         ], asks: WriteFlow.requests, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
-        let item = arguments.operands.first ?? ""
-        var edit = ItemEdit(title: arguments.value("--title"))
+        var edit = ItemEdit(
+            title: arguments.value("--title"),
+            tagChange: TagChange(
+                added: TagWords.lowered(arguments.values("--add-tag"), context),
+                removed: TagWords.lowered(arguments.values("--remove-tag"), context)))
         if let summary = arguments.value("--summary") {
             edit.summary = try TextInput.read(summary, field: "summary")
         }
-        if arguments.has("--tag") { edit.tags = arguments.values("--tag") }
+        if arguments.has("--tag") { edit.tags = TagWords.lowered(arguments.values("--tag"), context) }
         if arguments.has("--no-tags") {
             if edit.tags != nil { throw arguments.failure("--tag and --no-tags exclude each other") }
             edit.tags = []
         }
-        if edit.isEmpty {
-            throw arguments.failure("--title, --summary, --tag or --no-tags is missing")
+        if edit.tags != nil, !edit.tagChange.isEmpty {
+            throw arguments.failure(
+                "--tag and --no-tags say which tags the item has: --add-tag and --remove-tag exclude them")
         }
-        let code = try WriteFlow.run(context, arguments, [.edit(item: item, edit)], names: [item])
+        if edit.isEmpty, arguments.operands.count == 1, isatty(STDIN_FILENO) == 1 {
+            let item = try StoreReader(path: context.paths.database).item(arguments.operands[0]).item
+            let original = EditedItem(item)
+            edit = try Editor.write(original.text, context) { text throws(UserFacingError) in
+                try EditedItem(text, of: original).edit(of: original)
+            }
+            if edit.isEmpty {
+                context.say("nothing was changed")
+                return .fine
+            }
+        }
+        if edit.isEmpty {
+            throw arguments.failure("--title, --summary, --tag, --add-tag, --remove-tag or --no-tags is missing")
+        }
+        let items = try NamedItems.ids(arguments)
+        if items.count > 1, edit.title != nil || edit.summary != nil {
+            throw arguments.failure("--title and --summary belong to one item")
+        }
+        let code = try WriteFlow.run(context, arguments, items.map { .edit(item: $0, edit) }, names: items)
         if let tags = edit.tags, code != .error, context.isText {
             context.say(tags.isEmpty ? "all tags are removed" : "tags replaced: \(tags.joined(separator: ", "))")
         }
@@ -99,27 +139,22 @@ enum EditCommand {
 /// `prsnlctl delete`: items, each by an entry of its own. Says which they are, and on a terminal asks.
 enum DeleteCommand {
     static let command = Command(
-        "delete", "Delete items on the server; asks first, on a terminal.", operands: .some("ID"),
+        "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
+        operands: .some("ID"),
         options: [
             CommandOption("--yes", nil, "Do not ask. Without a terminal nothing is asked anyway."), .wait,
         ], asks: WriteFlow.requests, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
-        let asks = !arguments.has("--yes") && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
-        var items: [String] = []
-        for item in arguments.operands where !items.contains(item) { items.append(item) }
-        if let found = try titles(of: items, context, isStrict: asks) {
-            if context.isText || asks {
-                for item in found {
-                    let title = item.title.isEmpty ? "(no title)" : item.title
-                    StandardStream.error.write("  \(context.errorStyle.safe("\(item.id)  \(title)"))\n")
-                }
-            }
+        let confirmation = arguments.has("--yes") ? nil : Confirmation(arguments)
+        var items = try NamedItems.ids(arguments)
+        if let found = try titles(of: items, context, isStrict: confirmation != nil) {
+            if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
             // What was shown is what is deleted.
             items = found.map(\.id)
         }
-        if asks, !Confirmation.ask("Delete \(items.count == 1 ? "this item" : "these items") on the server?") {
+        if confirmation?.ask("Delete \(items.count == 1 ? "this item" : "these items") on the server?") == false {
             context.say("nothing was deleted")
             return .error
         }
@@ -132,11 +167,11 @@ enum DeleteCommand {
     /// - Throws: `item_unknown` and `item_ambiguous` where `isStrict`.
     private static func titles(
         of items: [String], _ context: CommandContext, isStrict: Bool
-    ) throws(UserFacingError) -> [(id: String, title: String)]? {
+    ) throws(UserFacingError) -> [ListedItem]? {
         do throws(UserFacingError) {
             let reader = try StoreReader(path: context.paths.database)
-            var found: [(id: String, title: String)] = []
-            for item in items { found.append(try reader.itemToDelete(item)) }
+            var found: [ListedItem] = []
+            for item in items { found.append(try reader.itemToChange(item, isForDeletion: true)) }
             return found
         } catch {
             // A person who is asked has to see what for.
@@ -146,16 +181,140 @@ enum DeleteCommand {
     }
 }
 
-/// A question on the terminal that is answered with yes or with anything else.
-enum Confirmation {
-    static func ask(_ question: String) -> Bool {
-        StandardStream.error.write("\(question) [y/N] ")
-        let answer = readLine(strippingNewline: true)?.lowercased() ?? ""
-        return answer == "y" || answer == "yes"
+/// Tags as a person types them.
+enum TagWords {
+    /// As the main server and older releases write them; the small server keeps capitals.
+    static func lowered(_ tags: [String], _ context: CommandContext) -> [String] {
+        // What is refused for another letter is not lowered first.
+        let strange = tags.filter { tag in
+            tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 }
+        }
+        guard !strange.isEmpty,
+            (try? StoreReader(path: context.paths.database).summary().server.dialect) != .express
+        else { return tags }
+        context.say("the server writes tags in lower case: \(strange.map { $0.lowercased() }.joined(separator: ", "))")
+        return tags.map { tag in strange.contains(tag) ? tag.lowercased() : tag }
     }
 }
 
-/// What `capture`, `note`, `edit` and `delete` have in common: journal, wait if asked to, report.
+/// A text that is written in the person's own editor.
+enum Editor {
+    /// - Parameter read: what becomes of what was saved. Where it throws, the editor shows the text again, with the reason above.
+    /// - Throws: `usage` where the editor did not end well, or the same text is saved again that could not be read. The file is
+    ///   then kept, and named.
+    static func write<Value>(
+        _ text: String, _ context: CommandContext, read: (String) throws(UserFacingError) -> Value
+    ) throws(UserFacingError) -> Value {
+        let variables = context.environment.variables
+        let editor = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
+        var path = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
+        // Mode 0600 (mkstemps(3)).
+        let descriptor = mkstemps(&path, 3)
+        guard descriptor >= 0 else {
+            throw failure("A file for the text cannot be made: \(String(cString: strerror(errno)))")
+        }
+        close(descriptor)
+        let name = path.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        setenv("PRSNL_EDITED", name, 1)
+        var shown = text
+        while true {
+            try put(shown, into: name)
+            // The variable may have options, and is a shell's to split, as git and crontab have it.
+            let status = system("\(editor) \"$PRSNL_EDITED\"")
+            if status >> 8 == 127 {
+                unlink(name)
+                throw failure(
+                    "The editor \(editor) could not be started", "Set EDITOR, or give the text to the command.")
+            }
+            guard status == 0, let saved = try get(name) else {
+                throw failure("The editor \(editor) did not end well. What was written is in \(name)")
+            }
+            do throws(UserFacingError) {
+                let value = try read(saved)
+                unlink(name)
+                return value
+            } catch {
+                guard saved != shown else {
+                    throw failure("\(error.message.withoutFullStop). What was written is in \(name)")
+                }
+                context.say("\(error.message) The editor shows it again.")
+                let lines = saved.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("#") }
+                shown = "# \(error.message)\n" + lines.joined(separator: "\n")
+            }
+        }
+    }
+
+    private static func put(_ text: String, into name: String) throws(UserFacingError) {
+        let file = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        defer { if file >= 0 { close(file) } }
+        let bytes = Array(text.utf8)
+        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count else {
+            throw failure("\(name) cannot be written: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// By its name: an editor may have put another file in its place.
+    private static func get(_ name: String) throws(UserFacingError) -> String? {
+        let file = open(name, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return try TextInput.all(of: file, field: name)
+    }
+
+    private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {
+        UserFacingError(
+            .usage, SafeText.harmless(message) + ".", consequence: WritesRequest.refused, recoverySuggestion: suggestion
+        )
+    }
+}
+
+/// Items that a person names by their ids, or pipes in.
+enum NamedItems {
+    /// The ids, each once; `-` reads them from stdin.
+    ///
+    /// - Parameter words: the operands that are ids.
+    static func ids(_ arguments: ParsedArguments, _ words: [String]? = nil) throws(UserFacingError) -> [String] {
+        var ids: [String] = []
+        var seen: Set<ByteText> = []
+        for word in words ?? arguments.operands {
+            let piped = word == "-" ? try TextInput.read("-", field: "ids").split(whereSeparator: \.isWhitespace) : nil
+            for id in piped?.map(String.init) ?? [word] where seen.insert(ByteText(id)).inserted { ids.append(id) }
+        }
+        if ids.isEmpty { throw arguments.failure("there is no id on stdin") }
+        return ids
+    }
+
+    /// On stderr, for a person who is asked.
+    static func show(_ items: some Collection<ListedItem>, of count: Int, _ context: CommandContext) {
+        for item in items {
+            let title = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)"
+            StandardStream.error.write("  \(context.errorStyle.safe("\(item.id)  \(title)"))\n")
+        }
+        if count > items.count { StandardStream.error.write("  and \(Formatting.count(count - items.count)) more\n") }
+    }
+}
+
+/// A question on the terminal that is answered with yes or with anything else.
+struct Confirmation {
+    private let readsTerminal: Bool
+
+    /// `nil` where there is no terminal to ask on. What is piped into the command is no answer.
+    init?(_ arguments: ParsedArguments) {
+        readsTerminal = arguments.operands.contains("-")
+        guard isatty(STDERR_FILENO) == 1, readsTerminal || isatty(STDIN_FILENO) == 1 else { return nil }
+    }
+
+    func ask(_ question: String) -> Bool {
+        StandardStream.error.write("\(question) [y/N] ")
+        let terminal = readsTerminal ? open("/dev/tty", O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+        defer { if readsTerminal { close(terminal) } }
+        var reader = LineReader(descriptor: terminal, limit: 100)
+        guard case .line(let line)? = try? reader.next(pauseAfter: nil) else { return false }
+        return ["y", "yes"].contains(String(decoding: line, as: UTF8.self).lowercased())
+    }
+}
+
+/// What `capture`, `note`, `edit`, `delete` and `restore` have in common: journal, wait if asked to, report.
 enum WriteFlow {
     static let requests: [any Request.Type] = [WritesRequest.self, DeliveryRequest.self]
 
@@ -163,10 +322,16 @@ enum WriteFlow {
     static func run(
         _ context: CommandContext, _ arguments: ParsedArguments, _ drafts: [WriteDraft], names: [String]
     ) throws(UserFacingError) -> ExitCode {
+        // The same request finds what was written of it, however often it is made.
+        try run(context, arguments, RequestClient.keyed(drafts), names: names)
+    }
+
+    static func run(
+        _ context: CommandContext, _ arguments: ParsedArguments, _ writes: [WriteRequest], names: [String]
+    ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
         var outbox = RequestClient(context)
-        // The same request finds what was written of it, however often it is made.
-        let request = WritesRequest(RequestClient.keyed(drafts))
+        let request = WritesRequest(writes)
         var report = try journal(request, &outbox)
         if let wait {
             try deliver(request, &report, wait, &outbox)
@@ -183,11 +348,12 @@ enum WriteFlow {
         return report.exitCode
     }
 
-    private static func journal(
-        _ request: WritesRequest, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> WriteReport {
+    /// - Throws: Where nothing is on disk, with that.
+    static func journal<Asked: Request>(
+        _ request: Asked, _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> Asked.Answer {
         switch try written(request, &outbox) {
-        case .answered(let report): return report
+        case .answered(let answer): return answer
         case .unknown(let error):
             throw UserFacingError(
                 error.code, error.message, consequence: "It is not known whether it is on disk.",
@@ -197,9 +363,9 @@ enum WriteFlow {
     }
 
     /// - Throws: Where nothing is on disk, with that.
-    private static func written(
-        _ request: WritesRequest, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> RequestClient.Outcome<WriteReport> {
+    private static func written<Asked: Request>(
+        _ request: Asked, _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> RequestClient.Outcome<Asked.Answer> {
         do throws(UserFacingError) {
             return try outbox.write(request)
         } catch {
@@ -257,11 +423,14 @@ struct WaitOption {
 enum TextInput {
     /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8.
     static func read(_ text: String, field: String) throws(UserFacingError) -> String {
-        guard text == "-" else { return text }
+        text == "-" ? try all(of: STDIN_FILENO, field: field) : text
+    }
+
+    static func all(of descriptor: Int32, field: String) throws(UserFacingError) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while bytes.count <= CaptureLine.longest {
-            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count == 0 { break }
             if count > 0 {
                 bytes += buffer[..<count]

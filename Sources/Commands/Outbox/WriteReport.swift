@@ -7,6 +7,8 @@ package import Store
 package protocol WriteAnswer: ControlReply {
     /// `ControlRequest.variant`
     static var variant: String? { get }
+    /// So many writes may be answered so.
+    static var mostWrites: Int { get }
     /// Whether any of them is to be sent.
     var hasQueued: Bool { get }
 
@@ -23,7 +25,9 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
     package var isChange: Bool { true }
 
     package init(_ writes: [WriteRequest]) { self.writes = writes }
-    package init(_ members: RequestMembers) throws(RequestRefusal) { writes = try members.writes() }
+    package init(_ members: RequestMembers) throws(RequestRefusal) {
+        writes = try members.writes(most: Answer.mostWrites)
+    }
 
     package func write(to line: inout RequestLine) { line.add(writes) }
 
@@ -56,6 +60,7 @@ extension RequestContext {
 package struct WriteReport: ControlReply, WriteAnswer {
     package static let type = "write"
     package static let variant: String? = nil
+    package static let mostWrites = WriteLimits.together
 
     package struct Write: Sendable, Equatable, Codable {
         package enum Outcome: String, Sendable, Codable {
@@ -247,13 +252,13 @@ extension RequestMembers {
         return entries
     }
 
-    func writes() throws(RequestRefusal) -> [WriteRequest] {
+    func writes(most: Int) throws(RequestRefusal) -> [WriteRequest] {
         let writes = try value("writes") { reader in
             var writes: [WriteRequest] = []
             guard try reader.enterArray() else { return writes }
             repeat {
-                guard writes.count < WriteLimits.together else {
-                    throw RequestRefusal(reason: "writes has more than \(WriteLimits.together)")
+                guard writes.count < most else {
+                    throw RequestRefusal(reason: "writes has more than \(most)")
                 }
                 do {
                     writes.append(try WriteRequest(try JSONFields(&reader)))
@@ -264,7 +269,7 @@ extension RequestMembers {
             return writes
         }
         guard let writes, !writes.isEmpty else {
-            throw RequestRefusal(reason: "writes must have 1 to \(WriteLimits.together) objects")
+            throw RequestRefusal(reason: "writes must have 1 to \(most) objects")
         }
         return writes
     }

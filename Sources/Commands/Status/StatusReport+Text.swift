@@ -4,26 +4,108 @@ import Store
 
 extension StatusReport: Report {
     package func text(_ style: TextStyle) -> String {
-        fields(
-            [
-                ("Daemon", daemonText(style)),
-                ("Server", [serverText(style)]),
-                ("Connection", connectionText(style)),
-                ("Account", [accountText(style)]),
-                ("Copy", [copyText(style)]),
-                ("New items", [asOf(copy.newAsOf)]),
-                ("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions),
-                ("Texts", textsText(style)),
-                ("Search", searchText),
-                ("Items", [itemsText]),
-                ("Missing", missing),
-                ("Unsettled", unsettled(style)),
-                ("Writes", writesText(style)),
-                ("Pull", pull.map { [$0.statusText] } ?? []),
-                ("Problem", problemText(style)),
-                ("Last error", lastErrorText(style)),
-                ("File", [style.safe(file.path), fileText]),
-            ], style)
+        TextLayout.wrap(sentence, width: style.width).map { $0 + "\n" }.joined() + "\n"
+            + fields(
+                [
+                    ("Daemon", daemonText(style)),
+                    ("Server", [serverText(style)]),
+                    ("Connection", connectionText(style)),
+                    ("Account", [accountText(style)]),
+                    ("Copy", [copyText(style)]),
+                    ("New items", [asOf(copy.newAsOf)]),
+                    ("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions),
+                    ("Texts", textsText(style)),
+                    ("Search", searchText),
+                    ("Items", [itemsText]),
+                    ("Missing", missing),
+                    ("Unsettled", unsettled(style)),
+                    ("Writes", writesText(style)),
+                    ("Pull", pull.map { [$0.statusText] } ?? []),
+                    ("Problem", problemText(style)),
+                    ("Last error", lastErrorText(style)),
+                    ("File", [style.safe(file.path), fileText]),
+                ], style)
+    }
+
+    /// Whether everything of a person's own is sent, and whether what others wrote is here.
+    private var sentence: String {
+        switch (whatWaits, whatIsMissing) {
+        case (nil, nil): attention.isEmpty ? "Up to date; nothing waits." : "Something needs your attention."
+        case (let mine?, nil): "Up to date, but \(mine)."
+        case (nil, let theirs?): "\(theirs). Nothing waits to be sent."
+        case (let mine?, let theirs?): "\(theirs). \(mine.prefix(1).uppercased() + mine.dropFirst())."
+        }
+    }
+
+    private var whatWaits: String? {
+        guard let outbox else { return nil }
+        var parts: [String] = []
+        if outbox.waiting > 0 {
+            let reason =
+                switch daemon?.connectivity.state {
+                case nil: "for the daemon"
+                case .online: outbox.problem == nil ? "to be sent" : "and nothing is sent at the moment"
+                case .offline: "for the network"
+                case .unauthorized: "for a login"
+                case .unknown, .unreachable, .portal: "for the server"
+                }
+            let verb = outbox.waiting == 1 ? "waits" : "wait"
+            parts.append("\(Formatting.count(outbox.waiting, "write")) \(verb) \(reason)")
+        }
+        if outbox.parked > 0 {
+            let verb = outbox.parked == 1 ? "needs" : "need"
+            parts.append("\(Formatting.count(outbox.parked, "write")) \(verb) your decision")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: ", and ")
+    }
+
+    /// Younger than this is as good as now: polls and sweeps have their pauses.
+    private static let recent: Duration = .seconds(3_600)
+
+    private var whatIsMissing: String? {
+        if copy.newAsOf == nil, copy.live == 0, daemon == nil { return "Nothing was pulled yet" }
+        if let hindrance { return hindrance }
+        guard copy.complete, let newAsOf = copy.newAsOf else {
+            return copy.newAsOf == nil && copy.live == 0 ? "Nothing was pulled yet" : "The copy is not complete yet"
+        }
+        func missing(_ what: String, since time: Timestamp) -> String? {
+            let age = generatedAt.duration(since: time)
+            return age > Self.recent ? "\(what) of the last \(Formatting.duration(age)) may be missing" : nil
+        }
+        guard let editsAsOf = copy.editsAsOf else { return "Edits and deletions may be missing" }
+        return missing("New items", since: newAsOf) ?? missing("Edits", since: editsAsOf) ?? missingTexts
+    }
+
+    /// Why nothing is read any more, or not all of it.
+    private var hindrance: String? {
+        guard let daemon else {
+            let time = copy.newAsOf.map { "; this copy is of \(Formatting.time($0))" } ?? ""
+            return switch noDaemon?.state {
+            case .stopped, nil: "The daemon is stopped\(time)"
+            case .failed: "The daemon has failed\(time)"
+            case .notResponding: "The daemon does not respond\(time)"
+            case .refused: "The daemon does not answer this user\(time)"
+            }
+        }
+        let since = daemon.connectivity.since.map { " since \(Formatting.time($0))" } ?? ""
+        switch daemon.connectivity.state {
+        case .offline: return "There is no network\(since)"
+        case .unreachable, .portal: return "The server cannot be reached\(since)"
+        case .unauthorized: return "The server refuses the login\(since)"
+        case .online, .unknown: break
+        }
+        if copy.deletionsHeld > 0 {
+            return
+                "\(Formatting.count(copy.deletionsHeld, "deletion")) \(copy.deletionsHeld == 1 ? "needs" : "need") your decision"
+        }
+        return attention.contains(.problem) ? daemon.problem.map { SafeText.harmless($0.message.withoutFullStop) } : nil
+    }
+
+    private var missingTexts: String? {
+        guard let texts = copy.texts, texts.enabled != false, texts.asOf == nil, texts.missing > 0 else { return nil }
+        let isMore = texts.missing >= CopySummary.Texts.mostCounted
+        return
+            "\(isMore ? "More than " : "")\(Formatting.count(texts.missing, "text")) \(texts.missing == 1 ? "is" : "are") not here yet"
     }
 
     private func asOf(_ time: Timestamp?) -> String {

@@ -112,7 +112,8 @@ package struct ErrorTraits: Sendable {
         .rateLimited: ErrorTraits(
             heading: .slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
         .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
-        .serviceUnavailable: ErrorTraits([], "Wait. The daemon asks again when the server says so."),
+        .serviceUnavailable: ErrorTraits(
+            [], "Wait. The daemon asks again by itself, and not before the server wants it."),
         .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
             heading: .connection, [.needsPerson],

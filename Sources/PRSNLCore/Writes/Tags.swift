@@ -42,11 +42,15 @@ package enum Tags {
             try check(tag, number: index + 1, of: tags.count, dialect)
             if kept.contains(tag) { continue }
             kept.append(tag)
-            if kept.count > WriteLimits.tagCount {
-                throw Refusal.of("tags", "\(tags.count) tags, at most \(WriteLimits.tagCount) are allowed")
-            }
+            if kept.count > WriteLimits.tagCount { try checkCount(tags) }
         }
         return kept
+    }
+
+    /// - Throws: `write_invalid` for more than an item may have.
+    package static func checkCount(_ tags: [String]) throws(UserFacingError) {
+        guard tags.count > WriteLimits.tagCount else { return }
+        throw Refusal.of("tags", "\(tags.count) tags, at most \(WriteLimits.tagCount) are allowed")
     }
 
     private static func check(_ tag: String, number: Int, of count: Int, _ dialect: Dialect?) throws(UserFacingError) {
@@ -81,5 +85,58 @@ package enum Tags {
         let lower = tag.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         guard isClean(lower), lower.first != 0x20, lower.last != 0x20 else { return nil }
         return "Write it as \"\(String(decoding: lower, as: UTF8.self))\"."
+    }
+}
+
+/// What an item gets and loses of its tags, whatever others it has. So two changes of one item are never in conflict.
+package struct TagChange: Sendable, Equatable {
+    package var added: [String]
+    package var removed: [String]
+
+    package init(added: [String] = [], removed: [String] = []) {
+        self.added = added
+        self.removed = removed
+    }
+
+    package var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+
+    package func applied(to tags: [String]) -> [String] {
+        if isEmpty { return tags }
+        return Self.texts(Tags.set(tags).subtracting(Tags.set(removed)).union(Tags.set(added)))
+    }
+
+    /// Whether it would change nothing.
+    package func isDone(in tags: [String]) -> Bool { Tags.areSame(applied(to: tags), tags) }
+
+    func contains(_ part: TagChange) -> Bool {
+        Tags.set(added).isSuperset(of: Tags.set(part.added)) && Tags.set(removed).isSuperset(of: Tags.set(part.removed))
+    }
+
+    /// One change in place of two.
+    func followed(by later: TagChange) -> TagChange {
+        if later.isEmpty { return self }
+        let rest = without(later)
+        return TagChange(
+            added: Self.texts(Tags.set(rest.added).union(Tags.set(later.added))),
+            removed: Self.texts(Tags.set(rest.removed).union(Tags.set(later.removed))))
+    }
+
+    /// What a later change leaves of it.
+    package func without(_ later: TagChange) -> TagChange {
+        TagChange(
+            added: Self.texts(Tags.set(added).subtracting(Tags.set(later.removed))),
+            removed: Self.texts(Tags.set(removed).subtracting(Tags.set(later.added))))
+    }
+
+    private static func texts(_ tags: Set<ByteText>) -> [String] { tags.sorted().map(\.text) }
+
+    /// What is taken away was the server's, and may be any text.
+    func checked(dialect: Dialect?) throws(UserFacingError) -> TagChange {
+        for tag in removed where tag.isEmpty { throw Refusal.of("tags", "a tag to be removed is empty") }
+        let checked = TagChange(added: try Tags.checked(added, dialect: dialect), removed: removed)
+        if let both = checked.added.first(where: { Tags.set(removed).contains(ByteText($0)) }) {
+            throw Refusal.of("tags", "\"\(both)\" is to be added and to be removed")
+        }
+        return checked
     }
 }

@@ -1,8 +1,10 @@
 /// What servers take, by the API contract ("Writes"). A write beyond these limits would be refused for good, perhaps days
 /// later, or lose a part of itself in silence (tags), so it is refused before it is accepted.
 package enum WriteLimits {
-    /// Drafts that are accepted in one transaction.
+    /// Drafts that are accepted in one transaction, where each is answered by itself.
     package static let together = 1_000
+    /// The same, where they are answered in numbers.
+    package static let talliedTogether = 10_000
     package static let title = 1...500
     package static let note = 1...50_000
     /// With a URL the note travels as `highlight`.

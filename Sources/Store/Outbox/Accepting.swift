@@ -103,14 +103,15 @@ extension OutboxWriter {
                 recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
         }
         // An item that never left this machine is simply made differently. The server takes no summary with a new item. The
-        // tags of a capture are added where the server has the URL, and those of an edit take the place of what is there.
+        // tags of a capture are added where the server has the URL, and an edit may take away what is there.
         if open.count == 1, let creation = open.first, creation.isUnsent,
             creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
-            edit.tags == nil || creation.kind == .note,
+            edit.tags == nil && edit.tagChange.removed.isEmpty || creation.kind == .note,
             case .create(var made) = creation.payload, try !isWrittenAgain(item, since: creation.id)
         {
             made.title = edit.title ?? made.title
-            made.tags = edit.tags ?? made.tags
+            made.tags = edit.tags ?? edit.tagChange.applied(to: made.tags)
+            try Tags.checkCount(made.tags)
             return try replace(creation, item: item, by: made, key: key)
         }
         var last = open.last {
@@ -120,7 +121,8 @@ extension OutboxWriter {
         var merged = edit
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
         let isSettled = try !isPending(item)
-        var base = isSettled ? try fieldsBefore(open, of: item).map { edit.sameFields(of: $0) } : nil
+        let before = try fieldsBefore(open.filter { $0.id != last?.id }, of: item)
+        var base = isSettled ? before.map { edit.sameFields(of: $0) } : nil
         if let last, case .edit(let earlier) = last.payload {
             merged = earlier.overlaid(by: edit)
             if let older = last.base, let newer = base {
@@ -131,6 +133,9 @@ extension OutboxWriter {
             } else {
                 base = nil
             }
+        }
+        if !merged.tagChange.added.isEmpty {
+            try Tags.checkCount(merged.resolved(with: try before?.tags ?? shownTags(item)).tags ?? [])
         }
         let entry = try insert(
             .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, requestKey: key)
@@ -161,7 +166,7 @@ extension OutboxWriter {
         guard var fields = try serverFields(item) else { return nil }
         for entry in open where entry.state.isWaiting && (entry.follows == nil || !entry.isUnsent) {
             guard case .edit(let edit) = entry.payload else { continue }
-            fields = fields.overlaid(by: entry.follows == nil ? edit : edit.addingTags(to: fields.tags))
+            fields = fields.overlaid(by: edit)
         }
         return fields
     }

@@ -102,6 +102,16 @@ extension OutboxWriter {
             .bind(item).first { ItemEdit(title: $0.text(0), summary: $0.text(1), tags: Tags.parse($0.text(2))) }
     }
 
+    /// The tags of an item, without those that wait. `nil` where it has none that can be read.
+    func shownTags(_ item: String) throws(SQLiteFailure) -> [String]? {
+        try connection.cached(
+            """
+            SELECT tags FROM item WHERE id = ?1 AND deleted_at IS NULL
+            UNION ALL SELECT tags FROM local_item WHERE id = ?1 LIMIT 1
+            """
+        ).bind(item).first { Tags.parse($0.text(0)) }
+    }
+
     /// Makes the item's one follow-up what its wish and the server's fields say now. It goes after the edits that wait, so that
     /// it holds up none of them.
     ///
@@ -165,7 +175,7 @@ extension OutboxWriter {
         for edit in edits {
             guard var base = edit.base else { continue }
             if let title = base.title, title == old.edit?.title { base.title = old.base?.title }
-            if let tags = base.tags, let added = old.edit?.tags, Tags.set(tags).isSuperset(of: Tags.set(added)) {
+            if let tags = base.tags, let added = old.edit?.tagChange, !added.isEmpty, added.isDone(in: tags) {
                 base.tags = theirs.tags
             }
             guard base != edit.base else { continue }
@@ -196,7 +206,7 @@ extension OutboxWriter {
             let edits = later.filter { !$0.isCreation }
             if later.contains(where: { $0.said.title != nil }) { edit.title = nil }
             if edits.contains(where: { $0.said.summary != nil }) { edit.summary = nil }
-            if edits.contains(where: { $0.said.tags != nil }) { edit.tags = nil }
+            for later in edits { edit.giveWay(toTagsOf: later.said) }
             var base = open.base?.withdrawing(withdrawn).overlaid(by: before)
             if edit != said { withdrawn.append((said.without(edit), theirs.overlaid(by: base ?? ItemEdit()))) }
             base = base.map { edit.sameFields(of: $0) }
@@ -268,6 +278,13 @@ extension OutboxWriter {
 }
 
 extension ItemEdit {
+    /// Leaves of its tags what a later edit, which was sent before it, has not decided.
+    fileprivate mutating func giveWay(toTagsOf later: ItemEdit) {
+        if later.tags != nil { (tags, tagChange) = (nil, TagChange()) }
+        tags = tags.map(later.tagChange.applied)
+        tagChange = tagChange.without(later.tagChange)
+    }
+
     /// The fields that the other edit does not set.
     fileprivate func without(_ other: ItemEdit) -> ItemEdit {
         ItemEdit(
@@ -286,11 +303,11 @@ extension ItemEdit {
         }
     }
 
-    fileprivate var isOneWord: Bool { tags == nil && (title == nil || summary == nil) }
+    fileprivate var isOneWord: Bool { tagChange.isEmpty && (title == nil || summary == nil) }
 
     /// `title and tags`
     fileprivate var fieldNames: String {
-        let names = [title.map { _ in "title" }, tags.map { _ in "tags" }, summary.map { _ in "remark" }]
+        let names = [title.map { _ in "title" }, tagChange.isEmpty ? nil : "tags", summary.map { _ in "remark" }]
             .compactMap(\.self)
         guard let last = names.last, names.count > 1 else { return names.joined() }
         return names.dropLast().joined(separator: ", ") + " and " + last
@@ -299,8 +316,8 @@ extension ItemEdit {
 
 /// What people asked for of one item: a fold over all captures and edits of it, in the order in which they were accepted.
 ///
-/// The last title counts. A capture adds its tags, and an edit's tags take the place of what came before it. In which order
-/// the server took the writes does not matter.
+/// The last title counts. A capture adds its tags, and an edit adds and removes some, or takes the place of what came before it.
+/// In which order the server took the writes does not matter.
 struct Wish: Equatable {
     /// What one entry said.
     struct Word: Equatable {
@@ -322,7 +339,6 @@ struct Wish: Equatable {
 
     /// What follows as an edit.
     struct FollowUp: Equatable {
-        /// Its tags are added to those that are there.
         var edit = ItemEdit()
         /// Whose words these are.
         var entries: Set<Int64> = []
@@ -355,14 +371,24 @@ struct Wish: Equatable {
         let replacing = words.lastIndex { !$0.isCreation && $0.said.tags != nil }
         var there = Tags.set(theirs.tags ?? [])
         if let replacing, words[replacing].standing == .open { there = Tags.set(words[replacing].said.tags ?? []) }
-        var added: Set<ByteText> = []
-        for word in words[(replacing.map { $0 + 1 } ?? 0)...] where word.standing == .unverified && word.isCreation {
-            let missing = Tags.set(word.said.tags ?? []).subtracting(there)
-            guard !missing.isEmpty else { continue }
-            added.formUnion(missing)
-            lacking.entries.insert(word.entry)
+        /// By whom each was asked for.
+        var missing: [ByteText: Set<Int64>] = [:]
+        for word in words[(replacing.map { $0 + 1 } ?? 0)...] {
+            guard !word.isCreation else {
+                guard word.standing == .unverified else { continue }
+                for tag in Tags.set(word.said.tags ?? []) where !there.contains(tag) {
+                    missing[tag, default: []].insert(word.entry)
+                }
+                continue
+            }
+            let change = word.said.tagChange
+            for tag in Tags.set(change.added + change.removed) { missing[tag] = nil }
+            guard word.standing == .open else { continue }
+            there.subtract(Tags.set(change.removed))
+            there.formUnion(Tags.set(change.added))
         }
-        if !added.isEmpty { lacking.edit.tags = added.sorted().map(\.text) }
+        for entries in missing.values { lacking.entries.formUnion(entries) }
+        lacking.edit.tagChange.added = missing.keys.sorted().map(\.text)
         return lacking
     }
 
@@ -378,8 +404,9 @@ struct Wish: Equatable {
     func replaced(by edit: ItemEdit, of entry: Int64) -> [Int64] {
         words.filter { word in
             guard word.entry > entry, word.standing == .delivered else { return false }
+            let tags = word.isCreation ? Tags.set(word.said.tags ?? []) : []
             return edit.title != nil && word.said.title != nil || edit.summary != nil && word.said.summary != nil
-                || edit.tags != nil && word.isCreation && !(word.said.tags ?? []).isEmpty
+                || edit.tags != nil && !tags.isEmpty || !tags.isDisjoint(with: Tags.set(edit.tagChange.removed))
         }.map(\.entry)
     }
 }

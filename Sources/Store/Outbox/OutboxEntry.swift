@@ -101,6 +101,9 @@ package struct OutboxEntry: Sendable, Equatable {
 }
 
 extension OutboxEntry {
+    /// The remark of a write for which nothing had to be sent.
+    package static let hadAlready = "the server had it already"
+
     /// What its last attempt failed with, or why it is parked.
     package var error: UserFacingError? {
         errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id) }

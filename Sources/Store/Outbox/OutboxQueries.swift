@@ -176,22 +176,42 @@ package struct OutboxList: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// The live item that a person would delete by its id, or by the beginning of it.
+    /// The live item that a person would change by its id, or by the beginning of it: its whole id, title and tags.
     ///
-    /// - Returns: its whole id, and its title.
-    /// - Throws: `item_unknown`, also where the local id of a capture turned out to be an older item; `item_ambiguous`.
-    package func itemToDelete(_ prefix: String) throws(UserFacingError) -> (id: String, title: String) {
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    package func itemToChange(_ prefix: String, isForDeletion: Bool = false) throws(UserFacingError) -> ListedItem {
         do {
-            let id = try ItemPrefix(connection: connection, isForDeletion: true).resolve(prefix)
-            let title = try connection.prepare("SELECT substr(title, 1, 500) FROM timeline WHERE id = ?").bind(id)
-                .first { $0.text(0) }
-            return (id, title ?? "")
+            let id = try ItemPrefix(connection: connection, isForDeletion: isForDeletion).resolve(prefix)
+            let columns = "created_at, substr(title, 1, 500), tags"
+            let found = try connection.cached(
+                """
+                SELECT \(columns) FROM timeline WHERE id = ?1
+                UNION ALL SELECT \(columns) FROM item WHERE id = ?1 LIMIT 1
+                """
+            ).bind(id).first {
+                ListedItem(id: id, createdAt: $0.timestamp(0) ?? .earliest, title: $0.text(1), tags: $0.text(2))
+            }
+            return found ?? ListedItem(id: id)
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)
         } catch let error as UserFacingError {
             throw error
         } catch {
             throw UserFacingError(.storeBug, "Looking for an item failed.", cause: "\(error)")
+        }
+    }
+
+    /// What people know items by: their titles, else their addresses. Also of those that were deleted.
+    package func titles(of ids: [String]) throws(UserFacingError) -> [String?] {
+        try read { () throws(SQLiteFailure) in
+            let title = try connection.prepare(
+                """
+                SELECT substr(coalesce(nullif(title, ''), url), 1, 200) FROM item WHERE id = ?1
+                UNION ALL SELECT substr(coalesce(title, url), 1, 200) FROM local_item WHERE id = ?1 LIMIT 1
+                """)
+            var titles: [String?] = []
+            for id in ids { titles.append(try title.bind(id).first { $0.text(0) }) }
+            return titles
         }
     }
 

@@ -145,7 +145,8 @@ struct OutboxWriter {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, ended_at = ?4, next_attempt_at = NULL, superseded_by = ?5,
-                remark = coalesce(?6, remark)
+                superseded_from = iif(?3 = 'superseded', state, NULL),
+                superseded_due_at = iif(?3 = 'superseded', next_attempt_at, NULL), remark = coalesce(?6, remark)
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(id)).bind(from.rawValue).bind(state.rawValue).bind(state == .parked ? nil : now)
@@ -197,14 +198,12 @@ struct OutboxWriter {
         var isDeleted = false
         for entry in try open(item) where entry.state.isWaiting {
             switch entry.payload {
-            case .edit(let later) where entry.follows != nil:
-                let there = try serverFields(item)?.tags
-                edit = edit.overlaid(by: later.addingTags(to: edit.tags ?? there))
             case .edit(let later): edit = edit.overlaid(by: later)
             case .delete: isDeleted = true
             case .create: break
             }
         }
+        if !edit.tagChange.isEmpty { edit = edit.resolved(with: try shownTags(item)) }
         guard !edit.isEmpty || isDeleted else {
             try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(item).run()
             return
@@ -217,14 +216,18 @@ struct OutboxWriter {
         ).bind(item).bind(edit.title).bind(edit.summary).bind(edit.tags.map(Tags.json)).bind(isDeleted ? 1 : 0).run()
     }
 
-    func insertLocalItem(_ id: String, entry: Int64, _ item: NewItem) throws(SQLiteFailure) {
+    func insertLocalItem(
+        _ id: String, entry: Int64, _ item: NewItem, at time: Timestamp? = nil
+    ) throws(SQLiteFailure) {
         try connection.cached(
             """
             INSERT INTO local_item (id, entry_id, created_at, type, title, url, content, tags)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """
-        ).bind(id).bind(Int(entry)).bind(now).bind(item.type).bind(item.shownTitle).bind(item.url).bind(item.note)
-            .bind(Tags.json(item.tags)).run()
+        ).bind(id).bind(Int(entry)).bind(time ?? now).bind(item.type).bind(item.shownTitle).bind(item.url).bind(
+            item.note
+        )
+        .bind(Tags.json(item.tags)).run()
     }
 
     func removeLocalItem(entry: Int64) throws(SQLiteFailure) {

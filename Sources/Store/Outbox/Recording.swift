@@ -167,7 +167,7 @@ extension OutboxWriter {
     /// What the item has after its follow-up was delivered, as it was sent.
     private func followUpFields(_ entry: OutboxEntry, _ item: String) throws(SQLiteFailure) -> ItemEdit? {
         guard case .edit(let edit) = entry.payload else { return nil }
-        return edit.addingTags(to: try serverFields(item)?.tags)
+        return edit.resolved(with: try shownTags(item))
     }
 
     /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
@@ -243,8 +243,7 @@ extension OutboxWriter {
         _ entry: OutboxEntry, _ delivery: WriteOutcome.Delivery
     ) throws(SQLiteFailure) -> ItemEdit {
         guard case .edit(let edit) = entry.payload else { return ItemEdit() }
-        let sent = entry.follows == nil ? edit : edit.addingTags(to: try serverFields(entry.itemID)?.tags)
-        let fields = sent.overlaid(by: delivery.fields ?? ItemEdit())
+        let fields = edit.resolved(with: try shownTags(entry.itemID)).overlaid(by: delivery.fields ?? ItemEdit())
         for table in ["item", "local_item"] {
             // A new item has no summary yet.
             let summary =

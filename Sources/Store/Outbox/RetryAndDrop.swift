@@ -31,6 +31,8 @@ package struct DropOutcome: Sendable, Equatable {
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
+    /// Whose place a dropped deletion had taken, and that wait again.
+    package var revived: [Int64] = []
 }
 
 // What people do with entries: try again, give up.
@@ -94,7 +96,7 @@ extension Store {
             guard outcome.dependents.isEmpty || withDependents else { return outcome }
             outcome.dropped = (chosen.union(outcome.dependents)).sorted()
             guard !dryRun else { return outcome }
-            for id in outcome.dropped { try writer.drop(id) }
+            for id in outcome.dropped { outcome.revived += try writer.drop(id) }
             return outcome
         }
         if !dryRun { for id in outcome.dropped { inFlight.noteSettled(id) } }
@@ -203,12 +205,15 @@ extension OutboxWriter {
         ).bind(Int(id)).all { $0.int64(0) }
     }
 
-    fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) {
-        let row = try connection.cached("SELECT state, item_id, kind, follows FROM outbox WHERE id = ?").bind(Int(id))
+    /// - Returns: What waits again.
+    fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) -> [Int64] {
+        let row = try connection.cached("SELECT state, item_id, kind, follows, maybe_applied FROM outbox WHERE id = ?")
+            .bind(Int(id))
         guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
             let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
         else { throw stale("#\(id) is gone") }
         let isFollowUp = row.text(3) != nil
+        let mayBeGone = row.int(4) == 1
         row.reset()
         guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
         try move(id, from: state, to: .dropped)
@@ -222,8 +227,15 @@ extension OutboxWriter {
             try removeLocalItem(entry: id)
             try release(id)
         }
+        var revived: [Int64] = []
+        if kind == .delete, !mayBeGone {
+            revived = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(id))
+                .all { $0.int64(0) }
+            for old in revived { try revive(old, item: item) }
+        }
         try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
+        return revived
     }
 }

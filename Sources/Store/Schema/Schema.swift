@@ -7,12 +7,14 @@ struct Schema {
         steps: [
             Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
             FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
+            TagChanges.all + [FormerTexts.table],
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
     static let versionWithTexts = 2
     /// The first with a full-text index as it is searched now.
     static let versionWithSearch = 9
+    static let versionWithFormerTexts = 10
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
@@ -83,6 +85,19 @@ enum OpeningIndexes {
     static let all = [
         "CREATE INDEX outbox_unsettled ON outbox (state) WHERE state = 'sending' OR state = 'unknown';",
         "CREATE INDEX outbox_awaiting ON outbox (item_id) WHERE awaits_item IS 1;",
+    ]
+}
+
+/// Step 10: an edit says which tags it adds. Before, `tags` of a follow-up meant that, and of every other edit all tags.
+enum TagChanges {
+    static let all = [
+        """
+        UPDATE outbox SET payload = json_remove(json_set(payload, '$.add_tags', json_extract(payload, '$.tags')), '$.tags')
+        WHERE follows IS NOT NULL AND json_type(payload, '$.tags') = 'array';
+        """,
+        // What an entry was before another took its place, so that it can be that again.
+        "ALTER TABLE outbox ADD COLUMN superseded_from TEXT;",
+        "ALTER TABLE outbox ADD COLUMN superseded_due_at TEXT;",
     ]
 }
 

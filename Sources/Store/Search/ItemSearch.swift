@@ -10,6 +10,16 @@ package struct ListedItem: Sendable, Equatable {
     package var tags: String?
     /// `creation` or `edit`, where something of it is not on the server yet.
     package var pending: String?
+    /// `nil` for a live item.
+    package var deletion: Deletion?
+
+    package init(
+        id: String, createdAt: Timestamp = .earliest, type: String? = nil, title: String? = nil, url: String? = nil,
+        tags: String? = nil, pending: String? = nil
+    ) {
+        (self.id, self.createdAt, self.type, self.title) = (id, createdAt, type, title)
+        (self.url, self.tags, self.pending) = (url, tags, pending)
+    }
 }
 
 /// Items that were asked for.
@@ -19,6 +29,19 @@ package struct ItemList: Sendable, Equatable {
     package var hasMore = false
     /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
     package var unindexed = 0
+
+    package init(items: [ListedItem] = [], hasMore: Bool = false, unindexed: Int = 0) {
+        self.items = items
+        self.hasMore = hasMore
+        self.unindexed = unindexed
+    }
+
+    /// The newest first.
+    package mutating func sortByTime(limit: Int) {
+        items.sort { ($1.createdAt, ByteText($0.id)) < ($0.createdAt, ByteText($1.id)) }
+        hasMore = hasMore || items.count > limit
+        items = Array(items.prefix(limit))
+    }
 }
 
 /// How many live items have a tag.
@@ -88,6 +111,50 @@ extension StoreReader {
         }.get()
     }
 
+    /// Items that have rare words in common with one, those with most of them first.
+    package func related(to id: String, limit: Int) throws(UserFacingError) -> ItemList {
+        let shown = try item(id)
+        let texts = [shown.item.title, shown.item.summary, shown.text.content].compactMap(\.self)
+        return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
+            if let missing = try missingIndex() { return .failure(missing) }
+            let state = try SearchState(connection)
+            var rare: [(match: String, items: Int)] = []
+            for word in Self.words(of: texts) {
+                let match = SearchQuery.Term(text: word).match
+                let items = try count(match, most: Self.rareWord + 1)
+                if (2...Self.rareWord).contains(items) { rare.append((match, items)) }
+            }
+            rare.sort { ($0.items, $0.match) < ($1.items, $1.match) }
+            guard !rare.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
+            var finder = ItemFinder(connection, ItemFilter(), byIndex: state.servesLists, limit: limit + 1)
+            try finder.addRanked(rare.prefix(Self.relatedWords).map(\.match).joined(separator: " OR ")) { _ in true }
+            var list = finder.list(unindexed: state.notIndexed)
+            list.items.removeAll { ByteText($0.id) == ByteText(shown.item.id) }
+            list.hasMore = list.hasMore || list.items.count > limit
+            list.items = Array(list.items.prefix(limit))
+            return .success(list)
+        }.get()
+    }
+
+    /// Of one item, and so many items may have each.
+    private static let relatedWords = 8, rareWord = 1_000
+    /// So many different words of an item are looked up, the first of them.
+    private static let mostWords = 300
+
+    private static func words(of texts: [String]) -> [String] {
+        var words: [String] = []
+        var seen: Set<String> = []
+        for text in texts {
+            for word in text.prefix(32 << 10).split(whereSeparator: { !$0.isLetter && !$0.isNumber })
+            where word.count > 3 {
+                let word = word.lowercased()
+                guard words.count < mostWords else { return words }
+                if seen.insert(word).inserted { words.append(word) }
+            }
+        }
+        return words
+    }
+
     /// A rare word among them makes few of all.
     private func isRankable(_ query: SearchQuery) throws(SQLiteFailure) -> Bool {
         for term in query.wanted {
@@ -99,9 +166,9 @@ extension StoreReader {
     private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool { try count(match) <= Self.mostRanked }
 
     /// Up to one more than are ranked.
-    private func count(_ match: String) throws(SQLiteFailure) -> Int {
-        try connection.prepare("SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)")
-            .bind(match).bind(Self.mostRanked + 1).first { $0.int(0) } ?? 0
+    private func count(_ match: String, most: Int = mostRanked + 1) throws(SQLiteFailure) -> Int {
+        try connection.cached("SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)")
+            .bind(match).bind(most).first { $0.int(0) } ?? 0
     }
 
     /// What is asked for may stand in different pieces of an item, so it is looked for word by word.

@@ -31,6 +31,10 @@ package struct SearchQuery: Sendable, Equatable {
     package var filter = ItemFilter()
     /// Parts without a letter, a digit or a symbol, in which there is nothing to look for.
     package private(set) var ignored: [String] = []
+    /// `word:` of which there is none.
+    package private(set) var unknownFields: [String] = []
+    /// All that there are, as they are typed.
+    package static let fields = QueryParts.fields.sorted().map { $0 + ":" }
     /// Whether there is nothing to look for.
     package var isEmpty: Bool { wanted.isEmpty && unwanted.isEmpty && filter.isEmpty }
     /// Whether no word is given that an item has to have.
@@ -62,13 +66,24 @@ package struct SearchQuery: Sendable, Equatable {
             case "type": part.isNegated ? filter.withoutTypes.append(part.text) : filter.types.append(part.text)
             case "platform":
                 part.isNegated ? filter.withoutPlatforms.append(part.text) : filter.platforms.append(part.text)
-            case "after" where !part.isNegated: filter.since = try TimeWord.parse(part.text, now: now, option: "after:")
+            case "after" where !part.isNegated, "since" where !part.isNegated:
+                filter.since = try TimeWord.parse(part.text, now: now, option: "\(name):")
             case "before" where !part.isNegated:
                 filter.before = try TimeWord.parse(part.text, now: now, option: "before:")
+            case "site": filter.clauses.append(.init(.site(part.text), isNegated: part.isNegated))
+            case "author": filter.clauses.append(.init(.author(part.text), isNegated: part.isNegated))
+            case "is":
+                guard let state = ItemFilter.State(rawValue: part.text.lowercased()) else {
+                    let states = ItemFilter.State.allCases.map { "is:\($0.rawValue)" }.joined(separator: ", ")
+                    throw UserFacingError(
+                        .usage, "There is no \(SafeText.harmless(String(part.whole.prefix(40)))); there are \(states).")
+                }
+                filter.clauses.append(.init(.state(state), isNegated: part.isNegated))
             default: add(Term(text: part.text, field: Field(rawValue: name), isPrefix: part.isPrefix), part)
             }
             return
         }
+        if let name = part.unknownField, !unknownFields.contains(name) { unknownFields.append(name) }
         add(Term(text: part.text, isPrefix: part.isPrefix), part)
     }
 
@@ -99,10 +114,22 @@ private struct QueryParts {
         var field: String?
         var isNegated: Bool
         var isPrefix: Bool
+
+        /// `author:` of `author:ada`. What stands before two slashes is of an address.
+        var unknownField: String? {
+            guard field == nil, let colon = text.firstIndex(of: ":"), !whole.contains("\"") else { return nil }
+            let (name, value) = (text[..<colon], text[colon...].dropFirst())
+            guard name.count > 1, name.allSatisfy({ $0.isASCII && $0.isLetter }), let first = value.first,
+                first.isLetter
+            else { return nil }
+            return name.lowercased() + ":"
+        }
     }
 
-    private static let fields: Set<String> =
-        Set(SearchQuery.Field.allCases.map(\.rawValue)).union(["tag", "type", "platform", "after", "before"])
+    static let fields: Set<String> =
+        Set(SearchQuery.Field.allCases.map(\.rawValue)).union([
+            "tag", "type", "platform", "after", "since", "before", "site", "author", "is",
+        ])
 
     private var rest: Substring
 
@@ -152,6 +179,7 @@ package enum TimeWord {
     /// - Throws: `usage`.
     package static func parse(_ text: String, now: Timestamp, option: String) throws(UserFacingError) -> Timestamp {
         if let age = age(text) { return now.advanced(by: .zero - age) }
+        if let day = day(text, now) { return day }
         let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
         let whole =
             switch (text.utf8.count, isDate) {
@@ -164,8 +192,21 @@ package enum TimeWord {
         throw UserFacingError(
             .usage, "\(option) \(SafeText.harmless(String(text.prefix(40)))) is no time.",
             recoverySuggestion:
-                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), or an age (12h, 7d, 3w)."
+                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), an age (12h, 7d, 3w), today, yesterday, or \"this week\"."
         )
+    }
+
+    /// The beginning of a day in UTC, or of a week, which begins on Monday.
+    private static func day(_ text: String, _ now: Timestamp) -> Timestamp? {
+        let length: Int64 = 86_400_000_000
+        let days = (now.microseconds - (now.microseconds % length + length) % length) / length
+        switch text.lowercased() {
+        case "today": return Timestamp(microseconds: days * length)
+        case "yesterday": return Timestamp(microseconds: (days - 1) * length)
+        // The first day of 1970 was a Thursday.
+        case "this week", "thisweek": return Timestamp(microseconds: (days - ((days + 3) % 7 + 7) % 7) * length)
+        default: return nil
+        }
     }
 
     private static func age(_ text: String) -> Duration? {
@@ -191,6 +232,56 @@ package struct ItemFilter: Sendable, Equatable {
     package var since: Timestamp?
     /// Created earlier than this.
     package var before: Timestamp?
+    /// Of several sites or authors, any; of several that are negated, none.
+    package var clauses: [Clause] = []
+
+    package enum State: String, Sendable, CaseIterable {
+        case untagged
+        /// Something of it is not on the server yet.
+        case pending
+    }
+
+    package struct Clause: Sendable, Equatable {
+        package enum What: Sendable, Equatable {
+            /// A host, or the end of one: `example.org` is `www.example.org` too.
+            case site(String)
+            /// A part of the author's name.
+            case author(String)
+            case state(State)
+        }
+
+        package var what: What
+        package var isNegated: Bool
+
+        package init(_ what: What, isNegated: Bool = false) {
+            self.what = what
+            self.isNegated = isNegated
+        }
+
+        fileprivate var sql: String {
+            switch what {
+            case .site:
+                let rest = "substr(\(ShownRow.url), instr(\(ShownRow.url), '://') + 3)"
+                let host = "substr(\(rest), 1, instr(\(rest) || '/', '/') - 1)"
+                return "coalesce('.' || substr(\(host), 1, instr(\(host) || ':', ':') - 1), '') LIKE ? ESCAPE '\\'"
+            case .author:
+                return "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND author LIKE ? ESCAPE '\\')"
+            case .state(.untagged): return "coalesce(\(ShownRow.tags), '[]') = '[]'"
+            case .state(.pending): return "\(ShownRow.pending) IS NOT NULL"
+            }
+        }
+
+        fileprivate var value: String? {
+            func escaped(_ text: String) -> String {
+                text.map { "%_\\".contains($0) ? "\\\($0)" : String($0) }.joined()
+            }
+            return switch what {
+            case .site(let host): "%.\(escaped(host))"
+            case .author(let name): "%\(escaped(name))%"
+            case .state: nil
+            }
+        }
+    }
 
     package init() {}
 
@@ -225,6 +316,14 @@ extension ItemFilter {
         }
         if let since { add("\(ShownRow.createdAt) >= ?", since.description) }
         if let before { add("\(ShownRow.createdAt) < ?", before.description) }
+        for clause in clauses where clause.isNegated || clause.value == nil {
+            parts.append((clause.isNegated ? "NOT " : "") + "(\(clause.sql))")
+            if let value = clause.value { values.append(value) }
+        }
+        for any in [clauses.filter(\.isOfSite), clauses.filter(\.isOfAuthor)] where !any.isEmpty {
+            parts.append("(" + any.map(\.sql).joined(separator: " OR ") + ")")
+            values += any.compactMap(\.value)
+        }
         return Condition(sql: parts.map { " AND " + $0 }.joined(), values: values)
     }
 
@@ -242,4 +341,9 @@ extension Statement {
         for value in values { bind(value) }
         return self
     }
+}
+
+extension ItemFilter.Clause {
+    fileprivate var isOfSite: Bool { if case .site = what { !isNegated } else { false } }
+    fileprivate var isOfAuthor: Bool { if case .author = what { !isNegated } else { false } }
 }

@@ -118,6 +118,8 @@ package struct ShownItem: Sendable, Equatable {
     package var isOutdated = false
     /// Why the text is not here, or is an older one.
     package var problem: TextProblem?
+    /// `nil` for a live item.
+    package var deletion: Deletion?
 
     package init(item: TimelineItem) {
         self.item = item
@@ -147,12 +149,13 @@ extension StoreReader {
     /// - Throws: `item_unknown`, `item_ambiguous`.
     package func itemID(_ prefix: String) throws(UserFacingError) -> String { try resolving(prefix) { $0 } }
 
-    private func resolving<Answer>(
-        _ prefix: String, _ body: (_ id: String) throws -> Answer
+    func resolving<Answer>(
+        _ prefix: String, isDeleted: Bool = false, _ body: (_ id: String) throws -> Answer
     ) throws(UserFacingError) -> Answer {
         try readTogether { () throws(SQLiteFailure) -> Result<Answer, UserFacingError> in
             do {
-                return .success(try body(ItemPrefix(connection: connection, consequence: nil).resolve(prefix)))
+                let item = ItemPrefix(connection: connection, consequence: nil, isDeleted: isDeleted)
+                return .success(try body(item.resolve(prefix)))
             } catch let error as UserFacingError {
                 return .failure(error)
             } catch let error as SQLiteFailure {
@@ -176,7 +179,7 @@ extension StoreReader {
         return shown
     }
 
-    private func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
+    func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
         try connection.prepare(
             """
             SELECT content, transcription, metadata, version, fetched_at, author, published_at, word_count
@@ -217,6 +220,12 @@ struct ItemPrefix {
     var consequence: String? = "Nothing was queued."
     /// A deletion means what its person has captured, and never an item that the server had before that.
     var isForDeletion = false
+    /// What is meant was deleted, or waits to be.
+    var isDeleted = false
+
+    private static let deleted =
+        "(deleted_at IS NOT NULL OR id IN (SELECT item_id FROM local_edit WHERE is_deleted = 1))"
+    private var condition: String { isDeleted ? Self.deleted : "deleted_at IS NULL" }
 
     /// Less of an id names no item: what people type by mistake is shorter, a number of the queue above all.
     private static let shortest = 4
@@ -238,10 +247,15 @@ struct ItemPrefix {
         }
         let found = try candidates(prefix)
         guard let first = found.first else {
+            if isDeleted {
+                throw UserFacingError(
+                    .itemUnknown, "No item with the id \(Self.short(prefix)) was deleted in the last 30 days.",
+                    recoverySuggestion: "Those that were: `prsnlctl list --deleted`.")
+            }
             if try wasDeleted(prefix) {
                 throw UserFacingError(
                     .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: consequence,
-                    recoverySuggestion: "There is nothing left to change.")
+                    recoverySuggestion: "Look at it with `prsnlctl show \(prefix)`, or `prsnlctl restore \(prefix)`.")
             }
             throw UserFacingError(
                 .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
@@ -272,14 +286,15 @@ struct ItemPrefix {
     private func exists(_ id: String) throws(SQLiteFailure) -> Bool {
         try connection.cached(
             """
-            SELECT 1 FROM item WHERE id = ?1 AND deleted_at IS NULL
-            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1
+            SELECT 1 FROM item WHERE id = ?1 AND \(condition)
+            UNION ALL SELECT 1 FROM local_item WHERE id = ?1 AND NOT ?2 LIMIT 1
             """
-        ).bind(id).hasRow()
+        ).bind(id).bind(isDeleted ? 1 : 0).hasRow()
     }
 
-    private func wasDeleted(_ id: String) throws(SQLiteFailure) -> Bool {
-        try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NOT NULL").bind(id).hasRow()
+    private func wasDeleted(_ prefix: String) throws(SQLiteFailure) -> Bool {
+        try connection.cached("SELECT 1 FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NOT NULL LIMIT 1")
+            .bind(prefix).bind(prefix + "\u{10FFFF}").hasRow()
     }
 
     /// Who kept the local id of an item may go on using it when the server's is known.
@@ -303,11 +318,11 @@ struct ItemPrefix {
     private func candidates(_ prefix: String) throws(SQLiteFailure) -> [String] {
         try connection.prepare(
             """
-            SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NULL
-            UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
+            SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND \(condition)
+            UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2 AND NOT ?3
             ORDER BY id LIMIT \(Self.named + 1)
             """
-        ).bind(prefix).bind(prefix + "\u{10FFFF}").all { $0.text(0) }
+        ).bind(prefix).bind(prefix + "\u{10FFFF}").bind(isDeleted ? 1 : 0).all { $0.text(0) }
     }
 }
 

@@ -225,6 +225,8 @@ extension Store {
                 "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
             ).bind(id.text).bind(now).run()
         }
+        let hasWaitingEdit = try connection.cached("SELECT 1 FROM local_edit WHERE item_id = ?")
+        var edited: [String] = []
         for shown in page.items {
             let write = written.isEmpty ? nil : written[ByteText(shown.id)]
             guard let item = write == nil ? shown : write?.applied(to: shown) else { continue }
@@ -235,12 +237,19 @@ extension Store {
                 continue
             }
             let wasDeleted = try statements.deletedItem.bind(item.id).hasRow()
-            counts.changed += try statements.updateItem.bind(item).run()
+            let changed = try statements.updateItem.bind(item).run()
+            counts.changed += changed
+            if changed > 0, try hasWaitingEdit.bind(item.id).hasRow() { edited.append(item.id) }
             counts.restored += try statements.reviveItem.bind(item.id).run()
             if wasDeleted {
                 deltas.live += 1
                 deltas.deleted -= 1
             }
+        }
+        if !edited.isEmpty {
+            // Tags that wait are shown with those that the server has now.
+            let writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
+            for id in edited { try writer.refreshLocalEdit(id) }
         }
         counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
         try Self.note(page.collision, provenIn: page.proven, now: now, connection)

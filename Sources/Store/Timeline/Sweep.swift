@@ -79,6 +79,17 @@ extension Store {
         ).bind(item).bind(now).run()
     }
 
+    /// Removes texts that were replaced before `limit`.
+    package func purgeFormerTexts(replacedBefore limit: Timestamp) throws(UserFacingError) {
+        let isOld = try read { connection throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM former_text WHERE replaced_at < ? LIMIT 1").bind(limit).hasRow()
+        }
+        guard isOld else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("DELETE FROM former_text WHERE replaced_at < ?").bind(limit).run()
+        }
+    }
+
     /// Removes tombstones older than `limit`, but never the newest row: its number would be given to another item, which would
     /// then count as known (`KnownItems`).
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {

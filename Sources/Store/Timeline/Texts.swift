@@ -282,10 +282,11 @@ extension Store {
 
     /// Writes answers, each text together with the version that it is of, in one transaction.
     ///
+    /// - Parameter formerSize: bytes that texts which were replaced may have together (`FormerTexts`).
     /// - Returns: the pull's row, with the texts that were stored counted as added.
     /// - Throws: `disk_full` where less than `textReserve` bytes would be left.
     package func commit(
-        _ answers: [TextAnswer], now: Timestamp, record: PullRecord
+        _ answers: [TextAnswer], now: Timestamp, record: PullRecord, formerSize: Int = 0
     ) throws(UserFacingError) -> PullRecord {
         try requireTextRoom(answers.reduce(0) { $0 + $1.size })
         var record = record
@@ -296,11 +297,13 @@ extension Store {
                 let due = answer.due
                 switch answer.outcome {
                 case .text(let text):
+                    try FormerTexts.keep(due.id, replacedBy: text, at: now, limit: formerSize, connection)
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
                     if !due.isPending { try marks.bind(due.rowVersion).bind(due.id).run() }
                     try heals.bind(due.id).run()
                     record.added += 1
                 case .doubted(let text, let problem):
+                    try FormerTexts.keep(due.id, replacedBy: text, at: now, limit: formerSize, connection)
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
                     try marks.bind(nil as Timestamp?).bind(due.id).run()
                     try Self.save(problem, of: due, connection)

@@ -11,7 +11,7 @@ struct AbsenceCheck {
 
     /// Servers cache single items for 30 minutes; a deleted one that is still answered is asked for again after this.
     static let cacheTime: Duration = .seconds(35 * 60)
-    /// Tombstones are kept this long.
+    /// Tombstones, and texts that were replaced, are kept this long.
     static let tombstoneLife: Duration = .seconds(30 * 86_400)
     /// Entries of the outbox that are over are kept this long.
     static let entryLife: Duration = .seconds(30 * 86_400)
@@ -53,6 +53,7 @@ struct AbsenceCheck {
             try await forgetCreationsThatAreGone()
             try await store.forgetAnswered()
             try await store.purgeTombstones(deletedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
+            try await store.purgeFormerTexts(replacedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
             try await store.purgeOutbox(endedBefore: agreedNow.advanced(by: .zero - Self.entryLife))
         } catch {
             throw SyncFailure(error)

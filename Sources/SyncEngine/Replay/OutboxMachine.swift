@@ -368,7 +368,7 @@ extension WriteOutcome {
     private static func notFound(_ error: APIError, _ kind: OutboxEntry.Kind) -> WriteOutcome {
         guard error.isItemNotFound else { return .queued(.notApplied()) }
         return switch kind {
-        case .delete: .delivered(WriteOutcome.Delivery(), remark: "was already gone")
+        case .delete: .delivered(WriteOutcome.Delivery(), remark: Deletion.wasGone)
         case .edit: .parked(.itemGone)
         case .capture, .note: .queued(.notApplied())
         }

@@ -253,8 +253,9 @@ struct TextPull {
         group = []
         size = 0
         record.requests = question.requests.count
+        let formerSize = shared.settings.formerTextsMaxSize
         commit = Task(executorPreference: TaskLoop.current) { [store, committing, record, now = time.now()] in
-            try await store.commit(committing, now: now, record: record)
+            try await store.commit(committing, now: now, record: record, formerSize: formerSize)
         }
     }
 

@@ -69,8 +69,7 @@ struct OutboxLookup: Sendable {
 
     // MARK: Edits
 
-    /// - Returns: Also the edit as it is to be sent: the tags of a follow-up are added to those that are there. And what the
-    ///   server has in its fields.
+    /// - Returns: Also the edit as it is to be sent, with all tags that the item then has. And what the server has in its fields.
     func compare(
         _ edit: ItemEdit, _ task: OutboxTask
     ) async throws(SyncFailure) -> (outcome: WriteOutcome, edit: ItemEdit, theirs: ItemEdit) {
@@ -80,20 +79,17 @@ struct OutboxLookup: Sendable {
         try await refuseStale(item)
         var base = task.manual == .overwrite ? nil : task.entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
-        var edit = edit
-        if task.entry.follows != nil, edit.tags != nil {
-            edit = edit.addingTags(to: theirs.tags)
-            base?.tags = theirs.tags
-        }
-        let outcome = try await compare(edit, base, with: theirs, updatedAt: item.updatedAt, task)
-        return (outcome, edit, theirs.fields(of: edit))
+        if !edit.tagChange.isEmpty { base?.tags = theirs.tags }
+        let whole = edit.resolved(with: theirs.tags)
+        let outcome = try await compare(whole, base, with: theirs, updatedAt: item.updatedAt, task)
+        return (outcome, whole, theirs.fields(of: whole))
     }
 
     private func compare(
         _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
     ) async throws(SyncFailure) -> WriteOutcome {
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
-        case .done where task.entry.attempts == 0 && (task.entry.follows == nil || updatedAt == nil):
+        case .done where task.entry.attempts == 0 && (!task.entry.onlyAdds || updatedAt == nil):
             // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and what
             // follows a creation too where the answer does not say how old it is.
             return .queued(.notApplied())
@@ -101,7 +97,7 @@ struct OutboxLookup: Sendable {
             var delivery = WriteOutcome.Delivery()
             delivery.fields = theirs.fields(of: edit)
             delivery.updatedAt = updatedAt
-            return .delivered(delivery, remark: task.entry.attempts == 0 ? "the server had it already" : nil)
+            return .delivered(delivery, remark: task.entry.attempts == 0 ? OutboxEntry.hadAlready : nil)
         case .send:
             if task.entry.base == nil {
                 try await SyncFailure.from(try await store.setBase(theirs.fields(of: edit), of: task.entry.id))
@@ -329,6 +325,12 @@ extension TimelineItem {
 }
 
 extension OutboxEntry {
+    /// Whether it puts nothing in the place of what a person may have written: it follows a creation, or changes some tags.
+    fileprivate var onlyAdds: Bool {
+        guard follows == nil, case .edit(let edit) = payload else { return follows != nil }
+        return edit == ItemEdit(tagChange: edit.tagChange)
+    }
+
     /// The remark of a creation whose item the server had before.
     static let wasThere = "was already there"
 }

@@ -3,11 +3,13 @@ import Control
 package import PRSNLCore
 package import Store
 
-/// How `capture --stdin` ended: the JSON of `prsnlctl capture --stdin --json`.
-package struct CaptureReport: Sendable, Equatable, Codable {
+/// How many writes at once ended: the JSON of `prsnlctl capture --stdin --json` and `prsnlctl tag --json`.
+package struct BatchReport: Sendable, Equatable, Codable {
     package struct Refusal: Sendable, Equatable, Codable {
-        /// From 1.
-        package var line: Int
+        /// Of `capture --stdin`, from 1.
+        @Nullable package var line: Int? = nil
+        /// Of `tag`: its id.
+        @Nullable package var item: String? = nil
         package var error: UserFacingError
     }
 
@@ -18,8 +20,12 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     /// `null` where nothing had to be written.
     @Nullable package var source: StatusReport.Source? = nil
     @Nullable package var sending: Sending? = nil
-    /// Lines read, blank ones included.
-    package var lines = 0
+    /// Of `capture --stdin`: lines read, blank ones included.
+    @Nullable package var lines: Int? = nil
+    /// Of `tag`: the items that were meant.
+    @Nullable package var items: Int? = nil
+    /// Of these, those whose tags are so already.
+    @Nullable package var unchanged: Int? = nil
     package var accepted = 0
     package var refused = 0
     /// `null` without `--wait`.
@@ -67,14 +73,18 @@ package struct CaptureReport: Sendable, Equatable, Codable {
     }
 }
 
-extension CaptureReport: Report {
+extension BatchReport: Report {
     package func text(_ style: TextStyle) -> String {
+        if let items, accepted + refused == 0 {
+            return items == 0 ? "" : "nothing to change: the tags are so already\n"
+        }
         var summary = "accepted \(Formatting.count(accepted))"
         if let firstEntry, let lastEntry {
             summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
         summary += ", refused \(Formatting.count(refused))"
+        if let unchanged, unchanged > 0 { summary += ", already so \(Formatting.count(unchanged))" }
         if let delivered {
             summary += ", delivered \(Formatting.count(delivered))"
             if let parked, parked > 0 {
@@ -95,6 +105,7 @@ extension CaptureReport: Report {
 package struct WriteTally: ControlReply, WriteAnswer {
     package static let type = "tally"
     package static let variant: String? = "brief"
+    package static let mostWrites = WriteLimits.talliedTogether
 
     package struct Refusal: Sendable, Equatable, Codable {
         /// The place among the drafts, from 0.
@@ -122,62 +133,5 @@ package struct WriteTally: ControlReply, WriteAnswer {
             case .refused(let error): refused.append(Refusal(index: index, error: error))
             }
         }
-    }
-}
-
-/// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
-package enum CaptureLine: Sendable, Equatable {
-    case blank
-    case item(NewItem)
-    /// Nothing is queued for it.
-    case refused(UserFacingError)
-
-    /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
-    package static let longest = 256 << 10
-
-    /// - Parameter isFirst: A byte order mark may stand in front of the first line.
-    package init(_ bytes: [UInt8], isFirst: Bool = false) {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            self = Self.refusal("The line is not UTF-8.")
-            return
-        }
-        var rest = text[...].unicodeScalars
-        if isFirst, rest.first == "\u{FEFF}" { rest = rest.dropFirst() }
-        rest = rest.drop { $0.properties.isWhitespace }
-        while rest.last?.properties.isWhitespace ?? false { rest = rest.dropLast() }
-        guard let first = rest.first else {
-            self = .blank
-            return
-        }
-        let content = String(Substring(rest))
-        self = first == "{" ? Self.object(content) : .item(NewItem(url: content))
-    }
-
-    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
-
-    private static func object(_ text: String) -> CaptureLine {
-        do {
-            return .item(
-                try JSONReader.read(Array(text.utf8)) { reader in
-                    let fields = try JSONFields(&reader)
-                    try reader.end()
-                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
-                    return try NewItem(fields)
-                })
-        } catch let failure as JSONFields.Failure {
-            return refusal("\(failure.reason).")
-        } catch let failure as JSONReader.Failure {
-            return refusal("The line is not a JSON object: \(failure.description).")
-        } catch {
-            return refusal("The line cannot be understood.")
-        }
-    }
-
-    private static func refusal(_ reason: String) -> CaptureLine {
-        let names = NewItem.fieldNames.joined(separator: ", ")
-        return .refused(
-            UserFacingError(
-                .writeInvalid, reason, consequence: "Nothing was queued for it.",
-                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }

@@ -1,0 +1,94 @@
+import Console
+import Control
+import PRSNLCore
+
+/// Many writes of one command: they are counted, and on a terminal one line tells how far they are.
+struct Batch: ~Copyable {
+    var outbox: RequestClient
+    let interruption: Interruption?
+    var report = BatchReport()
+    /// What was accepted, for `--wait`: numbers that follow each other, as they mostly do, take no memory.
+    private var entries: [ClosedRange<Int64>] = []
+    private var hasProgress = false
+
+    /// Entries that are waited for at once, so that the line of progress moves.
+    private static let waitedTogether: Int64 = 250
+
+    init(_ outbox: consuming RequestClient) {
+        self.outbox = outbox
+        interruption = Interruption.watch()
+    }
+
+    var context: CommandContext { outbox.context }
+
+    mutating func take(_ tally: WriteTally) {
+        report.accept(tally)
+        for entry in tally.entries {
+            if let last = entries.last, last.upperBound + 1 == entry {
+                entries[entries.count - 1] = last.lowerBound...entry
+            } else {
+                entries.append(entry...entry)
+            }
+        }
+    }
+
+    mutating func refuse(_ refusal: BatchReport.Refusal, name: String) {
+        report.refuse(refusal)
+        clearProgress()
+        context.say("\(name): \(refusal.error.message)")
+    }
+
+    /// Waits, where it is asked to, and prints the report.
+    mutating func end(_ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
+        if let wait, interruption?.signal == nil { try self.wait(wait) }
+        clearProgress()
+        try context.write(report)
+        interruption?.endProcess()
+        return report.exitCode
+    }
+
+    private mutating func wait(_ wait: WaitOption) throws(UserFacingError) {
+        let end = wait.limit.map { ContinuousClock.now + $0 }
+        report.add(DeliveryReport([]), asked: 0)
+        for chunk in chunks() {
+            let left = end.map { max(.zero, $0 - ContinuousClock.now) }
+            do throws(UserFacingError) {
+                guard let answer = try outbox.wait(for: chunk, atMost: left, interruption: interruption) else { break }
+                report.add(answer, asked: chunk.count)
+            } catch {
+                if error.code == .cancelled {
+                    clearProgress()
+                    context.say("interrupted; the writes stay queued and will be sent")
+                    break
+                }
+                guard error.code == .daemonNotRunning else { throw error }
+                clearProgress()
+                context.say("the daemon stopped before the delivery")
+                report.sending = .whenDaemonRuns
+                break
+            }
+            showProgress("\(report.delivered ?? 0) of \(report.accepted) delivered")
+        }
+    }
+
+    private func chunks() -> [[Int64]] {
+        entries.flatMap { range in
+            stride(from: range.lowerBound, through: range.upperBound, by: Int64.Stride(Self.waitedTogether)).map {
+                start in
+                Array(start...min(range.upperBound, start + Self.waitedTogether - 1))
+            }
+        }
+    }
+
+    mutating func showProgress(_ text: String) {
+        guard context.isText, context.errorStyle.isTerminal else { return }
+        // CSI K: the rest of the line, from a longer text before.
+        StandardStream.error.write("\r\(text)\u{1B}[K")
+        hasProgress = true
+    }
+
+    mutating func clearProgress() {
+        if hasProgress { StandardStream.error.write("\r\u{1B}[K") }
+        hasProgress = false
+    }
+}

@@ -1,0 +1,88 @@
+import Console
+import PRSNLCore
+import Store
+
+/// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
+enum RestoreCommand {
+    static let command = Command(
+        "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID"),
+        options: [.wait], asks: WriteFlow.requests + [DropRequest.self], run: run)
+
+    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
+    {
+        let reader = try StoreReader(path: context.paths.database)
+        var deleted: [ShownItem] = []
+        for id in try NamedItems.ids(arguments) {
+            let item = try reader.deletedItem(id)
+            if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
+        }
+        let waiting = deleted.filter { $0.deletion?.at == nil }
+        if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
+        var writes: [WriteRequest] = []
+        var names: [String] = []
+        for item in deleted where item.deletion?.at != nil {
+            let (key, known) = try key(of: item, reader)
+            if let known, known.endedAt != nil {
+                let ids = [item.item.id, known.itemID].map(OutboxWords.shortID)
+                context.say("\(ids[0]) was restored already: \(ids[1])")
+                continue
+            }
+            writes.append(WriteRequest(.create(try again(item)), key: key))
+            names.append(item.item.id)
+        }
+        guard !writes.isEmpty else { return .fine }
+        let code = try WriteFlow.run(context, arguments, writes, names: names)
+        if code != .error {
+            context.say("A restored item gets another id and today's date, and the server writes a new summary.")
+        }
+        return code
+    }
+
+    /// Nothing is captured again where the item is still there.
+    private static func takeBack(
+        _ items: [ShownItem], _ context: CommandContext, isAll: Bool
+    ) throws(UserFacingError) {
+        for item in items where item.deletion?.state != .queued {
+            throw UserFacingError(
+                .entryNotChangeable, "The deletion #\(item.deletion?.entry ?? 0) of \(item.item.id) is being sent.",
+                consequence: "Nothing was restored.", recoverySuggestion: "Restore the item when that is over.",
+                nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
+        }
+        let entries = items.compactMap(\.deletion?.entry)
+        let report = try context.answer(DropRequest(entries: entries, withDependents: false, dryRun: false))
+        if isAll { try context.write(report) }
+        let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
+        context.say("not deleted: \(ids); the deletion was not sent yet")
+    }
+
+    private static func again(_ shown: ShownItem) throws(UserFacingError) -> NewItem {
+        let item = shown.item
+        let type = item.type.flatMap { WriteLimits.contentTypes.contains($0) ? $0 : nil }
+        let tags = Tags.parse(item.tags) ?? []
+        if let url = item.url, !url.isEmpty { return NewItem(url: url, title: item.title, tags: tags, type: type) }
+        guard let text = shown.text.content, !text.isEmpty else {
+            throw UserFacingError(
+                .writeInvalid, "The item \(item.id) has no address, and its text is not here.",
+                consequence: "Nothing was restored.", recoverySuggestion: "Look at it with `prsnlctl show \(item.id)`.")
+        }
+        return NewItem(title: item.title, note: text, tags: tags, type: type)
+    }
+
+    /// By the item and its deletion, so that a command that is given twice captures it once. Where the restored item is gone too, or
+    /// was given up in the queue, the next key.
+    private static func key(
+        of item: ShownItem, _ reader: StoreReader
+    ) throws(UserFacingError) -> (key: RequestKey?, known: OutboxEntry?) {
+        // FNV-1a: an id may be any text, and a key may not.
+        let hash = item.item.id.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let time = item.deletion?.at?.microseconds ?? 0
+        for attempt in 1...1_000 {
+            guard let key = RequestKey("restore-\(String(hash, radix: 16))-\(time)-\(attempt)") else { break }
+            let known = try reader.entry(ofRequest: key)
+            guard let known else { return (key, nil) }
+            if known.endedAt == nil { return (key, known) }
+            if known.state != .dropped, try reader.isShown(known.itemID) { return (key, known) }
+        }
+        return (nil, nil)
+    }
+}

@@ -1,0 +1,150 @@
+import Console
+import Glibc
+import PRSNLCore
+import Store
+
+/// `prsnlctl tag`: gives items tags and takes tags from them, many at once.
+enum TagCommand {
+    static let command = Command(
+        "tag", "Add tags to items, and remove tags from them; `-` reads ids from stdin.", operands: operands,
+        options: [
+            .text(
+                "--query", "WORDS",
+                "All items that `prsnlctl search` finds with these words; asks first, on a terminal."),
+            CommandOption(
+                "--rename", nil, "`tag --rename OLD NEW`: on all items that have the tag; asks first, on a terminal."),
+            CommandOption("--dry-run", nil, "List the items whose tags would change, and change nothing."),
+            CommandOption("--yes", nil, "Do not ask. Without a terminal nothing is asked anyway."),
+            .wait,
+        ], asks: [TallyRequest.self, DeliveryRequest.self], run: run)
+
+    private static let operands: CommandOperands = {
+        var operands = CommandOperands.some("+TAG|-TAG|ID", most: WriteLimits.talliedTogether)
+        operands.mayBeginWithDash = true
+        return operands
+    }()
+
+    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
+    {
+        let wait = try WaitOption(arguments)
+        let (change, names) = try words(arguments, context)
+        let found = try items(names, change, context, arguments)
+        let changed = found.filter { item in
+            item.tags.flatMap { Tags.parse($0) }.map { !change.isDone(in: $0) } ?? true
+        }
+        if arguments.has("--dry-run") { return try show(changed, of: found.count, context) }
+        var batch = Batch(RequestClient(context))
+        batch.report.items = found.count
+        batch.report.unchanged = found.count - changed.count
+        if !changed.isEmpty {
+            guard try confirm(change, changed, context, arguments) else {
+                context.say("nothing was changed")
+                return .error
+            }
+            try write(change, changed, &batch)
+        }
+        return try batch.end(wait)
+    }
+
+    // MARK: What is asked for
+
+    private static func words(
+        _ arguments: ParsedArguments, _ context: CommandContext
+    ) throws(UserFacingError) -> (change: TagChange, names: [String]) {
+        let words = arguments.operands
+        if arguments.has("--rename") {
+            if arguments.has("--query") { throw arguments.failure("--rename and --query exclude each other") }
+            guard words.count == 2 else {
+                throw arguments.failure("--rename takes two tags: the old one and the new one")
+            }
+            let tags = TagWords.lowered(words, context)
+            return (TagChange(added: [tags[1]], removed: [tags[0]]), [])
+        }
+        var change = TagChange()
+        var names: [String] = []
+        for word in words {
+            switch word.first {
+            case "+": change.added.append(String(word.dropFirst()))
+            case "-" where word != "-": change.removed.append(String(word.dropFirst()))
+            default: names.append(word)
+            }
+        }
+        if change.isEmpty { throw arguments.failure("+TAG or -TAG is missing: a tag begins with + or -") }
+        change = TagChange(
+            added: TagWords.lowered(change.added, context), removed: TagWords.lowered(change.removed, context))
+        if arguments.has("--query") {
+            if let name = names.first { throw arguments.failure("\(name) and --query exclude each other") }
+        } else if names.isEmpty {
+            throw arguments.failure("an id, or --query, is missing")
+        }
+        return (change, names)
+    }
+
+    /// The items that are meant, as the copy has them. Where it cannot be read here, as they were named: then it is for the daemon
+    /// to say which there are.
+    private static func items(
+        _ names: [String], _ change: TagChange, _ context: CommandContext, _ arguments: ParsedArguments
+    ) throws(UserFacingError) -> [ListedItem] {
+        let most = WriteLimits.talliedTogether
+        var list = ItemList()
+        if let words = arguments.value("--query") {
+            if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
+            let words = try SavedSearches.expand(words, context)
+            let query = try SearchQuery(words, now: TimeSource.system.now())
+            list = try StoreReader(path: context.paths.database).search(query, limit: most)
+            let report = ItemListReport(list, shortIDs: [], words: words)
+            for remark in report.remarks where !list.hasMore { context.say(remark) }
+        } else if arguments.has("--rename") {
+            var filter = ItemFilter()
+            filter.tags = change.removed
+            list = try StoreReader(path: context.paths.database).list(filter, limit: most)
+            if list.items.isEmpty { context.say("No item has the tag \(change.removed[0]).") }
+        } else {
+            let reader = try? StoreReader(path: context.paths.database)
+            // What names no item, the daemon refuses.
+            return try NamedItems.ids(arguments, names).map { id in
+                (try? reader?.itemToChange(id)) ?? ListedItem(id: id)
+            }
+        }
+        guard !list.hasMore else {
+            throw arguments.failure("more than \(Formatting.count(most)) items are meant, which is too many at once")
+        }
+        return list.items
+    }
+
+    // MARK: Doing it
+
+    private static func confirm(
+        _ change: TagChange, _ items: [ListedItem], _ context: CommandContext, _ arguments: ParsedArguments
+    ) throws(UserFacingError) -> Bool {
+        guard arguments.has("--query") || arguments.has("--rename"), !arguments.has("--yes"),
+            let confirmation = Confirmation(arguments)
+        else { return true }
+        NamedItems.show(items.prefix(5), of: items.count, context)
+        let words = (change.added.map { "+\($0)" } + change.removed.map { "-\($0)" }).joined(separator: " ")
+        return confirmation.ask(
+            "Change the tags of \(Formatting.count(items.count, "item")) (\(SafeText.harmless(words)))?")
+    }
+
+    private static func show(
+        _ items: [ListedItem], of count: Int, _ context: CommandContext
+    ) throws(UserFacingError) -> ExitCode {
+        try context.write(ItemListReport(ItemList(items: items), shortIDs: items.map { OutboxWords.shortID($0.id) }))
+        context.say(
+            "\(Formatting.count(items.count)) of \(Formatting.count(count, "item")) would change; nothing was written")
+        return .fine
+    }
+
+    private static func write(
+        _ change: TagChange, _ items: [ListedItem], _ batch: inout Batch
+    ) throws(UserFacingError) {
+        let edit = ItemEdit(tagChange: change)
+        let request = TallyRequest(RequestClient.keyed(items.map { .edit(item: $0.id, edit) }))
+        let tally = try WriteFlow.journal(request, &batch.outbox)
+        batch.take(tally)
+        for refusal in tally.refused {
+            let item = items[refusal.index].id
+            batch.refuse(.init(item: item, error: refusal.error), name: item)
+        }
+    }
+}

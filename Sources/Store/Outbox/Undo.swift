@@ -1,0 +1,118 @@
+package import PRSNLCore
+
+/// What `undo` did with the last command that was accepted.
+package struct UndoOutcome: Sendable, Equatable {
+    /// How many writes it has made.
+    package var count = 0
+    /// How many of them were taken back, and the first 50 of these, as they were before.
+    package var taken = 0
+    package var entries: [OutboxEntry] = []
+    /// The first 50 of the others, which the server has, or may have.
+    package var kept: [OutboxEntry] = []
+    /// Writes whose place they had taken, and that wait again; the first 50.
+    package var revived: [Int64] = []
+}
+
+extension Store {
+    /// Takes back the writes of the last command, but for those that the server has, or may have.
+    ///
+    /// A command's writes are those of one transaction, by its time. What was given up, or taken back before, is passed over.
+    package func undo(now: Timestamp) throws(UserFacingError) -> UndoOutcome {
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in try writer.undo() }
+    }
+}
+
+extension OutboxWriter {
+    fileprivate mutating func undo() throws(SQLiteFailure) -> UndoOutcome {
+        // What a later entry has taken the place of goes with that one, also where that was given up.
+        let ids = try connection.prepare(
+            """
+            WITH last AS (SELECT accepted_at AS at FROM outbox WHERE follows IS NULL AND state != 'dropped'
+                AND (state != 'superseded' OR superseded_by IS NULL) ORDER BY id DESC LIMIT 1)
+            SELECT id FROM outbox, last WHERE follows IS NULL AND state != 'dropped' AND accepted_at = at ORDER BY id DESC
+            """
+        ).all { $0.int64(0) }
+        var outcome = UndoOutcome(count: ids.count)
+        var tasks: [OutboxTask] = []
+        for id in ids {
+            guard let task = try task(id) else { throw stale("#\(id) is gone") }
+            tasks.append(task)
+        }
+        // The latest first: what takes the place of an entry has a higher number.
+        var group: Set<Int64> = []
+        let free = tasks.filter { $0.isTakenBack(with: group) && group.insert($0.entry.id).inserted }
+        outcome.taken = free.count
+        outcome.entries = free.suffix(Store.named).reversed().map(\.entry)
+        outcome.kept = tasks.filter { !group.contains($0.entry.id) }.suffix(Store.named).reversed().map(\.entry)
+        guard let first = free.last?.entry.id else { return outcome }
+        var replaced: [Int64: [Int64]] = [:]
+        try connection.prepare("SELECT superseded_by, id FROM outbox WHERE superseded_by >= ? ORDER BY id")
+            .bind(Int(first)).rows { replaced[$0.int64(0), default: []].append($0.int64(1)) }
+        var items: [String] = []
+        for task in free {
+            let old = (replaced[task.entry.id] ?? []).filter { !group.contains($0) }
+            try takeBack(task.entry, reviving: old)
+            outcome.revived += old.prefix(Store.named - outcome.revived.count)
+            if items.last != task.entry.itemID { items.append(task.entry.itemID) }
+        }
+        for item in items {
+            try followUp(item)
+            try refreshLocalEdit(item)
+            try advance(item)
+        }
+        return outcome
+    }
+
+    private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws(SQLiteFailure) {
+        try connection.cached(
+            """
+            UPDATE outbox SET state = 'dropped', ended_at = ?2, next_attempt_at = NULL, superseded_by = NULL,
+                superseded_from = NULL, superseded_due_at = NULL, remark = 'taken back', awaits_item = 0
+            WHERE id = ?1
+            """
+        ).bind(Int(entry.id)).bind(now).run()
+        count(from: entry.state, to: .dropped)
+        if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
+        for id in old { try revive(id, item: entry.itemID) }
+    }
+
+    /// Makes an entry what it was before another took its place.
+    ///
+    /// - Parameter item: its item, which may have got another id since.
+    mutating func revive(_ id: Int64, item: String) throws(SQLiteFailure) {
+        let from = try connection.cached(
+            "SELECT superseded_from FROM outbox WHERE id = ? AND state = 'superseded'"
+        ).bind(Int(id)).first { $0.text(0) }
+        guard let old = try task(id), old.entry.state == .superseded else { return }
+        // A person decides about one of which that was not noted down.
+        let state = from.flatMap(OutboxEntry.State.init) ?? (old.entry.attempts > 0 ? .parked : .queued)
+        try connection.cached(
+            """
+            UPDATE outbox SET state = ?2, item_id = ?3, ended_at = NULL, superseded_by = NULL, remark = NULL,
+                next_attempt_at = iif(?2 = 'queued', superseded_due_at, NULL), superseded_from = NULL,
+                superseded_due_at = NULL
+            WHERE id = ?1
+            """
+        ).bind(Int(id)).bind(state.rawValue).bind(item).run()
+        count(from: .superseded, to: state)
+        if case .create(let made) = old.entry.payload {
+            // Since the first of the entries that made it.
+            let first = try connection.cached(
+                "SELECT min(accepted_at) FROM outbox WHERE item_id = ?1 AND local_id = ?1"
+            ).bind(item).first { $0.timestamp(0) }
+            try insertLocalItem(item, entry: id, made, at: first ?? old.entry.acceptedAt)
+        }
+    }
+}
+
+extension OutboxTask {
+    /// Whether the server has nothing of it: it would yet be sent, or never had to be, or goes with one of `group` that has taken its
+    /// place.
+    fileprivate func isTakenBack(with group: Set<Int64>) -> Bool {
+        switch entry.state {
+        case .queued, .parked: !maybeApplied
+        case .superseded: entry.attempts == 0 && (entry.supersededBy.map(group.contains) ?? true)
+        case .sending, .unknown, .delivered, .dropped: false
+        }
+    }
+}

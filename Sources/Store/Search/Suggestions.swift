@@ -1,0 +1,109 @@
+package import PRSNLCore
+
+/// What was probably meant, where nothing was found.
+extension StoreReader {
+    /// Queries that find something: with one letter of a word changed, left out, added, or swapped with the next; or with the
+    /// beginning of a word. The words that most items have come first, three at most.
+    ///
+    /// - Parameter text: the query as it was typed.
+    package func suggestions(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
+        try readTogether { () throws(SQLiteFailure) -> [String] in
+            guard try missingIndex() == nil else { return [] }
+            let words = try IndexedWords(connection)
+            var unknown: [SearchQuery.Term] = []
+            for term in query.wanted where !term.isPrefix && IndexedWords.isCorrectable(term.text) {
+                if try !words.have(term) { unknown.append(term) }
+            }
+            guard let first = unknown.first else { return [] }
+            var rest = text
+            for term in unknown.dropFirst() {
+                guard let word = try words.nearest(to: term).first else { return [] }
+                rest = rest.replacingFirst(term.text, by: word)
+            }
+            return try words.nearest(to: first).prefix(Self.mostSuggested).map {
+                rest.replacingFirst(first.text, by: $0)
+            }
+        }
+    }
+
+    private static let mostSuggested = 3
+}
+
+/// The words of the full-text index, one by one. To read them all (fts5vocab) would take seconds.
+private struct IndexedWords {
+    private let row: Statement
+    private let count: Statement
+    /// Words of fewer letters have too many neighbours, longer ones are no words.
+    private static let lengths = 3...40
+    /// Of a word that more items have, that says enough.
+    private static let mostCounted = 1_000
+
+    init(_ connection: Connection) throws(SQLiteFailure) {
+        row = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT 1")
+        count = try connection.prepare(
+            "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT \(Self.mostCounted))")
+    }
+
+    static func isCorrectable(_ word: String) -> Bool {
+        // Scripts without spaces, which have no such words, begin at U+0E00.
+        lengths.contains(word.count) && word.allSatisfy { $0.isLetter || $0 == "'" }
+            && word.utf8.allSatisfy { $0 < 0xE0 }
+    }
+
+    func have(_ term: SearchQuery.Term) throws(SQLiteFailure) -> Bool { try row.bind(term.match).hasRow() }
+
+    /// Those one letter away, the most frequent first; else the beginning of longer ones.
+    func nearest(to term: SearchQuery.Term) throws(SQLiteFailure) -> [String] {
+        var found: [(word: String, items: Int)] = []
+        for word in Self.neighbours(Array(term.text.lowercased())) {
+            let other = SearchQuery.Term(text: word, field: term.field)
+            guard try have(other) else { continue }
+            found.append((word, try count.bind(other.match).first { $0.int(0) } ?? 0))
+        }
+        if found.isEmpty, try have(SearchQuery.Term(text: term.text, field: term.field, isPrefix: true)) {
+            return [term.text + "*"]
+        }
+        return found.sorted { ($1.items, $0.word) < ($0.items, $1.word) }.map(\.word)
+    }
+
+    private static func neighbours(_ word: [Character]) -> Set<String> {
+        var words: Set<String> = []
+        let letters = alphabet(of: word)
+        for place in 0...word.count {
+            let (before, after) = (word[..<place], word[place...])
+            for letter in letters {
+                words.insert(String(before + [letter] + after))
+                if !after.isEmpty { words.insert(String(before + [letter] + after.dropFirst())) }
+            }
+            guard let here = after.first else { continue }
+            words.insert(String(before + after.dropFirst()))
+            if let next = after.dropFirst().first { words.insert(String(before + [next, here] + after.dropFirst(2))) }
+        }
+        words.remove(String(word))
+        return words.filter { $0.count >= lengths.lowerBound - 1 }
+    }
+
+    /// The small letters of the block of Unicode that the word's first one is of. The index has Latin ones without accents.
+    private static func alphabet(of word: [Character]) -> [Character] {
+        let first = word.first?.unicodeScalars.first?.value ?? 0
+        let block = first < 0x250 ? 0 : first & ~0x7F
+        return (block..<block + 0x80).compactMap(Unicode.Scalar.init)
+            .filter { $0.properties.isAlphabetic && !$0.properties.changesWhenLowercased }.map(Character.init)
+    }
+}
+
+extension String {
+    fileprivate func replacingFirst(_ part: String, by other: String) -> String {
+        guard let place = range(ofText: part) else { return other }
+        return self[..<place.lowerBound] + other + self[place.upperBound...]
+    }
+
+    private func range(ofText part: String) -> Range<Index>? {
+        var start = startIndex
+        while start < endIndex {
+            if self[start...].hasPrefix(part) { return start..<index(start, offsetBy: part.count) }
+            start = index(after: start)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,92 @@
+package import PRSNLCore
+
+/// How an item was deleted, or is to be.
+package struct Deletion: Sendable, Equatable {
+    /// `nil` while it waits here.
+    package var at: Timestamp?
+    /// The write that has deleted it, or is to; `nil` where it was deleted elsewhere.
+    package var entry: Int64?
+    package var state: OutboxEntry.State?
+
+    package init(at: Timestamp?, entry: Int64? = nil, state: OutboxEntry.State? = nil) {
+        self.at = at
+        self.entry = entry
+        self.state = state
+    }
+
+    /// `item`, with the write of this machine that concerns its deletion.
+    fileprivate static let sources = """
+        item LEFT JOIN outbox AS deletion ON deletion.id = (SELECT max(id) FROM outbox WHERE item_id = item.id
+            AND kind = 'delete' AND state IN ('queued', 'sending', 'unknown', 'delivered')
+            AND remark IS NOT '\(wasGone)')
+        """
+    fileprivate static let columns = "item.deleted_at, deletion.id, deletion.state"
+    /// The remark of a deletion whose item was gone.
+    package static let wasGone = "was already gone"
+
+    fileprivate init(_ row: Statement, from first: Int32) {
+        at = row.timestamp(first)
+        entry = row.isNull(first + 1) ? nil : row.int64(first + 1)
+        state = row.text(first + 2).flatMap(OutboxEntry.State.init)
+    }
+}
+
+/// What was deleted in the last 30 days, and what waits to be: the items are still in the file, with their texts.
+extension StoreReader {
+    /// Those that wait first, then the latest.
+    package func deletedItems(limit: Int) throws(UserFacingError) -> ItemList {
+        try readTogether { () throws(SQLiteFailure) in
+            var list = ItemList()
+            try connection.prepare(
+                """
+                SELECT item.id, item.created_at, item.type, item.title, item.url, item.tags, NULL, \(Deletion.columns)
+                FROM \(Deletion.sources)
+                WHERE item.deleted_at IS NOT NULL OR item.id IN (SELECT item_id FROM local_edit WHERE is_deleted = 1)
+                ORDER BY item.deleted_at IS NOT NULL, item.deleted_at DESC, item.id LIMIT ?
+                """
+            ).bind(limit + 1).rows { row in
+                guard var item = ListedItem(row) else { return }
+                item.deletion = Deletion(row, from: 7)
+                list.items.append(item)
+            }
+            list.hasMore = list.items.count > limit
+            list.items = Array(list.items.prefix(limit))
+            return list
+        }
+    }
+
+    /// The one whose id begins so.
+    ///
+    /// - Throws: `item_unknown`, `item_ambiguous`.
+    package func deletedItem(_ prefix: String) throws(UserFacingError) -> ShownItem {
+        try resolving(prefix, isDeleted: true) { id in
+            let schema = Int(try connection.integer("PRAGMA user_version"))
+            let columns = ItemColumn.all.of("item", schema: schema)
+            let found = try connection.prepare(
+                "SELECT \(columns), NULL, \(Deletion.columns) FROM \(Deletion.sources) WHERE item.id = ?"
+            ).bind(id).first { row -> ShownItem? in
+                guard var shown = ShownItem(row, ItemColumn.all) else { return nil }
+                shown.deletion = Deletion(row, from: Int32(ItemColumn.all.count + 1))
+                return shown
+            }
+            guard var shown = found else { throw UserFacingError(.itemUnknown, "The item \(id) is gone.") }
+            if schema >= Schema.versionWithTexts { try addText(to: &shown) }
+            return shown
+        }
+    }
+
+    /// Whether the timeline has the item.
+    package func isShown(_ id: String) throws(UserFacingError) -> Bool {
+        try read { () throws(SQLiteFailure) in
+            try connection.prepare("SELECT 1 FROM timeline WHERE id = ?").bind(id).hasRow()
+        }
+    }
+
+    /// The write that was accepted with a key.
+    package func entry(ofRequest key: RequestKey) throws(UserFacingError) -> OutboxEntry? {
+        try read { () throws(SQLiteFailure) in
+            try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?").bind(key.text)
+                .first(OutboxEntry.init(row:))
+        }
+    }
+}

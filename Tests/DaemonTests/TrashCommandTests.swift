@@ -1,0 +1,93 @@
+import Commands
+import DevServer
+import PRSNLCore
+import TestSupport
+import Testing
+
+/// Deleted items are listed, shown and captured again; the last command is taken back.
+@Suite struct TrashCommandTests {
+    private func fixture() async throws -> DaemonFixture {
+        var items = DevItem.generate(count: 4)
+        items[0].url = "https://example.org/kept"
+        items[0].tags = ["later", "rust"]
+        let fixture = try DaemonFixture(items: items, WriteScene.makeQuick)
+        try fixture.configure("lookup_interval = 1s")
+        let first = try await fixture.run(["--once"])
+        try #require(first.exit == .status(0), "\(first.stderr)")
+        return fixture
+    }
+
+    private func item(_ fixture: DaemonFixture) throws -> DevItem {
+        try #require(fixture.server.items().first { $0.url == "https://example.org/kept" })
+    }
+
+    @Test func aDeletedItemIsListedShownAndCapturedAgainOnce() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        let elsewhere = try #require(fixture.server.items().last { $0.id != item.id }).id
+        let daemon = try await fixture.startReady()
+        let delete = try await fixture.control("delete", item.id, "--wait")
+        #expect(delete.exit == .status(0), "\(delete)")
+        fixture.server.delete(elsewhere)
+        let sync = try await fixture.control("sync", "--full", "--wait")
+        #expect(sync.exit == .status(0), "\(sync)")
+        let list = try await fixture.control("list", "--deleted")
+        #expect(
+            list.exit == .status(0) && list.stdout.contains("here (#1)") && list.stdout.contains("elsewhere"), "\(list)"
+        )
+        #expect(list.stdout.split(separator: "\n").count == 2)
+        let show = try await fixture.control("show", String(item.id.prefix(8)))
+        #expect(show.exit == .status(0) && show.stdout.contains(item.title), "\(show)")
+        #expect(show.stdout.contains("restore \(item.id)"), "\(show)")
+        let shown = try fixture.decode(ItemReport.self, try await fixture.control("show", elsewhere, "--json"))
+        #expect(shown.deletion?.by == "elsewhere" && shown.deletion?.entry == nil)
+        for _ in 0..<2 {
+            let restore = try await fixture.control("restore", String(item.id.prefix(8)), "--wait")
+            #expect(restore.exit == .status(0), "\(restore)")
+        }
+        #expect(fixture.server.captures.count == 1)
+        // Where that is deleted too, it is captured once more.
+        #expect(try await fixture.control("delete", fixture.server.captures[0].id, "--wait").exit == .status(0))
+        #expect(try await fixture.control("restore", item.id, "--wait").exit == .status(0))
+        #expect(fixture.server.captures.count == 2)
+        let again = try self.item(fixture)
+        #expect(again.id != item.id && Set(again.tags) == ["later", "rust"])
+        let unknown = try await fixture.control("restore", "ffffffff")
+        #expect(unknown.exit == .status(1) && unknown.stderr.contains("--deleted"), "\(unknown)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aDeletionThatWaitsIsTakenBack() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        #expect(try await fixture.control("delete", item.id).exit == .status(0))
+        let list = try await fixture.control("list", "--deleted")
+        #expect(list.stdout.contains("(waits to be deleted (#1))"), "\(list)")
+        let restore = try await fixture.control("restore", item.id)
+        #expect(restore.exit == .status(0) && restore.stdout == "dropped #1\n", "\(restore)")
+        #expect(restore.stderr.contains("not deleted: \(item.id.prefix(8))"), "\(restore)")
+        #expect(try await fixture.control("show", item.id).stdout.contains("https://example.org/kept"))
+        #expect(try await fixture.control("list", "--deleted").stdout.isEmpty)
+    }
+
+    @Test func theLastCommandIsTakenBackOrSaysWhatDoesTheOpposite() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        #expect(try await fixture.control("undo").stdout == "There is no command to take back.\n")
+        #expect(try await fixture.control("note", "A note").exit == .status(0))
+        let undo = try await fixture.control("undo")
+        #expect(undo.exit == .status(0) && undo.stdout == "taken back: #1 note A note\n", "\(undo)")
+        let daemon = try await fixture.startReady()
+        let edit = try await fixture.control("edit", item.id, "--title", "New title", "--wait")
+        #expect(edit.exit == .status(0), "\(edit)")
+        let sent = try await fixture.control("undo")
+        #expect(sent.exit == .status(1), "\(sent)")
+        #expect(
+            sent.stdout.contains("prsnlctl") && sent.stdout.contains("edit \(item.id) --title '\(item.title)'"),
+            "\(sent)")
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        let report = try fixture.decode(UndoReport.self, try await fixture.control("undo", "--json"))
+        #expect(!report.undone && report.count == 1 && report.offers.count == 1)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+}

@@ -1,0 +1,58 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Conditions of a search beside words, tags and types; and what is related.
+@Suite struct SearchClauseTests {
+    private let fixture = StoreFixture()
+
+    private func index() async throws {
+        func item(_ id: String, _ title: String, _ url: String?, at second: Int, tags: [String] = []) -> TimelineItem {
+            var item = StoreFixture.article(id, title: title, at: second, tags: tags)
+            item.url = url
+            return item
+        }
+        let store = try fixture.open()
+        try await store.add([
+            item("a", "Bread of rye", "https://www.example.org/bread", at: 1, tags: ["x"]),
+            item("b", "Bread of wheat", "http://blog.Example.org:8080/bread?from=rye.org", at: 2),
+            item("c", "Bread of oats", "https://notexample.org/", at: 3),
+            item("d", "A note of sourdough and rye", nil, at: 4),
+        ])
+        var text = ItemText(id: "a")
+        text.content = "Sourdough of rye"
+        text.metadata = #"{"author":"Ada Love%lace"}"#
+        let due = try #require(try await store.textQuestion(of: "a"))
+        _ = try await store.commit(
+            [TextAnswer(due, .text(text))], now: StoreFixture.now,
+            record: PullRecord(kind: .texts, startedAt: StoreFixture.now))
+        _ = try await store.accept([.edit(item: "c", ItemEdit(title: "Bread of oat"))], now: StoreFixture.now)
+        try await store.indexAll()
+        await store.close()
+    }
+
+    @Test func conditionsSayWhichItemsAreMeant() async throws {
+        try await index()
+        for (words, ids) in [
+            ("site:example.org", "ba"), ("bread site:example.org", "ba"), ("site:org -site:example.org", "c"),
+            ("site:rye.org", ""), ("author:ada", "a"), ("author:love%", "a"), ("author:e%a", ""),
+            ("-author:ada bread", "bc"),
+            ("site:blog.example.org site:notexample.org", "cb"), ("is:untagged", "dcb"), ("-is:untagged", "a"),
+            ("is:pending", "c"), ("-is:pending is:untagged bread", "b"),
+        ] {
+            let found = try fixture.found(words)
+            #expect(Set(found) == Set(ids.map(String.init)), "\(words): \(found)")
+        }
+        #expect(throws: UserFacingError.self) { try SearchQuery("is:new", now: StoreFixture.now) }
+    }
+
+    @Test func whatHasRareWordsInCommonIsRelated() async throws {
+        try await index()
+        let reader = try StoreReader(path: fixture.path)
+        #expect(try reader.related(to: "d", limit: 10).items.map(\.id) == ["a"])
+        #expect(try reader.related(to: "a", limit: 1).items.map(\.id).count == 1)
+        #expect(try reader.related(to: "a", limit: 1).hasMore)
+    }
+}
