@@ -34,7 +34,7 @@ class Wish:
                 if self.tags is None:
                     self.tags, self.tags_began = set(), ask.began
                 self.tags = (self.tags - ask.remove) | ask.add
-                self.gone = (self.gone | ask.remove) - ask.add
+                self.gone = (self.gone | (ask.remove if ask.replaces else set())) - ask.add
             if ask.tags is None or not (ask.tags or ask.replaces):
                 continue
             if ask.replaces or self.tags is None:
@@ -76,8 +76,8 @@ class WishJudge:
         # A creation that took another one's place, by that one: an edit has changed what was not sent yet.
         earlier = {entry.superseded_by: entry for entry in self.entries.values()
                    if entry.is_creation and entry.state == "superseded"}
-        # By the first of such a row: the last of its edits that said which tags the new item has.
-        changed = {}
+        # By the first of such a row: the last of its edits that said which tags the new item has, and those that added and removed.
+        changed, deltas = {}, collections.defaultdict(list)
         for write in list(self.ledger.writes):
             if write.kind != "edit" or (number := self.number(write)) is None:
                 continue
@@ -85,18 +85,26 @@ class WishJudge:
             ask = Ask(number, write.began, write.fields.get("title"), tags, True, write.fields.get("add"),
                       write.fields.get("remove"))
             asks[self.resolve(write.target)].append(ask)
-            if entry is None or not entry.is_creation or tags is None:
+            if entry is None or not entry.is_creation:
                 continue
             first = entry
             while first.id in earlier:
                 first = earlier[first.id]
             # Where the server had the URL, its tags are added to.
-            ask.replaces = False
+            ask.replaces = not entry.payload.get("url") and tags is None
+            if tags is None:
+                deltas[first.id].append(ask)
+                continue
             other = changed.setdefault(first.id, ask)
             if other.order < ask.order:
                 other.tags, changed[first.id] = None, ask
             elif other is not ask:
                 ask.tags = None
+        # Which tags it has was said later: what had been added and removed before is gone with the row that it had changed.
+        for first, last in changed.items():
+            for ask in deltas[first]:
+                if ask.order < last.order:
+                    ask.add, ask.remove = set(), set()
         for entry in self.entries.values():
             if entry.is_creation and entry.id not in earlier:
                 tags = None if entry.id in changed else entry.payload.get("tags")
