@@ -87,15 +87,15 @@ private struct MCPServer: Sendable {
     mutating func run() throws(UserFacingError) {
         var reader = LineReader(descriptor: STDIN_FILENO, limit: Self.longestLine)
         while true {
-            do throws(LineReader.Failure) {
-                switch try reader.next(pauseAfter: nil) {
-                case .line(let line): if let reply = reply(to: line) { try? context.print(reply + "\n") }
-                case .tooLong: try? context.print(Self.error(nil, -32_600, "the message is longer than 1 MiB") + "\n")
-                case .pause: continue
-                case .end, .interrupted: return
-                }
-            } catch {
-                return
+            let item: LineReader.Item
+            do throws(LineReader.Failure) { item = try reader.next(pauseAfter: nil) } catch {
+                throw TextInput.failure(error.code)
+            }
+            switch item {
+            case .line(let line): if let reply = reply(to: line) { try context.print(reply + "\n") }
+            case .tooLong: try context.print(Self.error(nil, -32_600, "the message is longer than 1 MiB") + "\n")
+            case .pause: continue
+            case .end, .interrupted: return
             }
         }
     }

@@ -50,9 +50,18 @@ enum SavedSearches {
 
     private static func read(_ path: String) throws(UserFacingError) -> [(name: String, query: String)] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return [] }
+        if descriptor < 0, errno == ENOENT { return [] }
+        let form: Advice = "It is a text in UTF-8 with lines such as: later = tag:later -tag:done"
+        guard descriptor >= 0 else {
+            throw UserFacingError(
+                .usage, "\(path) cannot be read: \(String(cString: strerror(errno))).", recoverySuggestion: form)
+        }
         defer { close(descriptor) }
-        return try TextInput.all(of: descriptor, field: path).split(whereSeparator: \.isNewline).compactMap { line in
+        let text: String
+        do throws(UserFacingError) { text = try TextInput.all(of: descriptor, path) } catch {
+            throw UserFacingError(.usage, error.message, recoverySuggestion: form)
+        }
+        return text.split(whereSeparator: \.isNewline).compactMap { line in
             guard let equals = line.firstIndex(of: "="), line.first != "#" else { return nil }
             let name = line[..<equals].filter { !$0.isWhitespace }
             let query = line[line.index(after: equals)...].drop(while: \.isWhitespace)

@@ -16,8 +16,10 @@ enum ShowCommand {
         let reader = try StoreReader(path: context.paths.database)
         var shown = try item(arguments.operands[0], reader)
         let former = try reader.formerTexts(of: shown.item.id)
+        var replacedAt: Timestamp?
         if let text = arguments.value("--earlier") {
-            guard let number = Int(text), number > 0, let earlier = try reader.formerText(number, of: shown.item.id)
+            guard let number = Int(text), number > 0, number <= former.count,
+                let earlier = try reader.formerText(number, of: shown.item.id)
             else {
                 throw arguments.failure(
                     "--earlier \(SafeText.harmless(String(text.prefix(20)))): the copy has \(Formatting.count(former.count, "earlier text")) of this item"
@@ -25,12 +27,13 @@ enum ShowCommand {
             }
             shown.text = earlier
             shown.fetchedAt = nil
+            replacedAt = former[number - 1].replacedAt
         }
         var report = ItemReport(shown)
         report.formerTexts = former
-        if let text = arguments.value("--earlier").flatMap({ Int($0) }) {
+        if let replacedAt {
             report.textState = .earlier
-            report.replacedAt = former[text - 1].replacedAt
+            report.replacedAt = replacedAt
         }
         guard arguments.has("--raw") else {
             try Pager.print(context, report, isWanted: !arguments.has("--no-pager"))
@@ -45,8 +48,10 @@ enum ShowCommand {
     /// Also one that was deleted.
     private static func item(_ id: String, _ reader: StoreReader) throws(UserFacingError) -> ShownItem {
         do throws(UserFacingError) { return try reader.item(id) } catch {
-            guard error.code == .itemUnknown, let deleted = try? reader.deletedItem(id) else { throw error }
-            return deleted
+            guard error.code == .itemUnknown else { throw error }
+            do throws(UserFacingError) { return try reader.deletedItem(id) } catch let deleted {
+                throw deleted.code == .itemUnknown ? error : deleted
+            }
         }
     }
 }

@@ -62,11 +62,7 @@ struct CaptureStdin: ~Copyable {
             return try reader.next(pauseAfter: group.isEmpty && !batch.outbox.hasFileOpen ? nil : Self.pause)
         } catch {
             try flush()
-            throw stopped(
-                UserFacingError(
-                    .usage, "stdin cannot be read: \(String(cString: strerror(error.code))).",
-                    recoverySuggestion: "Check where stdin comes from."),
-                before: linesRead + 1)
+            throw stopped(TextInput.failure(error.code), before: linesRead + 1)
         }
     }
 

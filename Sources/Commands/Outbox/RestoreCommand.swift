@@ -73,8 +73,8 @@ enum RestoreCommand {
     private static func key(
         of item: ShownItem, _ reader: StoreReader
     ) throws(UserFacingError) -> (key: RequestKey?, known: OutboxEntry?) {
-        // FNV-1a: an id may be any text, and a key may not.
-        let hash = item.item.id.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        // An id may be any text, and a key may not.
+        let hash = Fingerprint(item.item.id).value
         let time = item.deletion?.at?.microseconds ?? 0
         for attempt in 1...1_000 {
             guard let key = RequestKey("restore-\(String(hash, radix: 16))-\(time)-\(attempt)") else { break }

@@ -197,77 +197,6 @@ enum TagWords {
     }
 }
 
-/// A text that is written in the person's own editor.
-enum Editor {
-    /// - Parameter read: what becomes of what was saved. Where it throws, the editor shows the text again, with the reason above.
-    /// - Throws: `usage` where the editor did not end well, or the same text is saved again that could not be read. The file is
-    ///   then kept, and named.
-    static func write<Value>(
-        _ text: String, _ context: CommandContext, read: (String) throws(UserFacingError) -> Value
-    ) throws(UserFacingError) -> Value {
-        let variables = context.environment.variables
-        let editor = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
-        var path = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
-        // Mode 0600 (mkstemps(3)).
-        let descriptor = mkstemps(&path, 3)
-        guard descriptor >= 0 else {
-            throw failure("A file for the text cannot be made: \(String(cString: strerror(errno)))")
-        }
-        close(descriptor)
-        let name = path.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-        setenv("PRSNL_EDITED", name, 1)
-        var shown = text
-        while true {
-            try put(shown, into: name)
-            // The variable may have options, and is a shell's to split, as git and crontab have it.
-            let status = system("\(editor) \"$PRSNL_EDITED\"")
-            if status >> 8 == 127 {
-                unlink(name)
-                throw failure(
-                    "The editor \(editor) could not be started", "Set EDITOR, or give the text to the command.")
-            }
-            guard status == 0, let saved = try get(name) else {
-                throw failure("The editor \(editor) did not end well. What was written is in \(name)")
-            }
-            do throws(UserFacingError) {
-                let value = try read(saved)
-                unlink(name)
-                return value
-            } catch {
-                guard saved != shown else {
-                    throw failure("\(error.message.withoutFullStop). What was written is in \(name)")
-                }
-                context.say("\(error.message) The editor shows it again.")
-                let lines = saved.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("#") }
-                shown = "# \(error.message)\n" + lines.joined(separator: "\n")
-            }
-        }
-    }
-
-    private static func put(_ text: String, into name: String) throws(UserFacingError) {
-        let file = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC)
-        defer { if file >= 0 { close(file) } }
-        let bytes = Array(text.utf8)
-        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count else {
-            throw failure("\(name) cannot be written: \(String(cString: strerror(errno)))")
-        }
-    }
-
-    /// By its name: an editor may have put another file in its place.
-    private static func get(_ name: String) throws(UserFacingError) -> String? {
-        let file = open(name, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        return try TextInput.all(of: file, field: name)
-    }
-
-    private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {
-        UserFacingError(
-            .usage, SafeText.harmless(message) + ".", consequence: WritesRequest.refused, recoverySuggestion: suggestion
-        )
-    }
-}
-
 /// Items that a person names by their ids, or pipes in.
 enum NamedItems {
     /// The ids, each once; `-` reads them from stdin.
@@ -423,10 +352,18 @@ struct WaitOption {
 enum TextInput {
     /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8.
     static func read(_ text: String, field: String) throws(UserFacingError) -> String {
-        text == "-" ? try all(of: STDIN_FILENO, field: field) : text
+        text == "-" ? try all(of: STDIN_FILENO, "\(field): the text from stdin") : text
     }
 
-    static func all(of descriptor: Int32, field: String) throws(UserFacingError) -> String {
+    /// - Parameter code: an `errno` of read(2).
+    static func failure(_ code: Int32) -> UserFacingError {
+        UserFacingError(
+            .usage, "stdin cannot be read: \(String(cString: strerror(code))).",
+            recoverySuggestion: "Check where stdin comes from.")
+    }
+
+    /// - Parameter name: of the text, for messages.
+    static func all(of descriptor: Int32, _ name: String) throws(UserFacingError) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while bytes.count <= CaptureLine.longest {
@@ -435,19 +372,17 @@ enum TextInput {
             if count > 0 {
                 bytes += buffer[..<count]
             } else if errno != EINTR {
-                throw UserFacingError(
-                    .writeInvalid, "\(field): stdin cannot be read: \(String(cString: strerror(errno))).",
-                    consequence: WritesRequest.refused)
+                throw refusal("\(name) cannot be read: \(String(cString: strerror(errno))).")
             }
         }
         guard bytes.count <= CaptureLine.longest else {
-            throw refusal("\(field): more than \(CaptureLine.longest >> 10) KiB, which is too long.")
+            throw refusal("\(name) has more than \(CaptureLine.longest >> 10) KiB, which is too long.")
         }
         // The end of a line is the pipe's, as in the shell's $(…).
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw refusal("\(field): the text from stdin is not UTF-8.")
+            throw refusal("\(name) is not UTF-8.")
         }
         return text
     }
