@@ -34,7 +34,7 @@ class Wish:
                 if self.tags is None:
                     self.tags, self.tags_began = set(), ask.began
                 self.tags = (self.tags - ask.remove) | ask.add
-                self.gone = (self.gone | (ask.remove if ask.replaces else set())) - ask.add
+                self.gone = (self.gone | ask.remove) - ask.add
             if ask.tags is None or not (ask.tags or ask.replaces):
                 continue
             if ask.replaces or self.tags is None:
@@ -90,11 +90,11 @@ class WishJudge:
             first = entry
             while first.id in earlier:
                 first = earlier[first.id]
-            # Where the server had the URL, its tags are added to.
-            ask.replaces = not entry.payload.get("url") and tags is None
             if tags is None:
                 deltas[first.id].append(ask)
                 continue
+            # Where the server had the URL, its tags are added to.
+            ask.replaces = False
             other = changed.setdefault(first.id, ask)
             if other.order < ask.order:
                 other.tags, changed[first.id] = None, ask
