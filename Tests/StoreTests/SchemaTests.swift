@@ -47,7 +47,7 @@ import Testing
         try await store.commit(Fixture.page([Fixture.item(3)]))
         let entry = try #require(try await store.outboxEntries([1]).first)
         #expect(entry.state == .queued && entry.payload == .create(NewItem(note: "Buy milk", tags: ["home"])))
-        if version == 9 {
+        if version >= 9 {
             let followUp = try #require(try await store.outboxEntries([2]).first)
             let tags = TagChange(added: ["work", "later"])
             #expect(followUp.follows == 1 && followUp.payload == .edit(ItemEdit(title: "A title", tagChange: tags)))
@@ -71,6 +71,7 @@ import Testing
         let new = StoreFixture()
         for fixture in [fixture, new] {
             let store = try fixture.open()
+            try await store.indexAll()
             await store.close()
         }
         let schema = "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema ORDER BY type, name)"

@@ -70,6 +70,12 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: Int64.self) ?? 0 < TimeSource.nanoseconds() ? 1 : 0 }, end)
     }
 
+    /// For statements from now on that name it.
+    func registerTokenizer() throws(SQLiteFailure) {
+        let code = FoldingTokenizer.register(handle)
+        if code != SQLITE_OK { throw failure(code, "register a tokenizer") }
+    }
+
     /// A limit for what is read from now on, of a connection that is bound.
     func extendDeadline(to limit: Duration) {
         end.pointee = TimeSource.nanoseconds() + max(0, limit.wholeMilliseconds) * 1_000_000

@@ -1,6 +1,8 @@
 /// Steps 3 and 6: the tables around the full-text index as they were before step 9 made them again (`SearchTables`).
 enum FormerSearchTables {
-    static let all = [SearchTables.index, document, tag, due, state, itemTriggers, textTriggers, localTriggers]
+    static let all = [
+        index, SearchTables.configureIndex, document, tag, due, state, itemTriggers, textTriggers, localTriggers,
+    ]
 
     static let inPieces = [
         """
@@ -15,6 +17,11 @@ enum FormerSearchTables {
         ALTER TABLE search_state ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
         """
     ]
+
+    private static let index = """
+        CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,
+            content='', tokenize='unicode61 remove_diacritics 2');
+        """
 
     private static let document = """
         CREATE TABLE search_document (

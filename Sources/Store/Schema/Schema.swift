@@ -7,13 +7,13 @@ struct Schema {
         steps: [
             Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
             FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
-            TagChanges.all + [FormerTexts.table],
+            TagChanges.all + [FormerTexts.table], SearchTables.folding,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
     static let versionWithTexts = 2
     /// The first with a full-text index as it is searched now.
-    static let versionWithSearch = 9
+    static let versionWithSearch = 11
     static let versionWithFormerTexts = 10
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
@@ -32,6 +32,10 @@ struct Schema {
             // Before the tables change: ALTER TABLE looks at the views.
             for view in Views.all { try connection.execute("DROP VIEW IF EXISTS \(view.name)") }
             for step in steps.dropFirst(found) { try connection.execute(step) }
+            if found == 0 {
+                try connection.execute("DROP TABLE search_index")
+                try SearchTables.recreate(connection)
+            }
             for view in Views.all { try connection.execute(view.sql) }
             try connection.execute("PRAGMA application_id = \(Self.applicationID)")
             try connection.execute("PRAGMA user_version = \(version)")

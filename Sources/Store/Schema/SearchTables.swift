@@ -16,8 +16,20 @@
 enum SearchTables {
     static let step = [removal] + tables + [state(isFirst: false)]
 
-    /// A new index, with its tables.
-    static let present = [index] + tables + [state(isFirst: true)]
+    /// Step 11: the index says by which folding it was made (`Folding`). The daemon makes another in place of one that has
+    /// none, and of the one that came before.
+    static let folding = ["ALTER TABLE search_state ADD COLUMN folding TEXT;"]
+
+    /// Makes everything of the index again but for `search_index` itself, which is gone: so no damage of any part of it stays.
+    static func recreate(_ connection: Connection) throws(SQLiteFailure) {
+        for name in try triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
+        for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
+            try connection.execute("DROP TABLE IF EXISTS \(table)")
+        }
+        let present = [createIndex, configureIndex] + tables + [state(isFirst: true)] + folding
+        try connection.execute(present.joined(separator: "\n"))
+        try connection.execute("UPDATE search_state SET folding = '\(Folding.version)'")
+    }
 
     /// The number that stands for an item in the index: of its row in `item`; of its entry, and negative, in `local_item`.
     /// That of a removed row may be given again, so its document gets one that no row has until it is taken out.
@@ -31,8 +43,11 @@ enum SearchTables {
 
     static let createIndex = """
         CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,
-            content='', tokenize='unicode61 remove_diacritics 2');
+            content='', tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'");
         """
+
+    /// The vowel signs of the scripts of India are parts of words.
+    static let tokenizerArguments = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
 
     /// A word in a title says more about an item than one in its text. SQLite merges parts of the index by itself while it
     /// inserts, for as long as that takes: here it is done in steps (`Store.mergeIndex`).
@@ -41,8 +56,6 @@ enum SearchTables {
             ('rank', 'bm25(10.0, 4.0, 1.0, 1.0, 8.0, 2.0)'),
             ('automerge', 0), ('crisismerge', 1000), ('usermerge', 16);
         """
-
-    static let index = createIndex + "\n" + configureIndex
 
     /// What there was before. The words that `search_index` has go when the daemon builds it again: see `state`.
     private static let removal = """

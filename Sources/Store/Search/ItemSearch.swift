@@ -244,7 +244,11 @@ extension StoreReader {
     func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
         let isOlder = try connection.integer("PRAGMA user_version") < Schema.versionWithSearch
         let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
-        if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql) { return nil }
+        if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql),
+            try !connection.prepare("SELECT 1 FROM search_state WHERE folding IS NOT ?").bind(Folding.version).hasRow()
+        {
+            return nil
+        }
         return UserFacingError(
             .noSearchIndex, "The copy \(path) has no full-text index yet.",
             consequence: "Items can be listed, and not searched.",

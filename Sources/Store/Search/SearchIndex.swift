@@ -59,7 +59,7 @@ extension Store {
     package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
         if copiesBack() { return .more }
         if try hasRetiredIndex() { return try removeRetiredIndex() }
-        if try isMostlyStale() {
+        if try isOutdated() {
             try rebuildIndex()
             return .more
         }
@@ -198,18 +198,13 @@ extension Store {
         unmergedParts = 0
     }
 
-    /// Everything of the index is made again, so that no damage of any part of it stays.
     private func recreate(
         afterRemoving removeIndex: (Connection) throws(SQLiteFailure) -> Void
     ) throws(UserFacingError) {
         try write { connection throws(SQLiteFailure) in
             try connection.execute("DROP VIEW IF EXISTS \(Views.itemSearch.name)")
             try removeIndex(connection)
-            for name in try SearchTables.triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
-            for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
-                try connection.execute("DROP TABLE IF EXISTS \(table)")
-            }
-            try connection.execute(SearchTables.present.joined(separator: "\n"))
+            try SearchTables.recreate(connection)
             try connection.execute(Views.itemSearch.sql)
         }
     }
@@ -234,10 +229,15 @@ extension Store {
         return .more
     }
 
-    private func isMostlyStale() throws(UserFacingError) -> Bool {
+    /// Mostly stale, or made by another folding.
+    private func isOutdated() throws(UserFacingError) -> Bool {
         try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT stale_size > \(Self.mostStale) AND stale_size * 2 > size FROM search_state")
-                == 1
+            try connection.cached(
+                """
+                SELECT 1 FROM search_state
+                WHERE stale_size > \(Self.mostStale) AND stale_size * 2 > size OR folding IS NOT '\(Folding.version)'
+                """
+            ).hasRow()
         }
     }
 }

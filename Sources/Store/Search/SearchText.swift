@@ -1,15 +1,21 @@
 /// Texts as the full-text index gets them, and what is looked for in it.
 ///
-/// SQLite's tokenizer splits a text at spaces and punctuation (https://sqlite.org/fts5.html#unicode61_tokenizer). Three
+/// SQLite's tokenizer splits a text at spaces and punctuation (https://sqlite.org/fts5.html#unicode61_tokenizer). Four
 /// things need help:
 ///
+/// - Letters that people take for the same become the same (`Folding`).
 /// - Scripts without spaces (Chinese, Japanese, Thai, …), and Korean, whose particles stand with the word: each character
 ///   becomes a word of its own, so that a text is found by any part of it.
 /// - Symbols such as emoji, which the tokenizer drops: each gets a hidden word, `u1f600`.
 /// - `C++`, `C#`: the signs after a letter get hidden words, so that they are not the same as `C`.
-///
-/// Separators are control characters, so that the text itself is seen again without them (`plain`).
-enum SearchText {
+struct SearchText {
+    /// The words, apart from each other by control characters.
+    private(set) var bytes: [UInt8] = []
+    /// Where in the text each of the bytes comes from; `nil` where nobody asks.
+    private(set) var origins: [Int32]?
+    /// The last character, where it is a word of its own.
+    private var last: UInt32 = 0
+
     /// Ends a word.
     private static let end: UInt8 = 0x1F
     /// Begins a hidden word, up to `end`.
@@ -25,44 +31,94 @@ enum SearchText {
 
     static func indexed(_ text: String?) -> String? {
         guard var text else { return nil }
-        let result: String? = text.withUTF8 { bytes in needsMarks(bytes) ? marked(bytes) : nil }
+        let result: String? = text.withUTF8 { bytes in
+            needsHelp(bytes) ? String(decoding: SearchText(bytes).bytes, as: UTF8.self) : nil
+        }
         return result ?? text
     }
 
     /// Most texts need none, and are not copied.
-    private static func needsMarks(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        // Scripts without spaces, and symbols, begin at U+0E00.
-        bytes.contains { $0 >= 0xE0 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }
+    private static func needsHelp(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes.contains { $0 >= 0x80 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }
     }
 
-    private static func marked(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count + bytes.count / 4)
+    init(_ text: UnsafeBufferPointer<UInt8>, withOrigins: Bool = false) {
+        bytes.reserveCapacity(text.count + text.count / 4)
+        if withOrigins { origins = [] }
         var at = 0
-        while at < bytes.count {
-            let byte = bytes[at]
-            if byte < 0x80 {
-                result.append(byte)
+        while at < text.count {
+            let start = at
+            if text[at] < 0x80 {
+                append(text[at], from: at)
+                last = 0
                 at += 1
-                if isLetter(byte) { appendSigns(bytes, &at, to: &result) }
+                if Self.isLetter(text[start]) { appendSigns(text, &at) }
                 continue
             }
-            let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2
-            let next = min(at + length, bytes.count)
-            let value = length < 3 ? 0 : scalar(bytes, at, next)
-            switch kind(value) {
-            case .ordinary: result.append(contentsOf: bytes[at..<next])
-            case .single:
-                if let last = result.last, last != end { result.append(end) }
-                result.append(contentsOf: bytes[at..<next])
-                result.append(end)
-            case .symbol:
-                result.append(contentsOf: bytes[at..<next])
-                appendHidden(value, to: &result)
+            let value = Self.scalar(text, &at)
+            guard let folded = Folding.replacement(value) else {
+                append(value, text[start..<at], from: start, to: at)
+                continue
             }
-            at = next
+            // What is not seen belongs to what stands before it.
+            if folded.isEmpty, bytes.last == Self.end { origins?[bytes.count - 1] = Int32(at) }
+            folded.withUnsafeBufferPointer { folded in
+                var part = 0
+                while part < folded.count {
+                    let first = part
+                    let value = Self.scalar(folded, &part)
+                    append(value, folded[first..<part], from: start, to: at)
+                }
+            }
         }
-        return String(decoding: result, as: UTF8.self)
+        origins?.append(Int32(text.count))
+    }
+
+    private mutating func append(_ byte: UInt8, from origin: Int) {
+        bytes.append(byte)
+        origins?.append(Int32(origin))
+    }
+
+    private mutating func append(
+        _ value: UInt32, _ utf8: Slice<UnsafeBufferPointer<UInt8>>, from start: Int, to end: Int
+    ) {
+        if last > 0, let whole = Folding.composed(last, value) {
+            // In place of it, before its end.
+            let place = bytes.count - 4
+            for (index, byte) in String(Unicode.Scalar(whole) ?? " ").utf8.enumerated() { bytes[place + index] = byte }
+            origins?[bytes.count - 1] = Int32(end)
+            last = whole
+            return
+        }
+        last = 0
+        switch Self.kind(value) {
+        case .ordinary: for byte in utf8 { append(byte, from: start) }
+        case .single:
+            if let last = bytes.last, last != Self.end { append(Self.end, from: start) }
+            for byte in utf8 { append(byte, from: start) }
+            append(Self.end, from: end)
+            if utf8.count == 3 { last = value }
+        case .symbol:
+            for byte in utf8 { append(byte, from: start) }
+            appendHidden(value, from: start, to: end)
+        }
+    }
+
+    private mutating func appendHidden(_ value: UInt32, from start: Int, to end: Int) {
+        append(Self.hidden, from: start)
+        for byte in "u\(String(value, radix: 16))".utf8 { append(byte, from: start) }
+        append(Self.end, from: end)
+    }
+
+    /// `++` of `C++`, where no letter follows.
+    private mutating func appendSigns(_ text: UnsafeBufferPointer<UInt8>, _ at: inout Int) {
+        let isSign = { (byte: UInt8) in byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") }
+        var next = at
+        while next < text.count, next - at < 3, isSign(text[next]) { next += 1 }
+        guard next > at, next == text.count || Self.isBoundary(text[next]) && !isSign(text[next]) else { return }
+        for place in at..<next { append(text[place], from: place) }
+        for place in at..<next { appendHidden(UInt32(text[place]), from: place, to: place + 1) }
+        at = next
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
@@ -75,31 +131,13 @@ enum SearchText {
 
     private static func isWord(_ byte: UInt8) -> Bool { isLetter(byte) || (0x30...0x39).contains(byte) }
 
-    /// `++` of `C++`, where no letter follows.
-    private static func appendSigns(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ at: inout Int, to result: inout [UInt8]
-    ) {
-        let isSign = { (byte: UInt8) in byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") }
-        var next = at
-        while next < bytes.count, next - at < 3, isSign(bytes[next]) { next += 1 }
-        guard next > at, next == bytes.count || isBoundary(bytes[next]) && !isSign(bytes[next])
-        else {
-            return
-        }
-        result.append(contentsOf: bytes[at..<next])
-        for sign in bytes[at..<next] { appendHidden(UInt32(sign), to: &result) }
-        at = next
-    }
-
-    private static func appendHidden(_ value: UInt32, to result: inout [UInt8]) {
-        result.append(hidden)
-        result.append(contentsOf: "u\(String(value, radix: 16))".utf8)
-        result.append(end)
-    }
-
-    private static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ end: Int) -> UInt32 {
-        var value = UInt32(bytes[start]) & (end - start == 4 ? 0x07 : 0x0F)
-        for index in start + 1..<end { value = value << 6 | UInt32(bytes[index]) & 0x3F }
+    /// The code point at a place, which moves behind it.
+    private static func scalar(_ text: UnsafeBufferPointer<UInt8>, _ at: inout Int) -> UInt32 {
+        let start = at
+        let first = text[start]
+        at = min(start + (first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0x80 ? 2 : 1), text.count)
+        var value = UInt32(first) & (first >= 0xF0 ? 0x07 : first >= 0xE0 ? 0x0F : first >= 0x80 ? 0x1F : 0x7F)
+        for index in start + 1..<at { value = value << 6 | UInt32(text[index]) & 0x3F }
         return value
     }
 
@@ -125,45 +163,6 @@ enum SearchText {
         default: return false
         }
     }
-
-    // MARK: Back
-
-    /// What SQLite's `snippet` and `highlight` put around what was found. No text that people read has these.
-    static let beginMark = "\u{0E}"
-    static let endMark = "\u{0F}"
-    private static let marks: ClosedRange<UInt8> = 0x0E...0x0F
-
-    /// A text with such marks, without what was put into it. Where a hidden word was found, what it stands for is marked.
-    static func plain(_ marked: String) -> String {
-        guard marked.utf8.contains(where: { $0 == end }) else { return marked }
-        var result: [UInt8] = []
-        let bytes = Array(marked.utf8)
-        var at = 0
-        while at < bytes.count {
-            if bytes[at] == hidden, let next = bytes[at...].firstIndex(of: end), isHiddenWord(bytes[at + 1..<next]) {
-                let inside = bytes[at + 1..<next].filter(marks.contains)
-                if inside.count == 2 {
-                    let symbol = result.lastIndex { $0 & 0xC0 != 0x80 } ?? 0
-                    result.insert(inside[0], at: symbol)
-                    result.append(inside[1])
-                } else {
-                    result += inside
-                }
-                at = next + 1
-            } else {
-                if bytes[at] != end { result.append(bytes[at]) }
-                at += 1
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
-    }
-
-    private static func isHiddenWord(_ bytes: ArraySlice<UInt8>) -> Bool {
-        let word = bytes.filter { !marks.contains($0) }
-        return word.first == UInt8(ascii: "u") && (3...7).contains(word.count)
-    }
-
-    // MARK: What is looked for
 
     /// Whether the index can have a word of it: the tokenizer keeps letters, digits and what is in private use.
     static func hasWord(_ text: String) -> Bool {

@@ -20,12 +20,15 @@ package struct Snippet: Sendable, Equatable {
 }
 
 extension Snippet {
+    /// What SQLite's `snippet` and `highlight` put around what was found. No text that people read has these.
+    fileprivate static let beginMark = "\u{0E}", endMark = "\u{0F}"
+
     /// - Parameter marked: as SQLite gives it, with marks around what was found.
     fileprivate init?(field: String, marked: String) {
         var parts: [Part] = []
-        let pieces = SearchText.plain(marked).split(separator: SearchText.beginMark, omittingEmptySubsequences: false)
+        let pieces = marked.split(separator: Self.beginMark, omittingEmptySubsequences: false)
         for (index, piece) in pieces.enumerated() {
-            let halves = piece.split(separator: SearchText.endMark, maxSplits: 1, omittingEmptySubsequences: false)
+            let halves = piece.split(separator: Self.endMark, maxSplits: 1, omittingEmptySubsequences: false)
             if index > 0 { parts.append(Part(text: String(halves[0]), isFound: true)) }
             let rest = index > 0 ? (halves.count > 1 ? halves[1] : "") : piece
             if !rest.isEmpty { parts.append(Part(text: String(rest), isFound: false)) }
@@ -52,13 +55,14 @@ extension StoreReader {
 
     /// Where the words stand in each item: in its title, and in one of its other texts.
     ///
-    /// The index has no texts. So the few that are shown are indexed once more, in memory: the same tokenizer finds the place
-    /// that has found the item.
+    /// The index has no texts. So the few that are shown are indexed once more, in memory: the tokenizer that knows the places
+    /// in them finds what has found the item.
     package func places(
         of query: SearchQuery, in items: [ListedItem]
     ) throws(UserFacingError) -> [(title: Snippet?, text: Snippet?)] {
         guard !query.isWithoutOnly else { return items.map { _ in (nil, nil) } }
         return try readTogether { () throws(SQLiteFailure) in
+            try connection.registerTokenizer()
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING \(Self.fts5)); DELETE FROM temp.passage")
             try index(items.map(\.id), in: "passage", atMost: Self.lookedAt)
@@ -68,6 +72,7 @@ extension StoreReader {
 
     /// Before a statement is under way that is to go on: a new table ends it (SQLITE_ABORT_ROLLBACK).
     func makeRoomForTexts() throws(SQLiteFailure) {
+        try connection.registerTokenizer()
         try connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.fts5), content='')")
     }
 
@@ -80,8 +85,7 @@ extension StoreReader {
             .all { $0.int(0) }
     }
 
-    private static let fts5 =
-        "fts5(title, summary, content, transcription, tags, url, tokenize='unicode61 remove_diacritics 2'"
+    private static let fts5 = "fts5(title, summary, content, transcription, tags, url, tokenize='folding'"
 
     /// Adds items to an index in memory, by their place in the list.
     ///
@@ -96,7 +100,7 @@ extension StoreReader {
         for (number, id) in ids.enumerated() {
             _ = try SearchableRow.read(texts.bind(id)) { row throws(SQLiteFailure) in
                 insert.bind(number)
-                for text in row.words(atMost: limit) { insert.bind(SearchText.indexed(text)) }
+                for text in row.words(atMost: limit) { insert.bind(text) }
                 try insert.run()
             }
         }
@@ -106,7 +110,7 @@ extension StoreReader {
         _ query: SearchQuery, count: Int
     ) throws(SQLiteFailure) -> [(title: Snippet?, text: Snippet?)] {
         var places: [(title: Snippet?, text: Snippet?)] = Array(repeating: (nil, nil), count: count)
-        let marks = "'\(SearchText.beginMark)', '\(SearchText.endMark)'"
+        let marks = "'\(Snippet.beginMark)', '\(Snippet.endMark)'"
         // A text says more about the place than a tag or an address.
         let fields: [(name: String, column: Int)] = [
             ("text", 2), ("transcription", 3), ("summary", 1), ("tags", 4), ("url", 5),
