@@ -27,13 +27,13 @@ extension Command {
     /// - Parameter options: those beside `--json` and `--help`, which all commands have.
     init(
         _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
-        options: [CommandOption] = [], language: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [],
-        onlyReads: Bool = false,
+        options: [CommandOption] = [], language: [CommandDescription.Term] = [],
+        examples: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
         needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands, options: options + [.json, .help],
-            language: language)
+            language: language, examples: examples)
         self.init(entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot, run: .withContext(run))
     }
 

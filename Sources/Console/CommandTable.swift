@@ -11,6 +11,8 @@ package struct CommandDescription: Sendable, Equatable {
     package let options: [CommandOption]
     /// What the operands may say, part by part.
     package let language: [Term]
+    /// Whole commands, and what they do.
+    package let examples: [Term]
 
     package struct Term: Sendable, Equatable {
         package let form: String
@@ -27,11 +29,11 @@ package struct CommandDescription: Sendable, Equatable {
 
     package init(
         name: String, aliases: [String] = [], summary: String, operands: CommandOperands = .none,
-        options: [CommandOption], language: [Term] = []
+        options: [CommandOption], language: [Term] = [], examples: [Term] = []
     ) {
         self.name = name
         self.aliases = aliases
-        self.language = language
+        (self.language, self.examples) = (language, examples)
         self.summary = summary
         self.operands = operands
         self.options = options
@@ -130,6 +132,11 @@ extension CommandTable {
             if !command.language.isEmpty {
                 let terms = command.language.map { (Self.plain($0.form), Self.plain($0.meaning)) }
                 lines += ["", "\(command.operands.usage) may be:"] + Self.aligned(terms)
+            }
+            if !command.examples.isEmpty {
+                lines +=
+                    ["", "Examples:"]
+                    + command.examples.flatMap { ["  " + Self.plain($0.form), "      " + Self.plain($0.meaning)] }
             }
             lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
         }

@@ -16,7 +16,7 @@ import Testing
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
                 #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
-                for term in command.language { #expect(text.contains(term.documentationRow)) }
+                for term in command.language + command.examples { #expect(text.contains(term.documentationRow)) }
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }

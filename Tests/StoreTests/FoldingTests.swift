@@ -112,6 +112,50 @@ import Testing
         await store.close()
     }
 
+    /// By any part, however short, and in any mixture: indexes of three characters at once drop words of one or two.
+    @Test func anyPartOfATextWithoutSpacesIsFound() async throws {
+        var random = SeededRandom()
+        let characters = Array("東京都桜日本語の는한국가กาเ😀ab ")
+        let titles = (0..<60).map { _ in
+            String(
+                (0..<Int.random(in: 1...9, using: &random)).map { _ in characters.randomElement(using: &random) ?? "東" }
+            )
+        }
+        let store = try fixture.open()
+        try await store.add(titles.enumerated().map { Fixture.article("\($0)", title: $1, at: $0) })
+        try await store.indexAll()
+        for title in titles {
+            let whole = Array(title)
+            let start = whole.indices.randomElement(using: &random) ?? 0
+            let part = String(whole[start...].prefix(Int.random(in: 1...5, using: &random)))
+            // Latin letters beside others are words of their own, and found whole.
+            guard !part.contains(where: { "ab ".contains($0) }) else { continue }
+            let expected = titles.indices.filter { titles[$0].contains(part) }.map(String.init)
+            #expect(try fixture.found("\"\(part)\"").sorted() == expected.sorted(), "\(part)")
+        }
+        #expect(
+            try fixture.found("ab")
+                == titles.indices.filter { titles[$0].split { !"ab".contains($0) }.contains("ab") }.map(String.init)
+                .reversed())
+        await store.close()
+    }
+
+    @Test func passagesOfCharactersAreLong() async throws {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("a"), Fixture.article("b", at: 2)])
+        try await store.addText(
+            "a", String(repeating: "本日は晴天なり。", count: 50) + "桜が咲いた。" + String(repeating: "本日は晴天なり。", count: 50))
+        try await store.addText(
+            "b", String(repeating: "fine weather ", count: 50) + "桜 " + String(repeating: "today ", count: 50))
+        try await store.indexAll()
+        let reader = try StoreReader(path: fixture.path)
+        let query = try SearchQuery("桜", now: Fixture.now)
+        let places = try reader.places(of: query, in: reader.list(ItemFilter(), limit: 3).items)
+        #expect((36...60).contains(places[1].text?.text.count ?? 0))
+        #expect((places[0].text?.text.count ?? 0) < 130)
+        await store.close()
+    }
+
     @Test func anIndexOfAnotherFoldingIsBuiltAgain() async throws {
         let store = try fixture.open()
         try await store.add([Fixture.article("a", title: "Straße")])

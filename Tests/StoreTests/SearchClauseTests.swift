@@ -41,11 +41,45 @@ import Testing
             ("-author:ada bread", "bc"),
             ("site:blog.example.org site:notexample.org", "cb"), ("is:untagged", "dcb"), ("-is:untagged", "a"),
             ("is:pending", "c"), ("-is:pending is:untagged bread", "b"),
+            ("rye OR oat", "abcd"), ("rye OR oat -sourdough", "bc"), ("(rye sourdough) OR wheat", "abd"),
+            ("-(rye sourdough)", "bc"), ("-(rye OR wheat)", "c"), ("tag:x OR site:notexample.org", "ac"),
+            ("bread (tag:x OR author:ada OR wheat)", "ab"), ("wheat OR", ""), ("OR wheat", ""), ("(wheat", "b"),
+            ("wheat)", "b"), ("() wheat", "b"), ("wheat OR !!!", ""), ("(f(wheat) oat)", ""),
+            ("(bread (of wheat))", "b"),
+            ("rye or oat", ""), ("\"OR\" wheat", ""), ("wheat OR OR oat", ""), ("-(-wheat)", "b"), ("is:deleted", ""),
+            ("-is:deleted oat", "c"), ("-after:1970-01-01T00:00:03Z", "ab"), ("-(before:1970-01-01T00:00:03Z)", "cd"),
         ] {
             let found = try fixture.found(words)
             #expect(Set(found) == Set(ids.map(String.init)), "\(words): \(found)")
         }
         #expect(throws: UserFacingError.self) { try SearchQuery("is:new", now: StoreFixture.now) }
+    }
+
+    @Test func whatWasDeletedIsFound() async throws {
+        try await index()
+        let store = try fixture.open()
+        try fixture.execute("UPDATE item SET deleted_at = '2026-01-01T00:00:00.000000Z' WHERE id = 'a'")
+        _ = try await store.accept([.delete(item: "b")], now: StoreFixture.now)
+        try await store.indexAll()
+        await store.close()
+        for (words, ids) in [
+            ("is:deleted", ["b", "a"]), ("is:deleted sourdough", ["a"]), ("is:deleted -sourdough", ["b"]),
+            ("is:deleted tag:x", ["a"]), ("is:deleted oat", []), ("bread", ["c"]),
+            ("author:ada OR is:deleted", ["b", "a"]), ("site:notexample.org OR is:deleted", ["c", "b", "a"]),
+            ("is:deleted wheat OR sourdough", ["b", "a"]), ("is:deleted bread site:example.org -wheat", ["a"]),
+        ] { #expect(try fixture.found(words) == ids, "\(words)") }
+        let reader = try StoreReader(path: fixture.path)
+        let query = try SearchQuery("is:deleted sourdough", now: StoreFixture.now)
+        let places = try reader.places(of: query, in: try reader.search(query, limit: 5).items)
+        #expect(places.first?.text?.parts.first { $0.isFound }?.text == "Sourdough")
+    }
+
+    @Test func whatHasTooManyAlternativesIsRefused() throws {
+        let many = (0..<6).map { "(a\($0) b\($0) OR tag:c\($0))" }.joined(separator: " ")
+        #expect(throws: UserFacingError.self) { try SearchQuery(many, now: StoreFixture.now) }
+        #expect(throws: UserFacingError.self) {
+            try SearchQuery(String(repeating: "(", count: 300), now: StoreFixture.now)
+        }
     }
 
     @Test func whatHasRareWordsInCommonIsRelated() async throws {

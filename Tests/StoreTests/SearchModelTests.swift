@@ -71,15 +71,14 @@ import Testing
         #expect(try reader.list(ItemFilter(), limit: 1_000).items.map(\.id) == ids("1"))
         #expect(try reader.list(ItemFilter(), limit: 3).items.map(\.id) == Array(ids("1").prefix(3)))
         for word in Self.words.prefix(4) {
-            var filter = ItemFilter()
-            filter.tags = [word.uppercased()]
+            var filter = ItemFilter(tags: [word.uppercased()])
             let condition = "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = '\(word)')"
             #expect(try reader.list(filter, limit: 1_000).items.map(\.id) == ids(condition))
-            filter.types = ["note", "Article"]
+            filter = ItemFilter(tags: [word.uppercased()], types: ["note", "Article"])
             #expect(
                 try reader.list(filter, limit: 1_000).items.map(\.id)
                     == ids(condition + " AND type IN ('note', 'article')"))
-            filter.tags = []
+            filter = ItemFilter(types: ["note", "Article"])
             #expect(try reader.list(filter, limit: 1_000).items.map(\.id) == ids("type IN ('note', 'article')"))
         }
         let counts = try connection.prepare("SELECT tag, count(*) FROM item_tag GROUP BY tag ORDER BY 2 DESC, 1").all {
@@ -91,6 +90,38 @@ import Testing
     private static func some(_ random: inout SeededRandom) -> String {
         (0..<Int.random(in: 1...8, using: &random)).map { _ in words.randomElement(using: &random) ?? "" }
             .joined(separator: " ")
+    }
+
+    /// A query, and whether an item with such words, of such a type, is meant.
+    private static func expression(
+        depth: Int, _ random: inout SeededRandom
+    ) -> (String, (Set<String>, String) -> Bool) {
+        switch depth == 0 ? 0 : Int.random(in: 0..<8, using: &random) {
+        case 0...2:
+            let word = words.randomElement(using: &random) ?? ""
+            return (word, { words, _ in words.contains(word) })
+        case 3:
+            let type = Bool.random(using: &random) ? "note" : "article"
+            return ("type:\(type)", { $1 == type })
+        case 4:
+            let (query, isMeant) = expression(depth: depth - 1, &random)
+            return ("-(\(query))", { !isMeant($0, $1) })
+        case 5:
+            let (left, right) = (expression(depth: depth - 1, &random), expression(depth: depth - 1, &random))
+            return ("((\(left.0)) OR (\(right.0)))", { left.1($0, $1) || right.1($0, $1) })
+        case 6:
+            // OR binds more than what stands beside it.
+            let parts = (0..<3).map { _ in words.randomElement(using: &random) ?? "" }
+            return (
+                "(\(parts[0]) OR \(parts[1]) -\(parts[2]))",
+                { words, _ in
+                    (words.contains(parts[0]) || words.contains(parts[1])) && !words.contains(parts[2])
+                }
+            )
+        default:
+            let (left, right) = (expression(depth: depth - 1, &random), expression(depth: depth - 1, &random))
+            return ("(\(left.0)) (\(right.0))", { left.1($0, $1) && right.1($0, $1) })
+        }
     }
 
     private func compare(_ random: inout SeededRandom) throws {
@@ -119,13 +150,17 @@ import Testing
             }.map(\.id)
             #expect(Set(try fixture.found(query)) == Set(expected), "\(query)")
         }
+        for _ in 0..<12 {
+            let (query, isMeant) = Self.expression(depth: 3, &random)
+            let expected = texts.filter { isMeant($0.words, $0.type) }.map(\.id)
+            #expect(Set(try fixture.found(query)) == Set(expected), "\(query)")
+        }
         // A list is the timeline, with an index and without.
         let reader = try StoreReader(path: fixture.path)
         let all = try reader.list(ItemFilter(), limit: 1_000).items.map(\.id)
         #expect(Set(all) == Set(texts.map(\.id)) && all.count == texts.count)
         let tag = Self.words.randomElement(using: &random) ?? ""
-        var filter = ItemFilter()
-        filter.tags = [tag]
+        let filter = ItemFilter(tags: [tag])
         let tagged = try connection.prepare(
             "SELECT id FROM timeline WHERE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"
         ).bind(tag)

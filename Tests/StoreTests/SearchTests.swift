@@ -55,7 +55,7 @@ import Testing
         ("^", []), ("( )", []), ("{title}:", ["near"]), ("title:", ["near"]), ("a\"b", ["near"]), ("\"a b", ["near"]),
         ("''", []), (";", []), ("☕", ["coffee"]), ("👩‍🚀", ["astronaut"]), ("naive", ["naif"]), ("NAÏVE", ["naif"]),
         ("don't", ["dont"]), ("don’t", ["dont"]), ("50%", ["percent"]), ("a:b", ["near"]), ("x\u{0}y", []),
-        ("x\"\u{301}", []), ("C++\"\u{301}) OR (a", []),
+        ("x\"\u{301}", []), ("C++\"\u{301}) OR (a", ["cpp", "near"]),
         ("\u{1F}", []), ("col:umn", []), ("foo_bar", ["snake"]), ("\\", []), ("%", []),
     ])
     func whatPeopleTypeIsNeverSyntax(words: String, expected: [String]) async throws {
@@ -233,9 +233,7 @@ import Testing
         let store = try fixture.open()
         try await store.add([Fixture.article("a", tags: ["t"])])
         try await store.indexAll()
-        var (tagged, typed) = (ItemFilter(), ItemFilter())
-        tagged.tags = ["T"]
-        typed.types = ["Article", "note"]
+        let (tagged, typed) = (ItemFilter(tags: ["T"]), ItemFilter(types: ["Article", "note"]))
         for (sources, sorted) in [
             (ItemSource.byTime, 0), (ItemSource.byIndex(ItemFilter()), 0), (ItemSource.byIndex(tagged), 2),
             (ItemSource.byIndex(typed), 2),

@@ -30,7 +30,7 @@ extension ManualPage {
                 Roff.bold("\(table.program) \(command.name)")
                     + Roff.usage(" [OPTION]... \(command.operands.usage)"))
             page.paragraph(command.summary)
-            for term in command.language { page.term(Roff.marked(term.form), term.meaning) }
+            for term in command.language + command.examples { page.term(Roff.marked(term.form), term.meaning) }
             page.options(command.options)
         }
 

@@ -211,11 +211,10 @@ private struct MCPServer: Sendable {
             ]
         ) { server, given in
             let now = TimeSource.system.now()
-            var filter = ItemFilter()
-            filter.tags = given.tags ?? []
-            filter.types = given.types ?? []
-            filter.since = try given.since.map { try TimeWord.parse($0, now: now, option: "since") }
-            filter.before = try given.before.map { try TimeWord.parse($0, now: now, option: "before") }
+            let filter = ItemFilter(
+                tags: given.tags ?? [], types: given.types ?? [],
+                since: try given.since.map { try TimeWord.parse($0, now: now, option: "since") },
+                before: try given.before.map { try TimeWord.parse($0, now: now, option: "before") })
             return ItemListReport(try server.reader().list(filter, limit: count(given)), shortIDs: [])
         },
         Tool(

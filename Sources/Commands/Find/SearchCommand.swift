@@ -6,18 +6,14 @@ import Store
 enum SearchCommand {
     static let command = Command(
         "search", or: ["find"], "Find items by their words, the best first.", operands: .some("WORD"),
-        options: [
-            .text("--tag", "TAG", "With this tag; may be given again: with all of them.", isRepeatable: true),
-            CommandOption(
-                "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
+        options: CommandOption.conditions + [
             CommandOption("--newest", nil, "The newest first, and not the best."), .limit, .ids, .reverse,
-        ], language: language,
+        ], language: language, examples: examples,
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let words = try SavedSearches.expand(arguments.operands.joined(separator: " "), context)
         var query = try SearchQuery(words, now: TimeSource.system.now())
-        query.filter.tags += arguments.values("--tag")
-        query.filter.types += arguments.values("--type")
+        query.require(try ListOptions.filter(arguments))
         let reader = try StoreReader(path: context.paths.database)
         let limit = try ListOptions.limit(arguments)
         var list = try reader.search(query, limit: arguments.has("--newest") ? max(limit, mostSorted) : limit)
@@ -44,6 +40,10 @@ enum SearchCommand {
         .init("`\"exact words\"`", "these words in this order"),
         .init("`begin*`", "words that begin so"),
         .init("`-word`", "items without it; give `--` before a query that begins so"),
+        .init("`this OR that`", "one of the two beside `OR`, in capitals; of more than one word each, in brackets"),
+        .init(
+            "`(these words)`, `-(these words)`",
+            "what is in brackets counts as one; `-` for items of which it is not true"),
         .init(
             "`title:word`, `summary:word`, `text:word`, `url:word`",
             "only there; `text` is the text and the transcription"),
@@ -57,11 +57,25 @@ enum SearchCommand {
             "`site:example.org`, `author:ada`",
             "from this host or a part of it; with an author whose name has this; of several, any"),
         .init(
-            "`is:untagged`, `is:pending`",
-            "without a tag; with something that is not on the server yet; `-is:` for the others"),
+            "`is:untagged`, `is:pending`, `is:deleted`",
+            "without a tag; with something that is not on the server yet; deleted in the last 30 days; `-is:` for the others"
+        ),
         .init("`@name`", "a saved search: a line `name = query` in `~/.config/prsnld/searches`"),
         .init("`since:TIME` or `after:TIME`, `before:TIME`", "created at that time or later, or earlier than that"),
     ]
+
+    static let examples: [CommandDescription.Term] = [
+        ("sourdough starter", "Items with both words."),
+        ("'\"rye bread\" -wheat'", "With these two words in a row, and without wheat."),
+        ("'sour*'", "With a word that begins so."),
+        ("'title:swift OR title:rust'", "With one of them in the title."),
+        ("'tag:recipe (bread OR \"hot cake\") -tag:done'", "Recipes of one of them that are not done."),
+        ("type:video since:30d", "Videos of the last 30 days."),
+        ("site:example.org author:ada", "What Ada wrote there."),
+        ("is:untagged before:2026", "What was kept before 2026 and has no tag."),
+        ("is:deleted sourdough", "Deleted in the last 30 days; `prsnlctl restore` takes it back."),
+        ("--newest --type note garden", "Notes with the word, the newest first."),
+    ].map { .init("`prsnlctl search \($0)`", $1) }
 }
 
 /// `prsnlctl related`: items that have rare words in common with one.
@@ -90,6 +104,17 @@ enum ListOptions {
                 "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to \(most)")
         }
         return limit
+    }
+
+    static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> ItemFilter {
+        let now = TimeSource.system.now()
+        func time(_ option: String) throws(UserFacingError) -> Timestamp? {
+            guard let text = arguments.value(option) else { return nil }
+            return try TimeWord.parse(text, now: now, option: option)
+        }
+        return ItemFilter(
+            tags: arguments.values("--tag"), types: arguments.values("--type"), since: try time("--since"),
+            before: try time("--before"))
     }
 
     /// Items go to stdout, and what else is to be said to stderr, so that `--ids` can be handed on.
@@ -126,6 +151,16 @@ enum ListOptions {
 }
 
 extension CommandOption {
+    /// See `ListOptions.filter`.
+    static let conditions: [CommandOption] = [
+        .text("--tag", "TAG", "With this tag; may be given again: with all of them.", isRepeatable: true),
+        CommandOption(
+            "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
+        CommandOption(
+            "--since", "TIME",
+            "Created then or later: a date (`2026-11-22`), an age (`12h`, `7d`, `3w`), `today` or `yesterday`."),
+        CommandOption("--before", "TIME", "Created earlier than that."),
+    ]
     static let limit = CommandOption(
         "--limit", short: "-n", .required("N"), "As many items at the most; 20 without it.")
     static let ids = CommandOption("--ids", nil, "Print the ids alone, one on each line.")

@@ -95,8 +95,7 @@ enum TagCommand {
             let report = ItemListReport(list, shortIDs: [], words: words)
             for remark in report.remarks where !list.hasMore { context.say(remark) }
         } else if arguments.has("--rename") {
-            var filter = ItemFilter()
-            filter.tags = change.removed
+            let filter = ItemFilter(tags: change.removed)
             list = try StoreReader(path: context.paths.database).list(filter, limit: most)
             if list.items.isEmpty { context.say("No item has the tag \(change.removed[0]).") }
         } else {

@@ -196,6 +196,10 @@ enum ShownRow {
         """
     }
 
+    /// With `item`, for what is not shown.
+    static let joinsOfDeleted =
+        "LEFT JOIN local_item AS made ON 0 LEFT JOIN local_edit AS edit ON edit.item_id = item.id"
+
     static let isShown = """
         (item.id IS NOT NULL OR made.id IS NOT NULL) AND coalesce(edit.is_deleted, 0) = 0
             AND (item.id IS NULL OR NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id))

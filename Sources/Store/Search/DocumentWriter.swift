@@ -205,15 +205,17 @@ struct SearchableRow {
     /// Parameter 1: the number of the row in the index (`SearchTables`), or the id.
     static let ofRow = sql(ShownRow.join(row: "?1"))
     static let ofID = sql(ShownRow.join(id: "?1"))
+    static let ofDeleted = sql(
+        "LEFT JOIN item ON item.id = ?1 \(ShownRow.joinsOfDeleted)", isShown: "item.id IS NOT NULL")
 
-    private static func sql(_ join: String) -> String {
+    private static func sql(_ join: String, isShown: String = ShownRow.isShown) -> String {
         """
         SELECT \(ShownRow.createdAt), \(ShownRow.type),
             \(listedTags),
             \(ShownRow.title), \(ShownRow.summary), coalesce(body.content, item.content, made.content), body.transcription,
             \(ShownRow.url)
         FROM (SELECT 1) \(join) LEFT JOIN item_body AS body ON body.item_id = \(ShownRow.id)
-        WHERE \(ShownRow.isShown)
+        WHERE \(isShown)
         """
     }
     /// Longer tags than these are no words of a person, and each would be a row.

@@ -36,6 +36,20 @@ package struct ItemList: Sendable, Equatable {
         self.unindexed = unindexed
     }
 
+    /// Some together, each item once. Where they are not by time, the best of each come in turn.
+    init(_ lists: [ItemList], byTime: Bool, limit: Int) {
+        self.init(hasMore: lists.contains(where: \.hasMore), unindexed: lists.map(\.unindexed).max() ?? 0)
+        var seen: Set<ByteText> = []
+        for place in 0..<(lists.map(\.items.count).max() ?? 0) {
+            for list in lists where place < list.items.count && seen.insert(ByteText(list.items[place].id)).inserted {
+                items.append(list.items[place])
+            }
+        }
+        if byTime, lists.count > 1 { sortByTime(limit: limit) }
+        hasMore = hasMore || items.count > limit
+        items = Array(items.prefix(limit))
+    }
+
     /// The newest first.
     package mutating func sortByTime(limit: Int) {
         items.sort { ($1.createdAt, ByteText($0.id)) < ($0.createdAt, ByteText($1.id)) }
@@ -59,7 +73,11 @@ extension StoreReader {
     ///
     /// - Throws: `no_search_index`; what reading throws.
     package func search(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
-        do throws(UserFacingError) { return try find(query, limit: limit) } catch {
+        do throws(UserFacingError) {
+            var lists: [ItemList] = []
+            for branch in query.branches { lists.append(try find(branch, limit: limit)) }
+            return ItemList(lists, byTime: query.branches.allSatisfy(\.isWithoutOnly), limit: limit)
+        } catch {
             guard error.code == .databaseDamaged else { throw error }
             throw UserFacingError(
                 error.code, "The full-text index in \(path) is damaged.",
@@ -69,13 +87,14 @@ extension StoreReader {
         }
     }
 
-    private func find(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
-        try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
+    private func find(_ query: SearchQuery.Branch, limit: Int) throws(UserFacingError) -> ItemList {
+        if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
+        return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             let state = try SearchState(connection)
             guard !query.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
             var finder = ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
-            let hasPrefix = query.wanted.contains(where: \.isPrefix)
+            let hasPrefix = query.hasPrefix
             if hasPrefix, try finder.addNewestOfMany(matching: query, by: self) {
                 return .success(finder.list(unindexed: state.notIndexed))
             }
@@ -100,7 +119,7 @@ extension StoreReader {
                     if !hasPrefix, case 1...Self.mostRanked = try count(best) {
                         try finder.addRanked(best) { long.has($0) ?? true }
                     }
-                    let all = try Matches(connection, query.match(), query.wanted + query.unwanted)
+                    let all = try Matches(connection, query.match(), query.wanted.joined() + query.unwanted)
                     try finder.addNewest { document throws(SQLiteFailure) in
                         if let has = long.has(document) { return has }
                         return try all.contains(document)
@@ -156,9 +175,9 @@ extension StoreReader {
     }
 
     /// A rare word among them makes few of all.
-    private func isRankable(_ query: SearchQuery) throws(SQLiteFailure) -> Bool {
+    private func isRankable(_ query: SearchQuery.Branch) throws(SQLiteFailure) -> Bool {
         for term in query.wanted {
-            if try isRankable(term.match) { return true }
+            if try isRankable(SearchQuery.Branch.match(term)) { return true }
         }
         return try isRankable(query.match())
     }
@@ -172,13 +191,13 @@ extension StoreReader {
     }
 
     /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
-    private func longItems(_ query: SearchQuery) throws(SQLiteFailure) -> LongItems {
+    private func longItems(_ query: SearchQuery.Branch) throws(SQLiteFailure) -> LongItems {
         var items = LongItems()
         items.pieces = try connection.prepare("SELECT docid, document FROM search_piece").all { ($0.int(0), $0.int(1)) }
         items.all = Set(items.pieces.map(\.document))
         items.found = items.all
         for term in query.wanted where !items.found.isEmpty {
-            items.found.formIntersection(items.having(try documents(term.match)))
+            items.found.formIntersection(items.having(try documents(SearchQuery.Branch.match(term))))
         }
         if !items.found.isEmpty, !query.unwanted.isEmpty {
             items.found.subtract(items.having(try documents(query.unwantedMatch)))
@@ -375,7 +394,9 @@ private struct ItemFinder {
     /// milliseconds.
     ///
     /// - Returns: False where not so many have them, or where this would be too much to read. Nothing is added then.
-    mutating func addNewestOfMany(matching query: SearchQuery, by reader: StoreReader) throws(SQLiteFailure) -> Bool {
+    mutating func addNewestOfMany(matching query: SearchQuery.Branch, by reader: StoreReader) throws(SQLiteFailure)
+        -> Bool
+    {
         let all = Int(try connection.integer("SELECT max(rowid) FROM item"))
         guard all > StoreReader.mostRanked else { return false }
         try reader.makeRoomForTexts()
@@ -396,7 +417,8 @@ private struct ItemFinder {
                 guard rows.int(8) <= Self.longestRead, bytes <= Self.mostRead, seen.count <= StoreReader.mostRanked
                 else { return false }
             }
-            let places = try reader.places(of: query, amongTextsOf: batch.map(\.item.id), atMost: Self.longestRead)
+            let places = try reader.places(
+                of: query.match(), amongTextsOf: batch.map(\.item), atMost: Self.longestRead)
             for place in places {
                 having += batch[place].size
                 found.hasMore = found.hasMore || found.items.count == limit

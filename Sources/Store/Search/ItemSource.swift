@@ -31,15 +31,15 @@ struct ItemSource {
     static func byIndex(_ filter: ItemFilter) -> [ItemSource] {
         let isCurrent = "NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)"
         let listed: [ItemSource]
-        if let tag = filter.tags.first {
+        if let tag = filter.tag {
             listed = ItemFilter.spellings(of: [tag]).map { tag in
                 ItemSource(
                     table: "search_tag AS source CROSS JOIN search_document AS document USING (docid)",
                     row: "document.row", createdAt: "source.created_at",
                     condition: "source.tag = ? AND \(isCurrent)", values: [tag], hasDocument: true)
             }
-        } else if !filter.types.isEmpty {
-            listed = ItemFilter.spellings(of: filter.types).map { type in
+        } else if let types = filter.types {
+            listed = ItemFilter.spellings(of: types).map { type in
                 ItemSource(
                     table: "search_document AS document INDEXED BY search_document_by_type", row: "document.row",
                     createdAt: "document.created_at", condition: "document.type = ? AND \(isCurrent)", values: [type],

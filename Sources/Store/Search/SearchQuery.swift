@@ -3,7 +3,7 @@ package import PRSNLCore
 /// What a person looks for: words that all have to be there, and conditions. Whatever they type, it is never the syntax of
 /// SQLite's full text search by accident.
 ///
-/// `"exact words"`, `-without`, `begin*`, `title:word`, `tag:later`, `type:video`, `after:2026-01-01`.
+/// `"exact words"`, `-without`, `begin*`, `title:word`, `tag:later`, `after:2026-01-01`, `this OR that`, `-(these words)`.
 package struct SearchQuery: Sendable, Equatable {
     /// Where a word has to be.
     package enum Field: String, Sendable, CaseIterable {
@@ -26,9 +26,49 @@ package struct SearchQuery: Sendable, Equatable {
         }
     }
 
-    var wanted: [Term] = []
-    var unwanted: [Term] = []
-    package var filter = ItemFilter()
+    /// What an item has to have all of.
+    struct Branch: Sendable, Equatable {
+        /// Of each, one.
+        var wanted: [[Term]] = []
+        var unwanted: [Term] = []
+        var filter = ItemFilter()
+
+        var isEmpty: Bool { self == Branch() }
+        /// Whether no word is given that an item has to have.
+        var isWithoutOnly: Bool { wanted.isEmpty }
+        var isOfWords: Bool { !wanted.isEmpty || !unwanted.isEmpty }
+        var hasPrefix: Bool { wanted.joined().contains(where: \.isPrefix) }
+
+        static func match(_ terms: [Term]) -> String {
+            terms.count == 1 ? terms[0].match : "(\(terms.map(\.match).joined(separator: " OR ")))"
+        }
+
+        /// - Parameter columns: where all that is wanted has to be.
+        func match(in columns: String? = nil) -> String {
+            let all = wanted.map(Self.match).joined(separator: " AND ")
+            let found = columns.map { "\($0) : (\(all))" } ?? all
+            return unwanted.isEmpty ? found : "(\(found)) NOT (\(unwantedMatch))"
+        }
+
+        var unwantedMatch: String { Self.match(unwanted) }
+
+        fileprivate func and(_ other: Branch) -> Branch {
+            var both = self
+            both.wanted += other.wanted.filter { !wanted.contains($0) }
+            both.unwanted += other.unwanted.filter { !unwanted.contains($0) }
+            both.filter.groups += other.filter.groups.filter { !filter.groups.contains($0) }
+            return both
+        }
+
+        /// `nil` for what is more than one word, or one condition.
+        fileprivate var word: [Term]? { wanted.count == 1 && self == Branch(wanted: wanted) ? wanted[0] : nil }
+        fileprivate var condition: [ItemFilter.Condition]? {
+            filter.groups.count == 1 && !filter.isOfDeleted && self == Branch(filter: filter) ? filter.groups[0] : nil
+        }
+    }
+
+    /// An item has to be of one of them.
+    private(set) var branches: [Branch] = []
     /// Parts without a letter, a digit or a symbol, in which there is nothing to look for.
     package private(set) var ignored: [String] = []
     /// `word:` of which there is none.
@@ -36,84 +76,166 @@ package struct SearchQuery: Sendable, Equatable {
     /// All that there are, as they are typed.
     package static let fields = QueryParts.fields.sorted().map { $0 + ":" }
     /// Whether there is nothing to look for.
-    package var isEmpty: Bool { wanted.isEmpty && unwanted.isEmpty && filter.isEmpty }
-    /// Whether no word is given that an item has to have.
-    var isWithoutOnly: Bool { wanted.isEmpty }
-
-    /// - Parameter now: for `after:7d`.
-    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time.
-    package init(_ text: String, now: Timestamp) throws(UserFacingError) {
-        var parts = QueryParts(text)
-        var count = 0
-        while let part = parts.next() {
-            count += 1
-            guard count <= Self.mostParts else {
-                throw UserFacingError(
-                    .usage, "This asks for more than \(Self.mostParts) words and conditions.",
-                    recoverySuggestion: "Search for fewer of them, or for \"exact words\", which count as one.")
-            }
-            try add(part, now: now)
-        }
+    package var isEmpty: Bool { branches.allSatisfy(\.isEmpty) }
+    /// For all branches.
+    var match: String {
+        branches.filter { !$0.isWithoutOnly }.map { "(\($0.match()))" }.joined(separator: " OR ")
     }
 
     /// Each is looked up by itself.
-    private static let mostParts = 200
+    private static let mostParts = 200, mostBranches = 32
 
-    private mutating func add(_ part: QueryParts.Part, now: Timestamp) throws(UserFacingError) {
-        if let name = part.field {
-            switch name {
-            case "tag": part.isNegated ? filter.withoutTags.append(part.text) : filter.tags.append(part.text)
-            case "type": part.isNegated ? filter.withoutTypes.append(part.text) : filter.types.append(part.text)
-            case "platform":
-                part.isNegated ? filter.withoutPlatforms.append(part.text) : filter.platforms.append(part.text)
-            case "after" where !part.isNegated, "since" where !part.isNegated:
-                filter.since = try TimeWord.parse(part.text, now: now, option: "\(name):")
-            case "before" where !part.isNegated:
-                filter.before = try TimeWord.parse(part.text, now: now, option: "before:")
-            case "site": filter.clauses.append(.init(.site(part.text), isNegated: part.isNegated))
-            case "author": filter.clauses.append(.init(.author(part.text), isNegated: part.isNegated))
-            case "is":
-                guard let state = ItemFilter.State(rawValue: part.text.lowercased()) else {
-                    let states = ItemFilter.State.allCases.map { "is:\($0.rawValue)" }.joined(separator: ", ")
-                    throw UserFacingError(
-                        .usage, "There is no \(SafeText.harmless(String(part.whole.prefix(40)))); there are \(states).")
-                }
-                filter.clauses.append(.init(.state(state), isNegated: part.isNegated))
-            default: add(Term(text: part.text, field: Field(rawValue: name), isPrefix: part.isPrefix), part)
+    /// - Parameter now: for `after:7d`.
+    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time, or where there is too much.
+    package init(_ text: String, now: Timestamp) throws(UserFacingError) {
+        var parts = QueryParts(text)
+        branches = try group(&parts, now, isInside: false, isNegated: false) ?? [Branch()]
+    }
+
+    /// Adds conditions that hold beside the query.
+    package mutating func require(_ filter: ItemFilter) {
+        branches = branches.map { $0.and(Branch(filter: filter)) }
+    }
+
+    /// What is joined by OR; and its field, where several of the kind stand for any of them.
+    private struct Operand {
+        var alternatives: [[Branch]]
+        var field: String?
+    }
+
+    /// Up to a closing bracket, or the end. `OR` joins the two beside it, before the others are joined. What is not true of all of
+    /// them is true of one of them, and the other way about.
+    ///
+    /// - Returns: `nil` where there is nothing in it.
+    private mutating func group(
+        _ parts: inout QueryParts, _ now: Timestamp, isInside: Bool, isNegated: Bool
+    ) throws(UserFacingError) -> [Branch]? {
+        var operands: [Operand] = []
+        // An OR that has nothing behind it is a word.
+        var or: QueryParts.Part?
+        func add(_ branches: [Branch]?, of part: QueryParts.Part? = nil) {
+            guard let branches else { return }
+            if or != nil {
+                operands[operands.count - 1].alternatives.append(branches)
+                operands[operands.count - 1].field = nil
+            } else if let field = part?.anyField {
+                operands.append(Operand(alternatives: [branches], field: field))
+            } else {
+                operands.append(Operand(alternatives: [branches]))
             }
-            return
+            or = nil
         }
-        if let name = part.unknownField, !unknownFields.contains(name) { unknownFields.append(name) }
-        add(Term(text: part.text, isPrefix: part.isPrefix), part)
+        loop: while let token = parts.next(isInside: isInside) {
+            guard parts.count <= Self.mostParts else { throw Self.tooMuch("\(Self.mostParts) words and conditions") }
+            switch token {
+            case .open(let isWithout):
+                add(try group(&parts, now, isInside: true, isNegated: isNegated != isWithout))
+            case .close: break loop
+            case .part(let part) where part.whole == "OR" && or == nil && !operands.isEmpty: or = part
+            case .part(let part):
+                add(try branch(part, now, isNegated: isNegated != part.isNegated).map { [$0] }, of: part)
+            }
+        }
+        if let word = or {
+            or = nil
+            add(try branch(word, now, isNegated: isNegated).map { [$0] })
+        }
+        var joined: [[Branch]] = []
+        for (index, operand) in operands.enumerated() {
+            var alternatives = operand.alternatives
+            if let field = operand.field {
+                let same = operands.indices.filter { operands[$0].field == field }
+                guard same[0] == index else { continue }
+                alternatives = same.flatMap { operands[$0].alternatives }
+            }
+            joined.append(try isNegated ? Self.all(alternatives) : Self.any(alternatives))
+        }
+        return joined.isEmpty ? nil : try isNegated ? Self.any(joined) : Self.all(joined)
     }
 
-    private mutating func add(_ term: Term, _ part: QueryParts.Part) {
-        guard SearchText.hasWord(term.text) else { return ignored.append(part.whole) }
-        if part.isNegated {
-            if !unwanted.contains(term) { unwanted.append(term) }
-        } else if !wanted.contains(term) {
-            wanted.append(term)
+    private static func any(_ operands: [[Branch]]) throws(UserFacingError) -> [Branch] {
+        let words = operands.compactMap { $0.count == 1 ? $0[0].word : nil }
+        // SQLite ranks what has several of them.
+        if words.count == operands.count { return [Branch(wanted: [Array(words.joined())])] }
+        let conditions = operands.compactMap { $0.count == 1 ? $0[0].condition : nil }
+        var filter = ItemFilter()
+        filter.groups = [Array(conditions.joined())]
+        return conditions.count == operands.count ? [Branch(filter: filter)] : try bounded(Array(operands.joined()))
+    }
+
+    private static func all(_ operands: [[Branch]]) throws(UserFacingError) -> [Branch] {
+        var result = [Branch()]
+        for operand in operands {
+            result = try bounded(result.flatMap { left in operand.map { left.and($0) } })
+        }
+        return result
+    }
+
+    private static func bounded(_ branches: [Branch]) throws(UserFacingError) -> [Branch] {
+        guard branches.count <= mostBranches else { throw tooMuch("\(mostBranches) alternatives") }
+        return branches
+    }
+
+    private static func tooMuch(_ what: String) -> UserFacingError {
+        UserFacingError(
+            .usage, "This asks for more than \(what).",
+            recoverySuggestion: "Search for fewer of them, or for \"exact words\", which count as one.")
+    }
+
+    private mutating func branch(
+        _ part: QueryParts.Part, _ now: Timestamp, isNegated: Bool
+    ) throws(UserFacingError) -> Branch? {
+        func condition(_ what: ItemFilter.Condition.What, _ isNegated: Bool = isNegated) -> Branch {
+            var filter = ItemFilter()
+            filter.groups = [[ItemFilter.Condition(what: what, isNegated: isNegated)]]
+            return Branch(filter: filter)
+        }
+        switch part.field {
+        case "tag"?: return condition(.tag(part.text))
+        case "type"?: return condition(.type(part.text))
+        case "platform"?: return condition(.platform(part.text))
+        case "site"?: return condition(.site(part.text))
+        case "author"?: return condition(.author(part.text))
+        case let name? where ["after", "since", "before"].contains(name):
+            let time = try TimeWord.parse(part.text, now: now, option: "\(name):")
+            return condition(.since(time), (name == "before") != isNegated)
+        case "is"?:
+            guard let state = ItemFilter.State(rawValue: part.text.lowercased()) else {
+                let states = ItemFilter.State.allCases.map { "is:\($0.rawValue)" }.joined(separator: ", ")
+                throw UserFacingError(
+                    .usage, "There is no \(SafeText.harmless(String(part.whole.prefix(40)))); there are \(states).")
+            }
+            return condition(.state(state))
+        default:
+            if let name = part.unknownField, !unknownFields.contains(name) { unknownFields.append(name) }
+            guard SearchText.hasWord(part.text) else {
+                ignored.append(part.whole)
+                return nil
+            }
+            let term = Term(text: part.text, field: part.field.flatMap(Field.init), isPrefix: part.isPrefix)
+            return isNegated ? Branch(unwanted: [term]) : Branch(wanted: [[term]])
         }
     }
-
-    /// - Parameter columns: where all that is wanted has to be.
-    func match(in columns: String? = nil) -> String {
-        let all = wanted.map(\.match).joined(separator: " AND ")
-        let found = columns.map { "\($0) : (\(all))" } ?? all
-        return unwanted.isEmpty ? found : "(\(found)) NOT (\(unwantedMatch))"
-    }
-
-    var unwantedMatch: String { unwanted.map(\.match).joined(separator: " OR ") }
 }
 
 /// A query in its parts.
 private struct QueryParts {
+    enum Token {
+        case open(isNegated: Bool)
+        case close
+        case part(Part)
+    }
+
     struct Part {
         var whole: String
         var text: String
         var field: String?
         var isNegated: Bool
         var isPrefix: Bool
+
+        var anyField: String? {
+            isNegated ? nil : field.flatMap { ["type", "platform", "site", "author"].contains($0) ? $0 : nil }
+        }
 
         /// `author:` of `author:ada`. What stands before two slashes is of an address.
         var unknownField: String? {
@@ -132,34 +254,55 @@ private struct QueryParts {
         ])
 
     private var rest: Substring
+    /// Those that were given.
+    private(set) var count = 0
 
     init(_ text: String) { rest = text[...] }
 
-    mutating func next() -> Part? {
-        rest = rest.drop { $0.isWhitespace }
+    /// - Parameter isInside: Whether a bracket is open. Else nothing closes one.
+    mutating func next(isInside: Bool) -> Token? {
+        rest = rest.drop { $0.isWhitespace || !isInside && $0 == ")" }
         guard !rest.isEmpty else { return nil }
+        count += 1
         let start = rest
+        if take(")") { return .close }
         let isNegated = rest.first == "-" && rest.dropFirst().first.map { !$0.isWhitespace && $0 != "-" } == true
         if isNegated { rest.removeFirst() }
+        if take("(") { return .open(isNegated: isNegated) }
         let field = takeField()
         var isPrefix = false
         let text: String
         if rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") {
             text = String(rest[rest.index(after: rest.startIndex)..<end])
             rest = rest[rest.index(after: end)...]
-            if rest.first == "*" {
-                isPrefix = true
-                rest.removeFirst()
-            }
+            isPrefix = take("*")
         } else {
-            let word = rest.prefix { !$0.isWhitespace }
-            rest = rest[word.endIndex...]
+            let word = takeWord(isInside: isInside)
             isPrefix = word.count > 1 && word.last == "*"
             text = String(isPrefix ? word.dropLast() : word)
         }
-        return Part(
-            whole: String(start[..<rest.startIndex]), text: text, field: field, isNegated: isNegated, isPrefix: isPrefix
-        )
+        return .part(
+            Part(
+                whole: String(start[..<rest.startIndex]), text: text, field: field, isNegated: isNegated,
+                isPrefix: isPrefix))
+    }
+
+    private mutating func take(_ sign: Character) -> Bool {
+        guard rest.first == sign else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    /// Without a bracket that closes what was opened before: that of `f(x)` is a part of it.
+    private mutating func takeWord(isInside: Bool) -> Substring {
+        var word = rest.prefix { !$0.isWhitespace }
+        var surplus = isInside ? word.reduce(0) { $0 + ($1 == ")" ? 1 : $1 == "(" ? -1 : 0) } : 0
+        while surplus > 0, word.last == ")" {
+            word.removeLast()
+            surplus -= 1
+        }
+        rest = rest[word.endIndex...]
+        return word
     }
 
     /// `title:`, where something follows.
@@ -216,134 +359,4 @@ package enum TimeWord {
         else { return nil }
         return .seconds(count * unit)
     }
-}
-
-/// Which items are meant, besides their words.
-package struct ItemFilter: Sendable, Equatable {
-    /// All of them.
-    package var tags: [String] = []
-    /// Any of them.
-    package var types: [String] = []
-    package var platforms: [String] = []
-    package var withoutTags: [String] = []
-    package var withoutTypes: [String] = []
-    package var withoutPlatforms: [String] = []
-    /// Created at this time or later.
-    package var since: Timestamp?
-    /// Created earlier than this.
-    package var before: Timestamp?
-    /// Of several sites or authors, any; of several that are negated, none.
-    package var clauses: [Clause] = []
-
-    package enum State: String, Sendable, CaseIterable {
-        case untagged
-        /// Something of it is not on the server yet.
-        case pending
-    }
-
-    package struct Clause: Sendable, Equatable {
-        package enum What: Sendable, Equatable {
-            /// A host, or the end of one: `example.org` is `www.example.org` too.
-            case site(String)
-            /// A part of the author's name.
-            case author(String)
-            case state(State)
-        }
-
-        package var what: What
-        package var isNegated: Bool
-
-        package init(_ what: What, isNegated: Bool = false) {
-            self.what = what
-            self.isNegated = isNegated
-        }
-
-        fileprivate var sql: String {
-            switch what {
-            case .site:
-                let rest = "substr(\(ShownRow.url), instr(\(ShownRow.url), '://') + 3)"
-                let host = "substr(\(rest), 1, instr(\(rest) || '/', '/') - 1)"
-                return "coalesce('.' || substr(\(host), 1, instr(\(host) || ':', ':') - 1), '') LIKE ? ESCAPE '\\'"
-            case .author:
-                return "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND author LIKE ? ESCAPE '\\')"
-            case .state(.untagged): return "coalesce(\(ShownRow.tags), '[]') = '[]'"
-            case .state(.pending): return "\(ShownRow.pending) IS NOT NULL"
-            }
-        }
-
-        fileprivate var value: String? {
-            func escaped(_ text: String) -> String {
-                text.map { "%_\\".contains($0) ? "\\\($0)" : String($0) }.joined()
-            }
-            return switch what {
-            case .site(let host): "%.\(escaped(host))"
-            case .author(let name): "%\(escaped(name))%"
-            case .state: nil
-            }
-        }
-    }
-
-    package init() {}
-
-    package var isEmpty: Bool { self == ItemFilter() }
-}
-
-extension ItemFilter {
-    /// A condition on a `ShownRow`.
-    struct Condition {
-        var sql: String
-        var values: [String]
-    }
-
-    func condition() -> Condition {
-        var parts: [String] = []
-        var values: [String] = []
-        func add(_ part: String, _ value: String) {
-            parts.append(part)
-            values.append(value)
-        }
-        // What is no JSON has no tags. That is no error.
-        let tagList = "iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL)"
-        let hasTag = "EXISTS (SELECT 1 FROM json_each(\(tagList)) WHERE value IN (SELECT value FROM json_each(?)))"
-        for tag in tags { add(hasTag, Self.spellings([tag])) }
-        if !withoutTags.isEmpty { add("NOT " + hasTag, Self.spellings(withoutTags)) }
-        let isAny = "IN (SELECT value FROM json_each(?))"
-        if !types.isEmpty { add("\(ShownRow.type) \(isAny)", Self.spellings(types)) }
-        if !withoutTypes.isEmpty { add("coalesce(\(ShownRow.type), '') NOT \(isAny)", Self.spellings(withoutTypes)) }
-        if !platforms.isEmpty { add("item.platform \(isAny)", Self.spellings(platforms)) }
-        if !withoutPlatforms.isEmpty {
-            add("coalesce(item.platform, '') NOT \(isAny)", Self.spellings(withoutPlatforms))
-        }
-        if let since { add("\(ShownRow.createdAt) >= ?", since.description) }
-        if let before { add("\(ShownRow.createdAt) < ?", before.description) }
-        for clause in clauses where clause.isNegated || clause.value == nil {
-            parts.append((clause.isNegated ? "NOT " : "") + "(\(clause.sql))")
-            if let value = clause.value { values.append(value) }
-        }
-        for any in [clauses.filter(\.isOfSite), clauses.filter(\.isOfAuthor)] where !any.isEmpty {
-            parts.append("(" + any.map(\.sql).joined(separator: " OR ") + ")")
-            values += any.compactMap(\.value)
-        }
-        return Condition(sql: parts.map { " AND " + $0 }.joined(), values: values)
-    }
-
-    /// The main server's tags and types are in lower case, and people type capitals. Each once.
-    static func spellings(of words: [String]) -> [String] {
-        Set(words.flatMap { [ByteText($0), ByteText($0.lowercased())] }).sorted().map(\.text)
-    }
-
-    private static func spellings(_ words: [String]) -> String { JSONText.array(spellings(of: words)) }
-}
-
-extension Statement {
-    @discardableResult
-    func bind(_ values: [String]) -> Statement {
-        for value in values { bind(value) }
-        return self
-    }
-}
-
-extension ItemFilter.Clause {
-    fileprivate var isOfSite: Bool { if case .site = what { !isNegated } else { false } }
-    fileprivate var isOfAuthor: Bool { if case .author = what { !isNegated } else { false } }
 }

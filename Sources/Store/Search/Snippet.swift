@@ -50,8 +50,8 @@ extension StoreReader {
     /// Of each text, so much is looked at for the place. What is found further down is found, and its place not shown.
     /// A word that stands there very often makes SQLite compare each place with each other one.
     private static let lookedAt = 64 << 10
-    /// Words of a passage.
-    private static let snippetLength = 16
+    /// Words of a passage; and of one in a script of which each character is one.
+    private static let snippetLength = 16, snippetOfCharacters = 40
 
     /// Where the words stand in each item: in its title, and in one of its other texts.
     ///
@@ -60,12 +60,12 @@ extension StoreReader {
     package func places(
         of query: SearchQuery, in items: [ListedItem]
     ) throws(UserFacingError) -> [(title: Snippet?, text: Snippet?)] {
-        guard !query.isWithoutOnly else { return items.map { _ in (nil, nil) } }
+        guard !query.match.isEmpty else { return items.map { _ in (nil, nil) } }
         return try readTogether { () throws(SQLiteFailure) in
             try connection.registerTokenizer()
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING \(Self.fts5)); DELETE FROM temp.passage")
-            try index(items.map(\.id), in: "passage", atMost: Self.lookedAt)
+            try index(items, in: "passage", atMost: Self.lookedAt)
             return try marked(query, count: items.count)
         }
     }
@@ -78,10 +78,12 @@ extension StoreReader {
 
     /// Which of some items have the words, by their place in the list, as the index would say it. Indexes them in memory, after
     /// `makeRoomForTexts`.
-    func places(of query: SearchQuery, amongTextsOf ids: [String], atMost limit: Int) throws(SQLiteFailure) -> [Int] {
+    func places(
+        of match: String, amongTextsOf items: [ListedItem], atMost limit: Int
+    ) throws(SQLiteFailure) -> [Int] {
         try connection.execute("INSERT INTO temp.candidate (candidate) VALUES ('delete-all')")
-        try index(ids, in: "candidate", atMost: limit)
-        return try connection.prepare("SELECT rowid FROM temp.candidate WHERE candidate MATCH ?").bind(query.match())
+        try index(items, in: "candidate", atMost: limit)
+        return try connection.prepare("SELECT rowid FROM temp.candidate WHERE candidate MATCH ?").bind(match)
             .all { $0.int(0) }
     }
 
@@ -90,15 +92,18 @@ extension StoreReader {
     /// Adds items to an index in memory, by their place in the list.
     ///
     /// - Parameter limit: So many bytes of each text.
-    private func index(_ ids: [String], in table: String, atMost limit: Int) throws(SQLiteFailure) {
-        let texts = try connection.prepare(SearchableRow.ofID)
+    private func index(_ items: [ListedItem], in table: String, atMost limit: Int) throws(SQLiteFailure) {
+        let (live, deleted) = (
+            try connection.prepare(SearchableRow.ofID), try connection.prepare(SearchableRow.ofDeleted)
+        )
         let insert = try connection.prepare(
             """
             INSERT INTO temp.\(table) (rowid, title, summary, content, transcription, tags, url)
             VALUES (?, ?, ?, ?, ?, ?, ?)
             """)
-        for (number, id) in ids.enumerated() {
-            _ = try SearchableRow.read(texts.bind(id)) { row throws(SQLiteFailure) in
+        for (number, item) in items.enumerated() {
+            _ = try SearchableRow.read((item.deletion == nil ? live : deleted).bind(item.id)) {
+                row throws(SQLiteFailure) in
                 insert.bind(number)
                 for text in row.words(atMost: limit) { insert.bind(text) }
                 try insert.run()
@@ -112,16 +117,27 @@ extension StoreReader {
         var places: [(title: Snippet?, text: Snippet?)] = Array(repeating: (nil, nil), count: count)
         let marks = "'\(Snippet.beginMark)', '\(Snippet.endMark)'"
         // A text says more about the place than a tag or an address.
-        let fields: [(name: String, column: Int)] = [
-            ("text", 2), ("transcription", 3), ("summary", 1), ("tags", 4), ("url", 5),
+        let fields: [(name: String, column: String, number: Int)] = [
+            ("text", "content", 2), ("transcription", "transcription", 3), ("summary", "summary", 1),
+            ("tags", "tags", 4),
+            ("url", "url", 5),
         ]
-        let snippets = fields.map { "snippet(passage, \($0.column), \(marks), '…', \(Self.snippetLength))" }
+        let snippets = fields.map { field in
+            // Mostly of three bytes a character, and Thai, Kana, Hangul or Chinese.
+            let isOfCharacters = """
+                length(CAST(\(field.column) AS BLOB)) > 2 * length(\(field.column)) AND \(field.column) GLOB '*[ก-๛ぁ-ヿ一-鿿가-힣]*'
+                """
+            return """
+                snippet(passage, \(field.number), \(marks), '…',
+                    iif(\(isOfCharacters), \(Self.snippetOfCharacters), \(Self.snippetLength)))
+                """
+        }
         try connection.prepare(
             """
             SELECT rowid, highlight(passage, 0, \(marks)), \(snippets.joined(separator: ", "))
             FROM temp.passage AS passage WHERE passage MATCH ?
             """
-        ).bind(query.match()).rows { row in
+        ).bind(query.match).rows { row in
             guard places.indices.contains(row.int(0)) else { return }
             let title = row.text(1).flatMap { Snippet(field: "title", marked: $0) }
             let text = fields.enumerated().lazy.compactMap { index, field in

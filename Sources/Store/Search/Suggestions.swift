@@ -11,8 +11,9 @@ extension StoreReader {
             guard try missingIndex() == nil else { return [] }
             let words = try IndexedWords(connection)
             var unknown: [SearchQuery.Term] = []
-            for term in query.wanted where !term.isPrefix && IndexedWords.isCorrectable(term.text) {
-                if try !words.have(term) { unknown.append(term) }
+            for term in query.branches.flatMap({ $0.wanted.joined() })
+            where !term.isPrefix && IndexedWords.isCorrectable(term.text) {
+                if !unknown.contains(term), try !words.have(term) { unknown.append(term) }
             }
             guard let first = unknown.first else { return [] }
             var rest = text

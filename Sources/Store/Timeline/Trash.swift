@@ -34,24 +34,40 @@ package struct Deletion: Sendable, Equatable {
 /// What was deleted in the last 30 days, and what waits to be: the items are still in the file, with their texts.
 extension StoreReader {
     /// Those that wait first, then the latest.
-    package func deletedItems(limit: Int) throws(UserFacingError) -> ItemList {
+    package func deletedItems(_ filter: ItemFilter, limit: Int) throws(UserFacingError) -> ItemList {
+        try deletedItems(SearchQuery.Branch(filter: filter), limit: limit)
+    }
+
+    /// The index does not have them, so they are indexed in memory.
+    func deletedItems(_ query: SearchQuery.Branch, limit: Int) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) in
-            var list = ItemList()
-            try connection.prepare(
+            let condition = query.filter.condition()
+            var items = try connection.prepare(
                 """
-                SELECT item.id, item.created_at, item.type, item.title, item.url, item.tags, NULL, \(Deletion.columns)
-                FROM \(Deletion.sources)
-                WHERE item.deleted_at IS NOT NULL OR item.id IN (SELECT item_id FROM local_edit WHERE is_deleted = 1)
+                SELECT item.id, item.created_at, item.type, \(ShownRow.title), item.url, \(ShownRow.tags), NULL, \(Deletion.columns)
+                FROM \(Deletion.sources) \(ShownRow.joinsOfDeleted)
+                WHERE (item.deleted_at IS NOT NULL OR item.id IN (SELECT item_id FROM local_edit WHERE is_deleted = 1))
+                    \(condition.sql)
                 ORDER BY item.deleted_at IS NOT NULL, item.deleted_at DESC, item.id LIMIT ?
                 """
-            ).bind(limit + 1).rows { row in
-                guard var item = ListedItem(row) else { return }
+            ).bind(condition.values).bind(query.isOfWords ? -1 : limit + 1).all { row -> ListedItem? in
+                guard var item = ListedItem(row) else { return nil }
                 item.deletion = Deletion(row, from: 7)
-                list.items.append(item)
+                return item
             }
-            list.hasMore = list.items.count > limit
-            list.items = Array(list.items.prefix(limit))
-            return list
+            if query.isOfWords {
+                try makeRoomForTexts()
+                var found: [ListedItem] = []
+                for start in stride(from: 0, to: items.count, by: 16) where found.count <= limit {
+                    let some = Array(items[start..<min(start + 16, items.count)])
+                    // Without a word that it has to have, there is nothing to match.
+                    let match = query.isWithoutOnly ? query.unwantedMatch : query.match()
+                    let places = Set(try places(of: match, amongTextsOf: some, atMost: 1 << 20))
+                    found += some.indices.filter { places.contains($0) != query.isWithoutOnly }.map { some[$0] }
+                }
+                items = found
+            }
+            return ItemList(items: Array(items.prefix(limit)), hasMore: items.count > limit)
         }
     }
 
