@@ -8,6 +8,13 @@ package enum JSONOutput {
         Array(JSONText.escapingControls(try encode(value, ServiceUnit(), pretty: false)).utf8)
     }
 
+    /// The same, without a line's end.
+    package static func text(_ value: some Encodable) throws(UserFacingError) -> String {
+        do { return String(decoding: try line(value), as: UTF8.self) } catch {
+            throw UserFacingError(.controlProtocol, "The answer could not be written as JSON.", cause: "\(error)")
+        }
+    }
+
     /// Indented, for `--json`, with the commands of a daemon.
     package static func pretty(_ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()) throws -> String {
         JSONText.escapingControls(try encode(value, unit, pretty: true))

@@ -177,6 +177,9 @@ package actor Store {
     }
 
     /// Empties the WAL as far as readers allow, closes the file and releases the lock.
+    /// Rows that were written since it was opened: another number after each change.
+    package var changes: Int64 { connection?.totalChanges ?? 0 }
+
     package func close() {
         guard connection != nil else { return }
         closeFile()

@@ -28,7 +28,7 @@ import Testing
         DropRequest(entries: [3], withDependents: true, dryRun: true),
         DeliveryRequest(entries: [4, 5], atMost: .milliseconds(1_500)), DeliveryRequest(entries: [4], atMost: nil),
         PingRequest(),
-        NetWatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
+        NetWatchRequest(), WatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
         LoginCheckRequest(),
         Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),
         AccountRequest(acceptNew: true, dryRun: true),

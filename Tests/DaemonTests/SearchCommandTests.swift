@@ -77,6 +77,11 @@ import Testing
             try await fixture.control(words, environment: ["HOME": home, "XDG_CONFIG_HOME": home + "/.config"])
         }
         #expect(try await control("search", "@bread", "--ids").stdout == Self.items[1].id + "\n")
+        // What is saved counts as one.
+        #expect(try await control("search", "--ids", "--", "-@bread").stdout.split(separator: "\n").count == 2)
+        #expect(
+            try await control("search", "(beginners OR @rye) -type:video", "--ids").stdout == Self.items[0].id + "\n")
+        #expect(try await control("list", "--complete", "search:@b").stdout == "@bread\t@rye tag:baking\n")
         #expect(try await control("tag", "+x", "--query", "@rye", "--dry-run").stdout.contains("A starter for rye"))
         let unknown = try await control("search", "@none")
         #expect(unknown.exit == .status(2) && unknown.stderr.contains("There are @rye, @bread, @loop"), "\(unknown)")
@@ -134,7 +139,11 @@ import Testing
         #expect(try await fixture.control("list", "--since", "soon").exit == .status(2))
         let tags = try await fixture.control("tags")
         #expect(tags.stdout == "2  baking\n1  later\n")
-        let complete = try await fixture.control("list", "--complete", String(Self.items[0].id.prefix(6)))
+        for (word, offered) in [
+            ("tag:ba", "baking\t2 items\n"), ("word:+l", "+later\t1 item\n"), ("word:-l", "-later\t1 item\n"),
+            ("search:@", ""), ("instance:no-such", ""), ("odd", ""),
+        ] { #expect(try await fixture.control("list", "--complete", word).stdout == offered, "\(word)") }
+        let complete = try await fixture.control("list", "--complete", "id:\(Self.items[0].id.prefix(6))")
         #expect(complete.stdout == "\(Self.items[0].id)\tSourdough for beginners\n")
     }
 
@@ -229,7 +238,7 @@ import Testing
             #expect(child.stdout == "cccc0001-0000\n", "\(words)")
             #expect(child.stderr.contains("8 items left out"), "\(child.stderr)")
         }
-        #expect(try await fixture.control("list", "--complete", "").stdout == "cccc0001-0000\tJunk\n")
+        #expect(try await fixture.control("list", "--complete", "id:").stdout == "cccc0001-0000\tJunk\n")
     }
 
     @Test func anIndexThatIsNotWantedIsNotBuilt() async throws {

@@ -20,6 +20,7 @@ extension FuzzTarget {
         read(bytes, as: PingRequest.self)
         read(bytes, as: NetRequest.self)
         read(bytes, as: NetWatchRequest.self)
+        read(bytes, as: WatchRequest.self)
         read(bytes, as: ErrorsRequest.self)
         read(bytes, as: LoginCheckRequest.self)
         read(bytes, as: LoginRequest.self)

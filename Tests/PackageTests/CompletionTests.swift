@@ -81,12 +81,38 @@ import Testing
             #expect(ids == ["59ec6da4-1", "59ec6da4-2"], "\(line): \(offered)")
         }
         let asked = try TestFile.text(folder.file("asked")).split(separator: "\n")
-        #expect(asked.allSatisfy { $0.hasPrefix("--database /x/y list --complete") }, "\(asked)")
+        #expect(asked.allSatisfy { $0.hasPrefix("--database /x/y list --complete id:") }, "\(asked)")
         // Numbers of the queue are no items.
         #expect(
             try await shell.offered("prsnlctl queue show ", pages: pages, path: folder.path).filter {
                 !$0.hasPrefix("-")
             } == [])
+    }
+
+    /// What is asked for, and of which kind it is.
+    @Test(arguments: Completion.allCases)
+    func tagsSearchesAndInstancesAreAskedFor(shell: Completion) async throws {
+        let pages = try await WrittenPages()
+        let folder = TemporaryDirectory("tags")
+        try TestFile.write(
+            """
+            #!/bin/sh
+            for word; do :; done
+            printf '%s\\n' "$word" >>'\(folder.file("asked"))'
+            printf '%slater\\twhat it is\\n' "${word#*:}"
+
+            """, to: folder.file("prsnlctl"), mode: 0o700)
+        for (line, asked) in [
+            ("list --tag ", "tag:"), ("edit --add-tag a", "tag:a"), ("capture --tag=a", "tag:a"), ("tag +a", "word:+a"),
+            ("search @a", "search:@a"), ("tag --query @a", "search:@a"), ("--instance a", "instance:a"),
+        ] {
+            try TestFile.write("", to: folder.file("asked"))
+            let offered = try await shell.offered("prsnlctl \(line)", pages: pages, path: folder.path)
+            let word = asked.drop { $0 != ":" }.dropFirst() + "later"
+            #expect(offered.map { String($0.prefix { $0 != " " }) }.contains(String(word)), "\(line): \(offered)")
+            let last = try TestFile.text(folder.file("asked")).split(separator: "\n").last
+            #expect(last.map(String.init) == asked, "\(line)")
+        }
     }
 
     /// Menu completion (37), M-* (42) and what is yet to come put the matches themselves into the line, where a title would be

@@ -16,7 +16,7 @@ struct BashCompletion {
                 "    local current=${COMP_WORDS[COMP_CWORD]} command='' operands=0 option='' word i",
             ]
             + walk + values + words
-            + ["}"] + (table.hasItems ? items : []) + ["complete -F \(function) \(table.program)"]
+            + ["}"] + (table.asks ? asked : []) + ["complete -F \(function) \(table.program)"]
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -89,8 +89,11 @@ struct BashCompletion {
                 "        ;;",
             ]
         }
-        for option in table.everyOption where CompletionValue(option) == .items {
-            lines += ["    \(option.name))", "        \(function)_items \"$current\"", "        return", "        ;;"]
+        for option in table.everyOption {
+            guard case .asked(let kind) = CompletionValue(option) else { continue }
+            lines += [
+                "    \(option.name))", "        \(function)_asked \(kind):\"$current\"", "        return", "        ;;",
+            ]
         }
         return lines + ["    *) return ;;", "    esac"]
     }
@@ -98,9 +101,9 @@ struct BashCompletion {
     /// Ids stand with their titles in a list. Only an id is ever put into the line: readline inserts what all matches begin
     /// with (types 9, 33 and 64 of COMP_TYPE, bash(1)), which is no more than an id because no two are the same, or the
     /// matches themselves (37, 42 and what is yet to be invented), which are ids alone then.
-    private var items: [String] {
+    private var asked: [String] {
         [
-            "\(function)_items() {",
+            "\(function)_asked() {",
             "    local -a meant=() found=()",
             "    local i",
             "    for ((i = 1; i < COMP_CWORD; i++)); do",
@@ -133,9 +136,10 @@ struct BashCompletion {
                 lines.append("        if ((operands == 0)); then words='\(second)'; fi")
             }
             lines += ["        \(optionWords(command))"]
-            if command.takesItems {
+            if let kind = command.kind {
+                // Where a word breaks at `@`, the second argument still has it.
                 lines += [
-                    "        if [[ $current != -* ]]; then", "            \(function)_items \"$current\"",
+                    "        if [[ $current != -* ]]; then", "            \(function)_asked \(kind):\"$2\"",
                     "            return",
                     "        fi",
                 ]

@@ -6,8 +6,8 @@ import Store
 enum CompletionValue: Equatable {
     case files
     case words([String])
-    /// Ids of items, with their titles: prsnlctl is asked for them.
-    case items
+    /// prsnlctl is asked: `list --complete KIND:PREFIX`.
+    case asked(String)
     /// Only a person knows.
     case free
 
@@ -15,7 +15,10 @@ enum CompletionValue: Equatable {
         switch option.form {
         case .none: self = .free
         case .required("FILE"), .required("PATH"): self = .files
-        case .required("ID"): self = .items
+        case .required("ID"): self = .asked("id")
+        case .required("TAG"): self = .asked("tag")
+        case .required("WORDS"): self = .asked("search")
+        case .required("NAME"): self = .asked("instance")
         case .required("STATE"): self = .words(OutboxEntry.State.allCases.map(\.rawValue))
         case .required("TYPE"): self = .words(WriteLimits.contentTypes)
         case .required, .optional: self = .free
@@ -80,11 +83,19 @@ extension CommandTable {
         options.filter(\.takesNextWord).map(\.name)
     }
 
-    /// Whether anything that can be given is an item.
-    var hasItems: Bool { commands.contains(where: \.takesItems) }
+    /// Whether there is anything that prsnlctl is asked for.
+    var asks: Bool { commands.contains { $0.kind != nil } }
 }
 
 extension CommandDescription {
-    var takesItems: Bool { operands.usage.filter(\.isLetter) == "ID" }
+    /// What its operands are, where prsnlctl is asked for them.
+    var kind: String? {
+        switch operands.usage.filter(\.isLetter) {
+        case "ID": "id"
+        case "TAGTAGID": "word"
+        case "WORD": name == "search" ? "search" : nil
+        default: nil
+        }
+    }
     var secondWord: String { String(name.drop { $0 != " " }.dropFirst()) }
 }

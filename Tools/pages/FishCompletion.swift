@@ -10,7 +10,7 @@ struct FishCompletion {
     var script: String {
         var lines = ["# fish completion for \(table.program); written by prsnl-pages from its table of commands."]
         if !table.commands.isEmpty { lines += walk }
-        if table.hasItems { lines += items }
+        if table.asks { lines += asked }
         lines.append("complete -c \(table.program) -f")
         for option in table.options { lines.append(entry(option, condition: nil)) }
         for first in table.firstWords {
@@ -22,9 +22,10 @@ struct FishCompletion {
                 lines.append(word(command.secondWord, CommandTable.short(command.summary), after: first))
             }
         }
-        for command in table.commands where command.takesItems {
+        for command in table.commands {
+            guard let kind = command.kind else { continue }
             lines.append(
-                "complete -c \(table.program) -n \(quoted(isCommand(command.name))) -a '(\(function)_items)'")
+                "complete -c \(table.program) -n \(quoted(isCommand(command.name))) -a '(\(function)_asked \(kind))'")
         }
         for command in table.commands {
             for option in command.options where !table.options.contains(where: { $0.name == option.name }) {
@@ -67,9 +68,9 @@ struct FishCompletion {
     }
 
     /// Ids with their titles, of the daemon that is meant.
-    private var items: [String] {
+    private var asked: [String] {
         [
-            "function \(function)_items",
+            "function \(function)_asked",
             "    set -l meant",
             "    set -l is_value 0",
             "    for word in (commandline -opc)",
@@ -86,7 +87,7 @@ struct FishCompletion {
             "                set -a meant $word",
             "        end",
             "    end",
-            "    \(table.program) $meant list --complete (commandline -ct | string replace -r '^--[a-z-]+=' '') 2>/dev/null",
+            "    \(table.program) $meant list --complete $argv[1]:(commandline -ct | string replace -r '^--[a-z-]+=' '') 2>/dev/null",
             "end",
         ]
     }
@@ -106,7 +107,7 @@ struct FishCompletion {
         switch CompletionValue(option) {
         case .free: break
         case .files: parts.append("-F")
-        case .items: parts.append("-a '(\(function)_items)'")
+        case .asked(let kind): parts.append("-a '(\(function)_asked \(kind))'")
         case .words(let words): parts.append("-a \(quoted(words.joined(separator: " ")))")
         }
         parts.append("-d \(quoted(option.shortSummary))")

@@ -20,19 +20,19 @@ struct ZshCompletion {
             lines += commands
         }
         lines.append("}")
-        if table.hasItems { lines += items }
+        if table.asks { lines += asked }
         return (lines + ["", "\(function) \"$@\""]).map { $0 + "\n" }.joined()
     }
 
-    private var items: [String] {
+    private var asked: [String] {
         [
             "",
-            "\(function)_items() {",
+            "\(function)_asked() {",
             "    local -a items",
-            "    items=(${(f)\"$(\(table.program) $meant list --complete \"$PREFIX\" 2>/dev/null)\"})",
+            "    items=(${(f)\"$(\(table.program) $meant list --complete \"${@[-1]}:$PREFIX\" 2>/dev/null)\"})",
             "    items=(\"${(@)items//:/\\\\:}\")",
             "    items=(\"${(@)items/$'\\t'/:}\")",
-            "    _describe -t items item items",
+            "    _describe -t words word items",
             "}",
         ]
     }
@@ -103,7 +103,7 @@ struct ZshCompletion {
 
     private func operands(_ command: CommandDescription) -> [String] {
         let name = command.operands.usage.filter(\.isLetter)
-        let action = command.takesItems ? "\(function)_items" : " "
+        let action = command.kind.map { "\(function)_asked \($0)" } ?? " "
         switch command.operands.maximum {
         case 0: return []
         case 1: return [quoted("\(command.operands.minimum == 0 ? "::" : ":")\(name):\(action)")]
@@ -129,7 +129,7 @@ struct ZshCompletion {
         switch CompletionValue(option) {
         case .free: " "
         case .files: "_files"
-        case .items: "\(function)_items"
+        case .asked(let kind): "\(function)_asked \(kind)"
         case .words(let words): "(\(words.joined(separator: " ")))"
         }
     }

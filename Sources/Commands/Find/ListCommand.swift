@@ -1,3 +1,4 @@
+import Configuration
 import Console
 import PRSNLCore
 import Store
@@ -9,11 +10,16 @@ enum ListCommand {
         options: CommandOption.conditions + [
             CommandOption("--deleted", nil, "Those that were deleted in the last 30 days, the latest first."),
             .limit, .ids, .reverse,
-            .text("--complete", "PREFIX", "For shells: items whose ids begin so, each with its title."),
+            .text(
+                "--complete", "KIND:PREFIX",
+                "For shells: each `id`, `tag`, `word` of `tag`, `search` or `instance` that begins so, and what it is."),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
+        if let word = arguments.value("--complete") {
+            try context.print(try Completion.offered(for: word, context))
+            return .fine
+        }
         let reader = try StoreReader(path: context.paths.database)
-        if let prefix = arguments.value("--complete") { return try complete(prefix, reader, context) }
         let filter = try ListOptions.filter(arguments)
         let limit = try ListOptions.limit(arguments)
         let list =
@@ -23,21 +29,49 @@ enum ListCommand {
         try ListOptions.print(&report, context, arguments)
         return .fine
     }
+}
 
-    private static func complete(
-        _ prefix: String, _ reader: StoreReader, _ context: CommandContext
-    ) throws(UserFacingError) -> ExitCode {
+/// What shells offer while a person types.
+private enum Completion {
+    /// A line for each word, with what it is behind a tab. Each once: a shell inserts what all have in common, which of two equal
+    /// ones would be the rest too.
+    static func offered(
+        for word: String, _ context: CommandContext
+    ) throws(UserFacingError) -> String {
+        let kind = word.prefix { $0 != ":" }
+        let prefix = String(word.dropFirst(kind.count + 1))
         var seen: Set<ByteText> = []
-        // Each once: a shell inserts what all have in common, which of two equal ones would be the title too.
-        let items = try reader.items(withPrefix: prefix, limit: 50).filter {
-            ListOptions.isPlain($0.id) && seen.insert(ByteText($0.id)).inserted
+        return try words(kind == "word" && ["+", "-"].contains(prefix.prefix(1)) ? "change" : kind, prefix, context)
+            .filter { $0.0.hasPrefix(prefix) && seen.insert(ByteText($0.0)).inserted }.prefix(50)
+            .map { "\($0.0)\t\(TextLayout.cut(SafeText.harmless($0.1), to: 60))\n" }.joined()
+    }
+
+    private static func words(
+        _ kind: Substring, _ prefix: String, _ context: CommandContext
+    ) throws(UserFacingError) -> [(String, String)] {
+        switch kind {
+        case "id", "word":
+            try StoreReader(path: context.paths.database).items(withPrefix: prefix, limit: 50).filter {
+                ListOptions.isPlain($0.id)
+            }
+            .map { ($0.id, $0.title ?? $0.url ?? "") }
+        case "tag", "change":
+            try StoreReader(path: context.paths.database).tagCounts().filter { isPlain($0.tag) }.map { tag in
+                ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
+            }
+        case "search": try SavedSearches.all(context).map { ("@" + $0.name, $0.query) }
+        case "instance": DefaultPaths.instances.map { ($0, "prsnld@\($0)") }
+        default: []
         }
-        try context.print(
-            items.map { item in
-                let title = SafeText.harmless(item.title ?? item.url ?? "")
-                return "\(item.id)\t\(TextLayout.cut(title, to: 60))\n"
-            }.joined())
-        return .fine
+    }
+
+    /// As `ListOptions.isPlain`, in any script: no shell makes more of a letter.
+    private static func isPlain(_ tag: String) -> Bool {
+        tag.first != "-"
+            && tag.unicodeScalars.allSatisfy { scalar in
+                scalar.isASCII
+                    ? ListOptions.isPlain("x\(scalar)") && scalar != ":" : scalar.properties.isAlphabetic
+            }
     }
 }
 

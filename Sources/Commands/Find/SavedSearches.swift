@@ -21,31 +21,41 @@ enum SavedSearches {
             .usage, "The saved searches of \(SafeText.harmless(query)) name each other without an end.")
     }
 
+    /// Each counts as one, whatever stands beside it.
     private static func expandOnce(_ query: String, _ context: CommandContext) throws(UserFacingError) -> String {
         var isQuoted = false
         var words: [String] = []
         for word in query.split(separator: " ", omittingEmptySubsequences: false) {
-            let name = word.dropFirst()
+            let front = word.prefix { $0 == "(" || $0 == "-" }
+            let name = word.dropFirst(front.count + 1).prefix { $0.isLetter || $0.isNumber || $0 == "-" }
+            let rest = word.dropFirst(front.count + 1 + name.count)
             let isName =
-                !isQuoted && word.first == "@" && !name.isEmpty
-                && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" }
-            words.append(isName ? try search(String(name), context) : String(word))
+                !isQuoted && word.dropFirst(front.count).first == "@" && !name.isEmpty && rest.allSatisfy { $0 == ")" }
+            words.append(isName ? front + "(\(try search(String(name), context)))" + rest : String(word))
             if word.count(where: { $0 == "\"" }) % 2 == 1 { isQuoted.toggle() }
         }
         return words.joined(separator: " ")
     }
 
     private static func search(_ name: String, _ context: CommandContext) throws(UserFacingError) -> String {
-        guard let own = DefaultPaths.ownConfiguration(context.environment) else {
-            throw UserFacingError(.usage, "There is no home directory that could have the saved search @\(name).")
-        }
-        let path = Folder.containing(own) + "/searches"
-        let all = try read(path)
+        let all = try all(context)
         if let found = all.last(where: { $0.name == name }) { return found.query }
+        let path = try path(context)
         let names = all.isEmpty ? "" : " There are \(all.map { "@\($0.name)" }.joined(separator: ", "))."
         throw UserFacingError(
             .usage, "There is no saved search @\(name) in \(path).\(names)",
             recoverySuggestion: "Write a line there: \(name) = words to search for.")
+    }
+
+    static func all(_ context: CommandContext) throws(UserFacingError) -> [(name: String, query: String)] {
+        try read(try path(context))
+    }
+
+    private static func path(_ context: CommandContext) throws(UserFacingError) -> String {
+        guard let own = DefaultPaths.ownConfiguration(context.environment) else {
+            throw UserFacingError(.usage, "There is no home directory that could have saved searches.")
+        }
+        return Folder.containing(own) + "/searches"
     }
 
     private static func read(_ path: String) throws(UserFacingError) -> [(name: String, query: String)] {

@@ -44,12 +44,7 @@ enum NetCommand {
     private static func line(_ change: NetworkChange, _ format: OutputFormat) throws(UserFacingError) -> String {
         switch format {
         case .text(let style): return change.line(style) + "\n"
-        case .json:
-            do {
-                return String(decoding: try JSONOutput.line(change), as: UTF8.self) + "\n"
-            } catch {
-                throw UserFacingError(.controlProtocol, "The change could not be written as JSON.", cause: "\(error)")
-            }
+        case .json: return try JSONOutput.text(change) + "\n"
         }
     }
 }

@@ -49,12 +49,16 @@ enum Editor {
         }
     }
 
+    /// Another file in its place: where the disk is full, what was written before is still there.
     private static func put(_ text: String, into name: String) throws(UserFacingError) {
-        let file = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        let next = name + ".new"
+        let file = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         defer { if file >= 0 { close(file) } }
         let bytes = Array(text.utf8)
-        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count else {
-            throw failure("\(name) cannot be written: \(String(cString: strerror(errno)))")
+        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count, rename(next, name) == 0 else {
+            let reason = String(cString: strerror(errno))
+            unlink(next)
+            throw failure("\(next) cannot be written: \(reason). What was written is in \(name)")
         }
     }
 

@@ -9,10 +9,15 @@ enum QueueCommand {
         "queue", "List the writes that are not delivered yet.",
         options: [
             CommandOption("--all", nil, "List those that are over, too."),
-            CommandOption("--state", "STATE", "List those in this state only."),
-        ], asks: [QueueRequest.self], onlyReads: true
+            CommandOption("--state", "STATE", "List those in this state only."), .watch,
+        ], asks: [QueueRequest.self, WatchRequest.self], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        try context.write(try context.answer(QueueRequest(filter: try filter(arguments))))
+        let request = QueueRequest(filter: try filter(arguments))
+        func report() throws(UserFacingError) -> QueueReport { try context.answer(request) }
+        if arguments.has("--watch") {
+            return try Watch.run(context, report) { $0.text(TextStyle()) }
+        }
+        try context.write(try report())
         return .fine
     }
 

@@ -8,12 +8,18 @@ package import Store
 /// `prsnlctl status`: from the daemon when it runs, from the file when it does not.
 enum StatusCommand {
     static let command = Command(
-        "status", "Show how complete and how fresh the copy is.", asks: [StatusRequest.self], onlyReads: true
-    ) { context, _ throws(UserFacingError) in
-        let report = try context.answer(StatusRequest())
-        guard report.schemaVersion <= StatusReport.schemaVersion else {
-            throw UserFacingError(.controlProtocol, "The daemon is newer than this prsnlctl.")
+        "status", "Show how complete and how fresh the copy is.", options: [.watch],
+        asks: [StatusRequest.self, WatchRequest.self], onlyReads: true
+    ) { context, arguments throws(UserFacingError) in
+        func report() throws(UserFacingError) -> StatusReport {
+            let report = try context.answer(StatusRequest())
+            guard report.schemaVersion <= StatusReport.schemaVersion else {
+                throw UserFacingError(.controlProtocol, "The daemon is newer than this prsnlctl.")
+            }
+            return report
         }
+        if arguments.has("--watch") { return try Watch.run(context, report, line: \.sentence) }
+        let report = try report()
         try context.write(report)
         if report.source == .daemon { sayOther(context) }
         return report.exitCode

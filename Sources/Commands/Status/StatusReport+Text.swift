@@ -28,7 +28,7 @@ extension StatusReport: Report {
     }
 
     /// Whether everything of a person's own is sent, and whether what others wrote is here.
-    private var sentence: String {
+    var sentence: String {
         switch (whatWaits, whatIsMissing) {
         case (nil, nil): attention.isEmpty ? "Up to date; nothing waits." : "Something needs your attention."
         case (let mine?, nil): "Up to date, but \(mine)."
@@ -73,7 +73,14 @@ extension StatusReport: Report {
             return age > Self.recent ? "\(what) of the last \(Formatting.duration(age)) may be missing" : nil
         }
         guard let editsAsOf = copy.editsAsOf else { return "Edits and deletions may be missing" }
-        return missing("New items", since: newAsOf) ?? missing("Edits", since: editsAsOf) ?? missingTexts
+        let edits = missing("Edits", since: editsAsOf).map { $0 + nextSweep }
+        return missing("New items", since: newAsOf) ?? edits ?? missingTexts
+    }
+
+    private var nextSweep: String {
+        guard let next = daemon?.nextSweepAt else { return "" }
+        let wait = next.duration(since: generatedAt)
+        return wait > .zero ? "; the next sweep begins in \(Formatting.duration(wait))" : "; the next sweep is due"
     }
 
     /// Why nothing is read any more, or not all of it.

@@ -65,6 +65,16 @@ package enum DefaultPaths {
         return isInstance(name) ? name : nil
     }
 
+    /// Those that have a configuration (glob(3)).
+    package static var instances: [String] {
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob(configurationFile(ofInstance: "*"), 0, nil, &found) == 0 else { return [] }
+        return (0..<Int(found.gl_pathc)).compactMap { place in
+            found.gl_pathv[place].flatMap { instance(ofConfigurationFile: String(cString: $0)) }
+        }
+    }
+
     /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`. `nil` for any other file.
     package static func unit(ofConfigurationFile path: String) -> String? {
         path == systemConfiguration ? "prsnld" : instance(ofConfigurationFile: path).map { "prsnld@\($0)" }

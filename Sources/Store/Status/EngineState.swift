@@ -11,6 +11,8 @@ package struct EngineState: Sendable, Equatable {
         package var activity: Activity = .starting
         /// When the next pull is due; `nil` while one runs or when only a person can help.
         @Nullable package var nextPullAt: Timestamp? = nil
+        /// When edits and deletions of the whole copy are looked for next; `nil` while the copy has gaps.
+        @Nullable package var nextSweepAt: Timestamp? = nil
         /// Why it waits or stopped; `nil` when all is well.
         @Nullable package var problem: UserFacingError? = nil
         /// Whether the server can be used.

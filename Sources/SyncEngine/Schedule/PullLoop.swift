@@ -74,6 +74,7 @@ struct PullLoop {
                 shared.publish { [memory] state in
                     state.activity = memory.schedule.isWaiting(now: now) ? .waiting : .idle
                     state.nextPullAt = next.at
+                    state.nextSweepAt = memory.schedule.nextSweep
                 }
                 await rest(atMost: next.at.duration(since: now))
             }

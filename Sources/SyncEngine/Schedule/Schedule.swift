@@ -238,6 +238,8 @@ extension Schedule {
         return start.advanced(by: wait)
     }
 
+    var nextSweep: Timestamp? { editsAsOf.map { max(sweepDue(since: $0), sweepSpreadUntil) } }
+
     /// When the sweep begins or goes on. `nil`: not before the next poll, or not at all.
     private func sweepAt(now: Timestamp) -> Timestamp? {
         guard let editsAsOf else { return isSweeping || isComplete ? now : nil }

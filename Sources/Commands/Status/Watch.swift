@@ -1,0 +1,94 @@
+import Console
+import Control
+import Glibc
+import PRSNLCore
+import Store
+
+/// `--watch`: shows a report again each time that the daemon says that something has changed.
+enum Watch {
+    /// After the daemon has left, how long until it is looked for again, in milliseconds.
+    private static let pause: Int32 = 2_000
+    /// On a terminal, where it says how long something will take.
+    private static let refresh: Duration = .seconds(10)
+
+    /// - Parameters:
+    ///   - report: asked for again after each change.
+    ///   - line: what is printed where stdout is no terminal, if it is another than before.
+    static func run<Shown: Report>(
+        _ context: CommandContext, _ report: () throws(UserFacingError) -> Shown, line: (Shown) -> String
+    ) throws(UserFacingError) -> ExitCode {
+        let interruption = Interruption.watch()
+        let rows = context.isText ? TextStyle.rows(of: STDOUT_FILENO) : nil
+        var last: String?
+        func show() throws(UserFacingError) -> Bool {
+            let shown = try report()
+            guard let rows else {
+                let text = context.isText ? line(shown) : try JSONOutput.text(shown)
+                if text == last { return true }
+                last = text
+                let time = context.isText ? Formatting.time(TimeSource.system.now()) : ""
+                let between = !context.isText ? "" : text.contains("\n") ? "\n" : "  "
+                return StandardStream.output.write(time + between + text + "\n")
+            }
+            // In one write, so that nothing flickers: from the first place, each line to its end, and all that is below.
+            let text = try context.format.render(shown, context.unit)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).prefix(rows - 1)
+            return StandardStream.output.write("\u{1B}[H" + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
+        }
+        while true {
+            guard try show() else { return .fine }
+            do throws(UserFacingError) {
+                var client = try ControlClient(path: context.paths.controlSocket)
+                try client.send(WatchRequest())
+                while true {
+                    _ = try client.receive(
+                        WatchRequest.self, timeout: rows == nil ? nil : refresh, interruption: interruption
+                    ).get()
+                    // The reader has left.
+                    guard try show() else { return .fine }
+                }
+            } catch {
+                switch error.code {
+                case .cancelled: return .fine
+                case .daemonBusy where rows != nil: continue
+                case .daemonNotRunning, .daemonBusy: break
+                default: throw error
+                }
+            }
+            var ends = [pollfd(fd: interruption?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)]
+            if poll(&ends, 1, pause) > 0 { return .fine }
+        }
+    }
+}
+
+extension CommandOption {
+    static let watch = CommandOption(
+        "--watch", nil, "Show it again each time that something changes, until it is interrupted.")
+}
+
+/// Asks to be told of each change of what `status` and `queue` show, until one side leaves.
+struct WatchRequest: Request, BareRequest {
+    typealias Answer = ChangeSign
+    static let command = "watch"
+    var isChange: Bool { false }
+    var place: RequestPlace { .daemon }
+
+    /// Twice a second at the most, and only while somebody watches.
+    private static let interval: Duration = .milliseconds(500)
+
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> ChangeSign? {
+        let parts = try context.requireDaemon().parts
+        var last: (EngineState, Int64)?
+        while true {
+            let now = (parts.engine.state, await parts.store.changes)
+            if let last, last != now { context.send(ChangeSign()) }
+            last = now
+            do { try await context.time.sleep(Self.interval) } catch { return nil }
+        }
+    }
+}
+
+/// That something has changed.
+struct ChangeSign: ControlReply {
+    static let type = "changed"
+}
