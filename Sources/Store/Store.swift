@@ -59,6 +59,10 @@ package actor Store {
     var unrecorded: [RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
+    /// Whether changes are noted (`ChangeLog`).
+    private var notesChanges = false
+    /// Announced after each commit that left rows in `change_log`.
+    package nonisolated let changesMade = Announcements()
     /// Signalled after each commit, for the full-text index, which is built from what was committed.
     package nonisolated let committed = Wakeup()
     /// Whether parts of the index may be merged.
@@ -138,6 +142,8 @@ package actor Store {
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
+            _ = try opened.transaction { () throws(SQLiteFailure) in try ChangeLog.openIfComplete(opened) }
+            notesChanges = try ChangeLog.start(opened)
             bound = Mutex(try Self.readBinding(opened))
             try Self.markInterruptedSendsUnknown(opened)
             mark = try Self.mark(opened, statements, path: path, log: log)
@@ -261,21 +267,33 @@ package actor Store {
     /// - Parameters:
     ///   - durably: Returns after an fsync. Else what was written last may be lost with the power.
     ///   - ofIndex: It is the index's own, after which there is nothing to index.
+    ///   - origin: Where what it changes comes from.
     @discardableResult
     func write<Result>(
-        durably: Bool = false, ofIndex: Bool = false, _ body: (Connection) throws(SQLiteFailure) -> Result
+        durably: Bool = false, ofIndex: Bool = false, from origin: ChangeOrigin = .server, _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }
         try checkIdentity()
         do {
             try connection.synchronize(durably: durably)
+            var rows = 0
             let result = try connection.transaction { () throws(SQLiteFailure) in
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
-                guard ofIndex else { return try body(connection) }
+                guard ofIndex else {
+                    let result = try body(connection)
+                    rows =
+                        notesChanges
+                        ? try ChangeLog.save(connection, origin) : try ChangeLog.openIfComplete(connection)
+                    return result
+                }
                 return try connection.withoutErasing { () throws(SQLiteFailure) in try body(connection) }
             }
             markedOpen = true
+            if rows > 0 {
+                if !notesChanges { notesChanges = try ChangeLog.start(connection) }
+                changesMade.announce()
+            }
             reportBlockedCheckpoint(connection)
             if !ofIndex { committed.signal() }
             return result

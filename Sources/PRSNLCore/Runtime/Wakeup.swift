@@ -70,3 +70,26 @@ package final class Wakeup: Sendable {
         }
     }
 }
+
+/// Lets any number of others wait until something has moved.
+package final class Announcements: Sendable {
+    private let waiters = Mutex<[UInt64: Wakeup]>([:])
+    private let last = Atomic<UInt64>(0)
+
+    package init() {}
+
+    package func announce() {
+        let all = waiters.withLock { Array($0.values) }
+        for waiter in all { waiter.signal() }
+    }
+
+    /// A place to wait at; moves from now on are not missed.
+    package func join() -> (id: UInt64, wakeup: Wakeup) {
+        let id = last.wrappingAdd(1, ordering: .relaxed).newValue
+        let wakeup = Wakeup()
+        waiters.withLock { $0[id] = wakeup }
+        return (id, wakeup)
+    }
+
+    package func leave(_ id: UInt64) { waiters.withLock { $0[id] = nil } }
+}

@@ -22,7 +22,7 @@ extension Store {
         _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let saving = unsavedReachable
-        let result = try write(durably: true) { connection throws(SQLiteFailure) in
+        let result = try write(durably: true, from: .here) { connection throws(SQLiteFailure) in
             if saving > 0 {
                 try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
             }

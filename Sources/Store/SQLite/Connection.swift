@@ -70,6 +70,30 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: Int64.self) ?? 0 < TimeSource.nanoseconds() ? 1 : 0 }, end)
     }
 
+    /// `text_mark(A, B)`: the size and hash of two texts, as JSON; NULL where both are NULL. For statements from now on.
+    func registerTextMark() throws(SQLiteFailure) {
+        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS
+        let code = sqlite3_create_function_v2(
+            handle, "text_mark", 2, flags, nil,
+            { context, count, values in
+                var size = 0
+                var hash = Fingerprint()
+                for number in 0..<Int(count) {
+                    guard let value = values?[number], sqlite3_value_type(value) != SQLITE_NULL else {
+                        hash.add(field: nil)
+                        continue
+                    }
+                    let text = sqlite3_value_text(value)
+                    let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+                    size += bytes.count
+                    hash.add(field: bytes)
+                }
+                guard size > 0 else { return sqlite3_result_null(context) }
+                prsnl_result_text_copy(context, #"{"bytes":\#(size),"hash":"\#(hash.hexadecimal)"}"#)
+            }, nil, nil, nil)
+        if code != SQLITE_OK { throw failure(code, "register a function") }
+    }
+
     /// For statements from now on that name it.
     func registerTokenizer() throws(SQLiteFailure) {
         let code = FoldingTokenizer.register(handle)

@@ -7,7 +7,7 @@ struct Schema {
         steps: [
             Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
             FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
-            TagChanges.all + [FormerTexts.table], SearchTables.folding,
+            TagChanges.all + [FormerTexts.table], SearchTables.folding, ChangeLog.tables,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
@@ -15,6 +15,8 @@ struct Schema {
     /// The first with a full-text index as it is searched now.
     static let versionWithSearch = 11
     static let versionWithFormerTexts = 10
+    /// The first that notes changes.
+    static let versionWithChanges = 12
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
@@ -115,22 +117,38 @@ enum Views {
         var sql: String { "CREATE VIEW \(name) AS\n\(query);" }
     }
 
-    static let all = [timeline, itemTag, itemText, itemSearch, pendingWrite, syncState, connectivityHistory]
+    static let all = [
+        timeline, itemTag, itemText, itemSearch, pendingWrite, syncState, connectivityHistory, ChangeLog.view,
+    ]
 
     /// The server's items, with the local changes that wait in the outbox laid over them.
     private static let timeline = View(
         name: "timeline",
         query: """
-            SELECT \(ItemColumn.ofServer()), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
-            FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
-            WHERE item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
-                AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
+            \(serverRow())
             UNION ALL
-            SELECT \(ItemColumn.ofCreation), 'creation'
-            FROM local_item AS made LEFT JOIN local_edit AS edit ON edit.item_id = made.id
-            WHERE coalesce(edit.is_deleted, 0) = 0 AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)
+            \(creationRow()) AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)
             ORDER BY created_at DESC, id
             """)
+
+    /// - Parameter id: Of one item only: a view is a union, and SQLite would go through all of it.
+    static func serverRow(of id: String? = nil) -> String {
+        """
+        SELECT \(ItemColumn.ofServer()), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
+        FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
+        WHERE \(id.map { "item.id = \($0) AND " } ?? "")item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
+            AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
+        """
+    }
+
+    /// Whether or not the server has it too.
+    static func creationRow(of id: String? = nil) -> String {
+        """
+        SELECT \(ItemColumn.ofCreation), 'creation' AS pending
+        FROM local_item AS made LEFT JOIN local_edit AS edit ON edit.item_id = made.id
+        WHERE \(id.map { "made.id = \($0) AND " } ?? "")coalesce(edit.is_deleted, 0) = 0
+        """
+    }
 
     private static let itemTag = View(
         name: "item_tag",

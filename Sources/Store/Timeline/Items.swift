@@ -92,7 +92,8 @@ struct ItemColumn: Sendable {
         let sources =
             (column.places.contains(.edit) ? ["edit"] : []) + (column.places.contains(.creation) ? ["made"] : [])
         let values = sources.map { "\($0).\(column.name)" }
-        return values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first ?? "NULL"
+        let value = values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first ?? "NULL"
+        return "\(value) AS \(column.name)"
     }.joined(separator: ", ")
 }
 

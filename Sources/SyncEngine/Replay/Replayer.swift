@@ -19,7 +19,7 @@ final class Replayer: Sendable {
     let log: LogHandler
     let shared: EngineSharedState
     private let inbox: EngineInbox
-    let changes = OutboxChanges()
+    let changes = Announcements()
 
     let heartbeat = Heartbeat("the outbox")
     /// The items that were made here, as far as this process has sent them.

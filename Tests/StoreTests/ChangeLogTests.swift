@@ -1,0 +1,148 @@
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// What `change` says against what `timeline` shows.
+@Suite struct ChangeLogTests {
+    private let fixture = StoreFixture()
+    private typealias Fixture = StoreFixture
+    private static let now = StoreFixture.now
+
+    /// A store whose first pull has ended.
+    private func complete() async throws -> Store {
+        let store = try fixture.open()
+        try await store.add([Fixture.article("first", title: "First"), Fixture.article("second", title: "Second", at: 2)])
+        try await store.write { connection throws(SQLiteFailure) in
+            try connection.execute("UPDATE copy SET complete = 1")
+        }
+        return store
+    }
+
+    private func rows() throws -> [String] {
+        try Connection(path: fixture.path, mode: .readOnly).prepare(
+            "SELECT seq, kind, coalesce(item_id, ''), origin, coalesce(old, ''), coalesce(new, '') FROM change ORDER BY seq"
+        ).all { row in (0..<6).map { row.text($0) ?? "" }.joined(separator: " ") }
+    }
+
+    @Test func theFirstPullIsOneRow() async throws {
+        let store = try await complete()
+        #expect(try rows() == [#"1 pulled  server  {"items":2}"#])
+        try await store.add([Fixture.article("third", title: "Third", at: 3, tags: ["x"])])
+        #expect(
+            try rows().last
+                == #"2 added third server  {"created_at":"1970-01-01T00:00:03.000000Z","updated_at":"1970-01-01T00:00:03.000000Z","type":"article","title":"Third","tags":"[\"x\"]"}"#
+        )
+        await store.close()
+        let again = try fixture.open()
+        #expect(try rows().count == 2)
+        await again.close()
+    }
+
+    @Test func eachChangeIsOneRow() async throws {
+        let store = try await complete()
+        var item = Fixture.article("first", title: "Another")
+        item.updatedAt = Fixture.at(9)
+        try await store.add([item, Fixture.article("second", title: "Second", at: 2)])
+        try await store.add([item])
+        _ = try await store.accept([.edit(item: "second", ItemEdit(title: "Mine"))], now: Self.now)
+        _ = try await store.accept([.create(NewItem(note: "Buy milk"))], now: Self.now)
+        _ = try await store.accept([.delete(item: "first")], now: Self.now)
+        try await store.addText("second", "Long ago")
+        try await store.addText("second", "Long ago")
+        let seen = try rows().dropFirst().map { row in
+            row.split(separator: " ").prefix(4).map { $0.hasPrefix("local-") ? "local" : $0 }.joined(separator: " ")
+        }
+        #expect(
+            seen == [
+                "2 edited first server", "3 edited second here", "4 added local here", "5 deleted first here",
+            ], "\(seen)")
+        #expect(try rows()[1].hasSuffix(#"{"updated_at":"1970-01-01T00:00:01.000000Z","title":"First"} {"updated_at":"1970-01-01T00:00:09.000000Z","title":"Another"}"#))
+        #expect(try rows()[2].hasSuffix(#"{"title":"Second","pending":null} {"title":"Mine","pending":"edit"}"#))
+        await store.close()
+    }
+
+    /// What the rows say one after the other is the timeline, after each transaction.
+    @Test func foldedChangesAreTheTimeline() async throws {
+        var random = SeededRandom()
+        let store = try await complete()
+        var folded: [String: [String: String]] = try timeline()
+        var place = 1
+        for round in 0..<400 {
+            try await change(store, round, &random)
+            let connection = try Connection(path: fixture.path, mode: .readOnly)
+            var repeated: Set<String> = []
+            try connection.prepare("SELECT seq, kind, item_id, old, new FROM change WHERE seq > ? ORDER BY seq").bind(place)
+                .rows { row in
+                    #expect(row.int(0) == place + 1)
+                    place = row.int(0)
+                    let (kind, id) = (row.text(1) ?? "", row.text(2) ?? "")
+                    guard kind != "text" else { return }
+                    // A note that is dropped at once takes two transactions.
+                    #expect(repeated.insert(id).inserted || id.hasPrefix("local-"), "one row an item")
+                    #expect((folded[id] == nil) == ["added", "restored"].contains(kind), "\(kind) \(id)")
+                    let old = (try? Self.members(row.text(3), connection)) ?? [:]
+                    let new = (try? Self.members(row.text(4), connection)) ?? [:]
+                    for (name, value) in old { #expect(folded[id]?[name] ?? "" == value, "\(kind) \(id) \(name)") }
+                    if kind == "deleted" { folded[id] = nil } else {
+                        folded[id, default: [:]].merge(new.filter { $0.value != "" }) { $1 }
+                        for (name, value) in new where value == "" { folded[id]?[name] = nil }
+                    }
+                }
+            #expect(try timeline() == folded, "round \(round)")
+        }
+        #expect(place > 200)
+        await store.close()
+    }
+
+    private static func members(_ json: String?, _ connection: Connection) throws -> [String: String] {
+        var found: [String: String] = [:]
+        try connection.prepare("SELECT key, CAST(coalesce(value, '') AS TEXT) FROM json_each(?)").bind(json).rows { found[$0.text(0) ?? ""] = $0.text(1) }
+        return found
+    }
+
+    private func timeline() throws -> [String: [String: String]] {
+        let connection = try Connection(path: fixture.path, mode: .readOnly)
+        let names = ItemColumn.all.map(\.name).filter { $0 != "id" && $0 != "content" } + ["pending"]
+        var items: [String: [String: String]] = [:]
+        try connection.prepare("SELECT id, \(names.joined(separator: ", ")) FROM timeline").rows { row in
+            var members: [String: String] = [:]
+            for (index, name) in names.enumerated() {
+                if let value = row.text(Int32(index) + 1) { members[name] = value }
+            }
+            items[row.text(0) ?? ""] = members
+        }
+        return items
+    }
+
+    private func change(_ store: Store, _ round: Int, _ random: inout SeededRandom) async throws {
+        let id = "item-\(Int.random(in: 0..<12, using: &random))"
+        let text = "Text \(Int.random(in: 0..<40, using: &random))"
+        let now = Self.now
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0...3:
+            var item = Fixture.article(id, title: text, at: Int.random(in: 1..<20, using: &random), tags: [text])
+            item.updatedAt = Fixture.at(round)
+            item.duration = Bool.random(using: &random) ? 1.5 : nil
+            item.status = ["pending", "completed"].randomElement(using: &random)
+            try await store.add([item, Fixture.article("item-\(Int.random(in: 0..<12, using: &random))", title: text, at: 5)])
+        case 4: try await store.addText(id, text)
+        case 5:
+            try await store.write { connection throws(SQLiteFailure) in
+                try connection.execute("UPDATE item SET deleted_at = '2026-01-01T00:00:00.000000Z' WHERE id = '\(id)'")
+            }
+        case 6:
+            try await store.write { connection throws(SQLiteFailure) in
+                try connection.execute("DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
+            }
+        case 7: _ = try? await store.accept([.edit(item: id, ItemEdit(title: text))], now: now)
+        case 8: _ = try? await store.accept([.delete(item: id)], now: now)
+        default:
+            _ = try await store.accept([.create(NewItem(note: text))], now: now)
+            if Bool.random(using: &random), let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL") {
+                _ = try await store.drop([Int64(entry) ?? 0], withDependents: true, dryRun: false, now: now)
+            }
+        }
+    }
+}
