@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -65,6 +66,8 @@ int prsnl_syncfs(int fd) { return syncfs(fd); }
 mode_t prsnl_entry_type(const struct dirent *entry) { return DTTOIF(entry->d_type); }
 
 int prsnl_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+
+int prsnl_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 
 int prsnl_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 

@@ -75,6 +75,7 @@ package enum Prsnlctl {
         switch code {
         case .usage: .usage
         case .daemonNotRunning: .daemonNotRunning
+        case .changesMissed: .needsAttention
         default: .error
         }
     }

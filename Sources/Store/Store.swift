@@ -270,7 +270,8 @@ package actor Store {
     ///   - origin: Where what it changes comes from.
     @discardableResult
     func write<Result>(
-        durably: Bool = false, ofIndex: Bool = false, from origin: ChangeOrigin = .server, _ body: (Connection) throws(SQLiteFailure) -> Result
+        durably: Bool = false, ofIndex: Bool = false, from origin: ChangeOrigin = .server,
+        _ body: (Connection) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }

@@ -52,7 +52,7 @@ package final class StoreReader {
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
         "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
         "search_piece",
-        "search_due", "search_state", "search_tag",
+        "search_due", "search_state", "search_tag", "change_log", "change_state",
     ]
 
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.

@@ -13,7 +13,9 @@ import Testing
     /// A store whose first pull has ended.
     private func complete() async throws -> Store {
         let store = try fixture.open()
-        try await store.add([Fixture.article("first", title: "First"), Fixture.article("second", title: "Second", at: 2)])
+        try await store.add([
+            Fixture.article("first", title: "First"), Fixture.article("second", title: "Second", at: 2),
+        ])
         try await store.write { connection throws(SQLiteFailure) in
             try connection.execute("UPDATE copy SET complete = 1")
         }
@@ -58,7 +60,10 @@ import Testing
             seen == [
                 "2 edited first server", "3 edited second here", "4 added local here", "5 deleted first here",
             ], "\(seen)")
-        #expect(try rows()[1].hasSuffix(#"{"updated_at":"1970-01-01T00:00:01.000000Z","title":"First"} {"updated_at":"1970-01-01T00:00:09.000000Z","title":"Another"}"#))
+        #expect(
+            try rows()[1].hasSuffix(
+                #"{"updated_at":"1970-01-01T00:00:01.000000Z","title":"First"} {"updated_at":"1970-01-01T00:00:09.000000Z","title":"Another"}"#
+            ))
         #expect(try rows()[2].hasSuffix(#"{"title":"Second","pending":null} {"title":"Mine","pending":"edit"}"#))
         await store.close()
     }
@@ -73,23 +78,27 @@ import Testing
             try await change(store, round, &random)
             let connection = try Connection(path: fixture.path, mode: .readOnly)
             var repeated: Set<String> = []
-            try connection.prepare("SELECT seq, kind, item_id, old, new FROM change WHERE seq > ? ORDER BY seq").bind(place)
-                .rows { row in
-                    #expect(row.int(0) == place + 1)
-                    place = row.int(0)
-                    let (kind, id) = (row.text(1) ?? "", row.text(2) ?? "")
-                    guard kind != "text" else { return }
-                    // A note that is dropped at once takes two transactions.
-                    #expect(repeated.insert(id).inserted || id.hasPrefix("local-"), "one row an item")
-                    #expect((folded[id] == nil) == ["added", "restored"].contains(kind), "\(kind) \(id)")
-                    let old = (try? Self.members(row.text(3), connection)) ?? [:]
-                    let new = (try? Self.members(row.text(4), connection)) ?? [:]
-                    for (name, value) in old { #expect(folded[id]?[name] ?? "" == value, "\(kind) \(id) \(name)") }
-                    if kind == "deleted" { folded[id] = nil } else {
-                        folded[id, default: [:]].merge(new.filter { $0.value != "" }) { $1 }
-                        for (name, value) in new where value == "" { folded[id]?[name] = nil }
-                    }
+            try connection.prepare("SELECT seq, kind, item_id, old, new FROM change WHERE seq > ? ORDER BY seq").bind(
+                place
+            )
+            .rows { row in
+                #expect(row.int(0) == place + 1)
+                place = row.int(0)
+                let (kind, id) = (row.text(1) ?? "", row.text(2) ?? "")
+                guard kind != "text" else { return }
+                // A note that is dropped at once takes two transactions.
+                #expect(repeated.insert(id).inserted || id.hasPrefix("local-"), "one row an item")
+                #expect((folded[id] == nil) == ["added", "restored"].contains(kind), "\(kind) \(id)")
+                let old = (try? Self.members(row.text(3), connection)) ?? [:]
+                let new = (try? Self.members(row.text(4), connection)) ?? [:]
+                for (name, value) in old { #expect(folded[id]?[name] ?? "" == value, "\(kind) \(id) \(name)") }
+                if kind == "deleted" {
+                    folded[id] = nil
+                } else {
+                    folded[id, default: [:]].merge(new.filter { $0.value != "" }) { $1 }
+                    for (name, value) in new where value == "" { folded[id]?[name] = nil }
                 }
+            }
             #expect(try timeline() == folded, "round \(round)")
         }
         #expect(place > 200)
@@ -98,7 +107,9 @@ import Testing
 
     private static func members(_ json: String?, _ connection: Connection) throws -> [String: String] {
         var found: [String: String] = [:]
-        try connection.prepare("SELECT key, CAST(coalesce(value, '') AS TEXT) FROM json_each(?)").bind(json).rows { found[$0.text(0) ?? ""] = $0.text(1) }
+        try connection.prepare("SELECT key, CAST(coalesce(value, '') AS TEXT) FROM json_each(?)").bind(json).rows {
+            found[$0.text(0) ?? ""] = $0.text(1)
+        }
         return found
     }
 
@@ -126,7 +137,9 @@ import Testing
             item.updatedAt = Fixture.at(round)
             item.duration = Bool.random(using: &random) ? 1.5 : nil
             item.status = ["pending", "completed"].randomElement(using: &random)
-            try await store.add([item, Fixture.article("item-\(Int.random(in: 0..<12, using: &random))", title: text, at: 5)])
+            try await store.add([
+                item, Fixture.article("item-\(Int.random(in: 0..<12, using: &random))", title: text, at: 5),
+            ])
         case 4: try await store.addText(id, text)
         case 5:
             try await store.write { connection throws(SQLiteFailure) in
@@ -134,13 +147,16 @@ import Testing
             }
         case 6:
             try await store.write { connection throws(SQLiteFailure) in
-                try connection.execute("DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
+                try connection.execute(
+                    "DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
             }
         case 7: _ = try? await store.accept([.edit(item: id, ItemEdit(title: text))], now: now)
         case 8: _ = try? await store.accept([.delete(item: id)], now: now)
         default:
             _ = try await store.accept([.create(NewItem(note: text))], now: now)
-            if Bool.random(using: &random), let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL") {
+            if Bool.random(using: &random),
+                let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL")
+            {
                 _ = try await store.drop([Int64(entry) ?? 0], withDependents: true, dryRun: false, now: now)
             }
         }

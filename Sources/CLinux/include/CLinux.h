@@ -55,6 +55,8 @@ unsigned int prsnl_minor(uint64_t device);
 long prsnl_file_system(const char *path);
 // flock(2): an exclusive lock, without waiting. Swift takes the name for the structure.
 int prsnl_lock_file(int fd);
+// memfd_create(2), with MFD_CLOEXEC.
+int prsnl_memory_file(const char *name);
 // accept4(2), with SOCK_CLOEXEC and SOCK_NONBLOCK.
 int prsnl_accept(int listener);
 // Who has connected to a Unix socket: struct ucred (unix(7)).

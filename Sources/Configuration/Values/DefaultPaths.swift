@@ -17,6 +17,11 @@ package enum DefaultPaths {
         environment.baseDirectory("XDG_CONFIG_HOME", fallback: ".config").map { "\($0)/prsnld/prsnld.conf" }
     }
 
+    /// Where a person's readers of changes keep their places.
+    package static func cursors(_ environment: ProcessEnvironment) -> String? {
+        environment.baseDirectory("XDG_STATE_HOME", fallback: ".local/state").map { "\($0)/prsnld/cursors" }
+    }
+
     /// `nil` where there is no home directory either.
     static func database(_ environment: ProcessEnvironment) -> String? {
         if let state = firstDirectory("STATE_DIRECTORY", environment) { return "\(state)/\(databaseName)" }

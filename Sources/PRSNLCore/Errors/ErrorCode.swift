@@ -84,6 +84,8 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     // Finding.
     case noSearchIndex = "no_search_index"
     case noURL = "no_url"
+    case changesUnavailable = "changes_unavailable"
+    case changesMissed = "changes_missed"
 
     // The outbox.
     case writeInvalid = "write_invalid"

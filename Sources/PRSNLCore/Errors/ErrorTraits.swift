@@ -245,6 +245,8 @@ package struct ErrorTraits: Sendable {
         // Finding.
         .noSearchIndex: ErrorTraits([], "Start the daemon, which builds it in the background."),
         .noURL: ErrorTraits([], "Read it with `prsnlctl show ID`."),
+        .changesUnavailable: ErrorTraits([], "Start the daemon, which notes them from then on."),
+        .changesMissed: ErrorTraits([.needsPerson], "Read everything again: `prsnlctl changes --reread`."),
 
         // The outbox.
         .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),

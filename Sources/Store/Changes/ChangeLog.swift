@@ -53,12 +53,11 @@ enum ChangeLog {
     private static let names = ItemColumn.all.map(\.name).filter { $0 != "id" && $0 != "content" } + ["pending"]
 
     /// The columns of a row of the timeline as one JSON object.
-    private static func object(_ row: String) -> String {
-        let members = names.map { name in
-            "'\(name)', iif(length(CAST(\(name) AS BLOB)) > \(longestValue), text_mark(\(name), NULL), \(name))"
-        }
-        return "SELECT json_object(\(members.joined(separator: ", "))) FROM (\(row))"
-    }
+    private static func object(_ row: String) -> String { "SELECT json_object(\(members)) FROM (\(row))" }
+
+    private static let members = names.map { name in
+        "'\(name)', iif(length(CAST(\(name) AS BLOB)) > \(longestValue), text_mark(\(name), NULL), \(name))"
+    }.joined(separator: ", ")
 
     /// What `timeline` shows of one item; no row where it does not.
     private static func shown(_ id: String) -> String {
@@ -69,13 +68,21 @@ enum ChangeLog {
             """)
     }
 
+    /// Columns id, created_at, origin and the members of each item, the oldest first.
+    static let present = """
+        SELECT id, created_at, iif(pending IS 'creation', 'here', 'server'), json_patch('{}', json_object(\(members)))
+        FROM timeline ORDER BY created_at, id
+        """
+
     private static func text(_ id: String) -> String {
         "SELECT text_mark(content, transcription) FROM item_text WHERE item_id = \(id)"
     }
 
     /// Notes once in a transaction what an item was. In a trigger, tables that are written have no name of a database before theirs
     /// (https://sqlite.org/lang_createtrigger.html).
-    private static func note(_ id: String, isKnown: String = "EXISTS (SELECT 1 FROM item WHERE id = touched_id)", was: String? = nil) -> String {
+    private static func note(
+        _ id: String, isKnown: String = "EXISTS (SELECT 1 FROM item WHERE id = touched_id)", was: String? = nil
+    ) -> String {
         """
         INSERT INTO touched SELECT touched_id, \(isKnown), (\(was ?? shown("touched_id")))
             FROM (SELECT \(id) AS touched_id) WHERE touched_id NOT IN (SELECT id FROM touched);
@@ -130,6 +137,8 @@ enum ChangeLog {
     static func start(_ connection: Connection) throws(SQLiteFailure) -> Bool {
         guard try connection.integer("SELECT items_before IS NOT NULL FROM change_state") == 1 else { return false }
         try connection.registerTextMark()
+        // No files for what is empty again after each transaction.
+        try connection.execute("PRAGMA temp_store = MEMORY")
         try connection.execute(begin)
         return true
     }

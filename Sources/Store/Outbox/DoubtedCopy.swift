@@ -21,7 +21,10 @@ extension Store {
             return found
         }
         // First of all: a kill after this finds nothing more to hold.
-        if verdict == .doubted { try hold(connection, statements, log: log) }
+        if verdict == .doubted {
+            try ChangeLog.renew(connection)
+            try hold(connection, statements, log: log)
+        }
         let mark: CopyMark
         do throws(UserFacingError) {
             mark = try CopyMark.make(beside: path, id: TimedUUID.make(at: TimeSource.system.now()))

@@ -1,0 +1,236 @@
+import CLinux
+import Console
+import Control
+import Glibc
+import PRSNLCore
+import Store
+
+/// Reads changes on from a place, to stdout or into a command, and keeps the place behind what was taken.
+struct ChangeStream {
+    private let context: CommandContext
+    private let cursor: Cursor?
+    var command: ChangeCommand?
+    var follows = false
+    var batch: Int?
+    var place: ChangePlace?
+    private var hasHeader = false
+    private var interruption: Interruption?
+
+    /// Rows that are read at once.
+    private static let mostRead = 1_000
+    /// Rows for one run of a command, unless it is said otherwise.
+    private static let usualBatch = 100
+    /// How often a batch is tried before it is halved, or its one row set aside.
+    private static let tries = 3
+    /// After so many rows, one after the other, the wait only grows.
+    private static let mostInARow = 10
+    /// In seconds, between two tries: twice the one before.
+    private static let longestWait = 300
+    /// Where no daemon wakes a reader, in milliseconds.
+    private static let pause: Int32 = 1_000
+
+    init(_ context: CommandContext, _ cursor: Cursor?) {
+        self.context = context
+        self.cursor = cursor
+    }
+
+    mutating func run() throws(UserFacingError) -> ExitCode {
+        guard follows else { return try drain() }
+        interruption = Interruption.watch()
+        while true {
+            do throws(UserFacingError) {
+                var client = try ControlClient(path: context.paths.controlSocket)
+                try client.send(WatchRequest(changes: true))
+                while true {
+                    // The first sign comes at once: what is committed after it is told by another.
+                    _ = try client.receive(WatchRequest.self, timeout: nil, interruption: interruption).get()
+                    if try drain() != .fine { return .error }
+                }
+            } catch {
+                if error.code == .cancelled { return .fine }
+                guard [.daemonNotRunning, .daemonBusy, .controlRefused].contains(error.code) else { throw error }
+            }
+            // Whoever may not ask the daemon looks by himself.
+            if try drain() != .fine { return .error }
+            if isInterrupted(within: Self.pause) { return .fine }
+        }
+    }
+
+    /// The whole timeline first.
+    mutating func reread() throws(UserFacingError) {
+        guard command == nil else {
+            throw UserFacingError(
+                .usage, "--reread prints, and takes no command.",
+                recoverySuggestion: "Give its lines to the command yourself, and then go on with --cursor.")
+        }
+        let context = context
+        place = try StoreReader(path: context.paths.database).presentItems { place throws(UserFacingError) in
+            try printHeader(place.epoch, from: place.seq, to: place.seq)
+        } _: { row throws(UserFacingError) in
+            try context.print(Self.line(row, context))
+        }
+        if let place { try cursor?.move(to: place) }
+    }
+
+    // MARK: Rows
+
+    /// All that there are now.
+    private mutating func drain() throws(UserFacingError) -> ExitCode {
+        var left = command == nil ? batch ?? .max : .max
+        while left > 0 {
+            let limit = command == nil ? min(left, Self.mostRead) : batch ?? Self.usualBatch
+            let answer = try StoreReader(path: context.paths.database).changes(after: place, limit: limit)
+            guard case .changes(let rows, let epoch, let newest) = answer else {
+                try miss(answer)
+                continue
+            }
+            try printHeader(epoch, from: place?.seq ?? (rows.first.map { $0.seq - 1 } ?? newest), to: newest)
+            guard let last = rows.last else {
+                place = place ?? ChangePlace(epoch: epoch, seq: newest)
+                return .fine
+            }
+            if let command {
+                guard try hand(rows, to: command, epoch) else { return follows ? .fine : .error }
+            } else {
+                for row in rows { try context.print(Self.line(row, context)) }
+                try move(to: ChangePlace(epoch: epoch, seq: last.seq))
+                left -= rows.count
+            }
+        }
+        return .fine
+    }
+
+    private mutating func move(to place: ChangePlace) throws(UserFacingError) {
+        try cursor?.move(to: place)
+        self.place = place
+    }
+
+    private mutating func printHeader(_ epoch: String, from: Int64, to newest: Int64) throws(UserFacingError) {
+        guard !hasHeader, command == nil, !context.isText else { return }
+        hasHeader = true
+        try context.print(#"{"epoch":"\#(epoch)","from":\#(from),"to":\#(newest)}"# + "\n")
+    }
+
+    private static func line(_ row: Change, _ context: CommandContext) -> String {
+        guard context.isText else { return row.line + "\n" }
+        let id = row.itemID.map(OutboxWords.shortID) ?? "-"
+        let what = [row.kind == "edited" ? row.fields : nil, row.title].compactMap(\.self).joined(separator: ": ")
+        return
+            "\(Formatting.time(row.at))  #\(row.seq)  \(row.kind) \(row.origin == "here" ? "here " : "")\(SafeText.harmless(id))  "
+            + SafeText.harmless(what) + "\n"
+    }
+
+    /// What may have been missed is said, and never an empty list.
+    private mutating func miss(_ answer: ChangeAnswer) throws(UserFacingError) {
+        let (name, words, next): (String, String, ChangePlace)
+        switch answer {
+        case .changes: return
+        case .gap(let oldest, let epoch):
+            next = ChangePlace(epoch: epoch, seq: oldest - 1)
+            (name, words) = ("gap", "The changes after #\(place?.seq ?? 0) are kept from #\(oldest) on only")
+        case .otherEpoch(let epoch, let newest):
+            next = ChangePlace(epoch: epoch, seq: newest)
+            (name, words) = ("other_epoch", "The place is of another history of the copy")
+        case .future(let newest, let epoch):
+            next = ChangePlace(epoch: epoch, seq: newest)
+            (name, words) = ("future", "The place #\(place?.seq ?? 0) is after the last change, #\(newest)")
+        }
+        guard follows, command == nil else {
+            throw UserFacingError(.changesMissed, words + ".", consequence: "Changes may have been missed.")
+        }
+        if context.isText {
+            context.say("\(words); changes may have been missed")
+        } else {
+            try context.print(#"{"missed":"\#(name)","epoch":"\#(next.epoch)","from":\#(next.seq)}"# + "\n")
+        }
+        place = next
+    }
+
+    // MARK: Into a command
+
+    /// At least once and in order. What the command refuses again and again is halved, down to one row, which is set aside: one bad
+    /// title stops nobody's hook.
+    ///
+    /// - Returns: False where it refuses, and nobody waits for another try.
+    private mutating func hand(
+        _ rows: [Change], to command: ChangeCommand, _ epoch: String
+    ) throws(UserFacingError) -> Bool {
+        var rest = rows[...]
+        var (size, failures, wait, isHalved, inARow) = (rest.count, 0, 1, false, 0)
+        while let last = rest.prefix(size).last {
+            let lines = rest.prefix(size).map(\.line)
+            if try command.run(lines) {
+                (wait, isHalved, inARow) = (1, false, 0)
+            } else {
+                guard follows else { return false }
+                failures += 1
+                if size > 1, isHalved || failures >= Self.tries {
+                    (size, failures, isHalved) = (size / 2, 0, true)
+                    continue
+                }
+                guard failures >= Self.tries else {
+                    if isInterrupted(within: Int32(wait) * 1_000) { return false }
+                    wait = min(wait * 2, Self.longestWait)
+                    continue
+                }
+                guard let cursor else { return false }
+                try cursor.save(failed: try cursor.failed() + lines)
+                // Where the command refuses all of them, few are set aside.
+                inARow += 1
+                if inARow < Self.mostInARow { wait = 1 }
+                context.say("change #\(last.seq) is set aside: `prsnlctl changes --failed --cursor \(cursor.name)`")
+            }
+            failures = 0
+            rest = rest.dropFirst(size)
+            size = isHalved ? 1 : max(1, min(rest.count, size * 2))
+            try move(to: ChangePlace(epoch: epoch, seq: last.seq))
+        }
+        return true
+    }
+
+    private func isInterrupted(within milliseconds: Int32) -> Bool {
+        var ends = [pollfd(fd: interruption?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)]
+        return poll(&ends, 1, milliseconds) > 0
+    }
+}
+
+/// A command that gets changes on its stdin, a line of JSON each, and says by its exit code whether it has taken them.
+struct ChangeCommand {
+    private let words: [String]
+
+    /// `nil` where there is none.
+    init?(_ words: [String]) {
+        guard !words.isEmpty else { return nil }
+        self.words = words
+    }
+
+    /// - Returns: whether it ended with 0.
+    /// - Throws: `usage`, where it cannot be started.
+    func run(_ lines: [String]) throws(UserFacingError) -> Bool {
+        let input = prsnl_memory_file("changes")
+        guard input >= 0 else { throw failure(errno) }
+        defer { close(input) }
+        let bytes = Array(lines.map { $0 + "\n" }.joined().utf8)
+        guard write(input, bytes, bytes.count) == bytes.count, lseek(input, 0, SEEK_SET) == 0 else {
+            throw failure(errno)
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { arguments.forEach { free($0) } }
+        var process = pid_t()
+        let code = posix_spawnp(&process, words[0], &actions, nil, arguments, environ)
+        guard code == 0 else { throw failure(code) }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 && errno == EINTR {}
+        return prsnl_wait_exited(status) != 0 && prsnl_wait_exit_status(status) == 0
+    }
+
+    private func failure(_ code: Int32) -> UserFacingError {
+        UserFacingError(
+            .usage, "The command \(SafeText.harmless(words[0])) cannot be run: \(String(cString: strerror(code))).",
+            consequence: "The place was not moved.")
+    }
+}

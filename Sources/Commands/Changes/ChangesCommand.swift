@@ -1,0 +1,73 @@
+import CLinux
+import Console
+import Control
+import Glibc
+import PRSNLCore
+import Store
+
+/// `prsnlctl changes`: what has changed in the timeline, each change once and in order.
+enum ChangesCommand {
+    static let command = Command(
+        "changes", "Print what has changed in the timeline, each change once and in order, or hand it to a command.",
+        operands: .any("COMMAND"),
+        options: [
+            CommandOption(
+                "--since", "PLACE",
+                "Those after a number, after `EPOCH:NUMBER`, or since a time; all that are kept without it."),
+            CommandOption("--follow", nil, "Go on with those that come, until it is interrupted."),
+            .text("--cursor", "NAME", "Go on where the reader of that name was, and keep its place."),
+            CommandOption(
+                "--batch", .required("N"), "As many at once for a command, or in all; 100 for a command without it."),
+            CommandOption(
+                "--reread", nil, "Print the whole timeline first, as rows of the kind `present`, and go on from there."),
+            CommandOption("--failed", nil, "With --cursor: print those that its command has refused again and again."),
+            CommandOption("--retry-failed", nil, "With --cursor and a command: hand those to it once more."),
+        ], asks: [WatchRequest.self], onlyReads: true, run: run)
+
+    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
+    {
+        let cursor: Cursor?
+        if let name = arguments.value("--cursor") { cursor = try Cursor(name, context) } else { cursor = nil }
+        if arguments.has("--failed") || arguments.has("--retry-failed") {
+            guard let cursor else { throw arguments.failure("--failed and --retry-failed need --cursor NAME") }
+            let failed = try cursor.failed()
+            guard arguments.has("--retry-failed") else {
+                try context.print(failed.map { $0 + "\n" }.joined())
+                return .fine
+            }
+            guard let command = ChangeCommand(arguments.operands) else {
+                throw arguments.failure("--retry-failed needs a command behind --")
+            }
+            var left: [String] = []
+            for line in failed where try !command.run([line]) { left.append(line) }
+            try cursor.save(failed: left)
+            return left.isEmpty ? .fine : .error
+        }
+        var stream = ChangeStream(context, cursor)
+        stream.command = ChangeCommand(arguments.operands)
+        if stream.command != nil, cursor == nil {
+            throw arguments.failure("a command needs --cursor NAME, by which it goes on where it was")
+        }
+        stream.follows = arguments.has("--follow")
+        stream.batch = try arguments.value("--batch").map { text throws(UserFacingError) -> Int in
+            guard let number = Int(text), (1...100_000).contains(number) else {
+                throw arguments.failure(
+                    "--batch \\(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to 100000")
+            }
+            return number
+        }
+        stream.place = try cursor?.place()
+        if let since = arguments.value("--since") { stream.place = try place(since, context) }
+        if arguments.has("--reread") { try stream.reread() }
+        return try stream.run()
+    }
+
+    private static func place(_ text: String, _ context: CommandContext) throws(UserFacingError) -> ChangePlace {
+        if let place = ChangePlace(text) { return place }
+        let reader = try StoreReader(path: context.paths.database)
+        if let seq = Int64(text), seq >= 0 {
+            return ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: seq)
+        }
+        return try reader.changePlace(at: try TimeWord.parse(text, now: TimeSource.system.now(), option: "--since"))
+    }
+}

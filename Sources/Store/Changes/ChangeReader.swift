@@ -1,0 +1,160 @@
+package import PRSNLCore
+
+/// A place in the changes of a copy: all up to it were seen. A number means nothing in another history, so it has the epoch.
+package struct ChangePlace: Sendable, Equatable, CustomStringConvertible {
+    package var epoch: String
+    package var seq: Int64
+
+    package init(epoch: String, seq: Int64) {
+        self.epoch = epoch
+        self.seq = seq
+    }
+
+    /// `0f3a…:12`
+    package init?(_ text: String) {
+        let parts = text.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, let seq = Int64(parts[1]), seq >= 0 else { return nil }
+        self.init(epoch: String(parts[0]), seq: seq)
+    }
+
+    package var description: String { "\(epoch):\(seq)" }
+}
+
+/// One row of the view `change`. `old` and `new` are JSON objects.
+package struct Change: Sendable, Equatable {
+    package var seq: Int64
+    package var at: Timestamp
+    package var itemID: String?
+    package var kind: String
+    package var origin: String
+    package var old: String?
+    package var new: String?
+    /// The item's, as of the change or as it is now.
+    package var title: String?
+    /// The names of what has changed.
+    package var fields: String?
+
+    /// One line of JSON, without its end. docs/cli.md describes it.
+    package var line: String {
+        func text(_ value: String?) -> String {
+            guard let value else { return "null" }
+            var bytes: [UInt8] = []
+            JSONText.appendString(value, to: &bytes)
+            return JSONText.escapingControls(String(decoding: bytes, as: UTF8.self))
+        }
+        func object(_ value: String?) -> String { value.map(JSONText.escapingControls) ?? "null" }
+        return
+            #"{"seq":\#(seq),"at":"\#(at)","item_id":\#(text(itemID)),"kind":\#(text(kind)),"origin":\#(text(origin)),"#
+            + #""old":\#(object(old)),"new":\#(object(new))}"#
+    }
+}
+
+/// What a copy says of its changes after a place. Three of these are never an empty list.
+package enum ChangeAnswer: Sendable, Equatable {
+    /// - Parameter newest: the last that there is.
+    case changes([Change], epoch: String, newest: Int64)
+    /// Rows after the place are not kept any more; the oldest that is.
+    case gap(oldest: Int64, epoch: String)
+    /// The place is of another history: another account, a restored backup, a new copy.
+    case otherEpoch(String, newest: Int64)
+    /// The place is after the last change.
+    case future(newest: Int64, epoch: String)
+}
+
+extension StoreReader {
+    /// - Parameters:
+    ///   - place: `nil`: from the oldest that is kept.
+    ///   - limit: so many at the most.
+    /// - Throws: `changes_unavailable`, where an older prsnld has made the file.
+    package func changes(after place: ChangePlace?, limit: Int) throws(UserFacingError) -> ChangeAnswer {
+        try readTogether { () throws(SQLiteFailure) -> Result<ChangeAnswer, UserFacingError> in
+            guard let bounds = try changeBounds() else { return .failure(noChanges) }
+            let (epoch, oldest, newest) = bounds
+            if let place {
+                if place.epoch != epoch { return .success(.otherEpoch(epoch, newest: newest)) }
+                if place.seq > newest { return .success(.future(newest: newest, epoch: epoch)) }
+                if place.seq < oldest - 1 { return .success(.gap(oldest: oldest, epoch: epoch)) }
+            }
+            let rows = try connection.prepare(
+                """
+                SELECT seq, at, item_id, kind, origin, old, new, coalesce(json_extract(new, '$.title'),
+                        json_extract(old, '$.title'), (SELECT title FROM item WHERE id = item_id)),
+                    (SELECT group_concat(key, ', ') FROM json_each(coalesce(new, old)))
+                FROM change_log WHERE seq > ? ORDER BY seq LIMIT ?
+                """
+            ).bind(Int(place?.seq ?? 0)).bind(limit).all { row -> Change? in
+                guard let at = row.timestamp(1) else { return nil }
+                return Change(
+                    seq: row.int64(0), at: at, itemID: row.text(2), kind: row.text(3) ?? "", origin: row.text(4) ?? "",
+                    old: row.text(5), new: row.text(6), title: row.text(7), fields: row.text(8))
+            }
+            return .success(.changes(rows, epoch: epoch, newest: newest))
+        }.get()
+    }
+
+    /// So many rows are kept at the most.
+    package static let keptChanges = ChangeLog.most
+
+    /// How many changes there are after a place; `nil` where that cannot be said.
+    package func distance(from place: ChangePlace) throws(UserFacingError) -> Int64? {
+        try readTogether { () throws(SQLiteFailure) in
+            guard let (epoch, _, newest) = try changeBounds(), epoch == place.epoch else { return nil }
+            return max(0, newest - place.seq)
+        }
+    }
+
+    /// The place before the first change at a time or after it.
+    package func changePlace(at time: Timestamp) throws(UserFacingError) -> ChangePlace {
+        try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
+            guard let (epoch, oldest, newest) = try changeBounds() else { return .failure(noChanges) }
+            let first =
+                try connection.prepare("SELECT min(seq) FROM change_log WHERE at >= ?").bind(time)
+                .first { $0.isNull(0) ? nil : $0.int64(0) } ?? nil
+            // What was before the oldest is not known.
+            let isOlder = oldest > 1 && first == oldest
+            return .success(ChangePlace(epoch: epoch, seq: isOlder ? 0 : first.map { $0 - 1 } ?? newest))
+        }.get()
+    }
+
+    /// The whole timeline as rows of the kind `present`, and the place after which changes go on without a hole: of one moment.
+    ///
+    /// - Parameters:
+    ///   - begin: gets the place, before the first row.
+    ///   - each: gets the rows in the order of time, each with the place's number.
+    package func presentItems(
+        _ begin: (ChangePlace) throws(UserFacingError) -> Void, _ each: (Change) throws(UserFacingError) -> Void
+    ) throws(UserFacingError) -> ChangePlace {
+        var failure: UserFacingError?
+        let place = try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
+            guard let (epoch, _, newest) = try changeBounds() else { return .failure(noChanges) }
+            try connection.registerTextMark()
+            connection.removeDeadline()
+            let place = ChangePlace(epoch: epoch, seq: newest)
+            do throws(UserFacingError) { try begin(place) } catch { return .failure(error) }
+            try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row in
+                let change = Change(
+                    seq: newest, at: row.timestamp(1) ?? .earliest, itemID: row.text(0), kind: "present",
+                    origin: row.text(2) ?? "", old: nil, new: row.text(3))
+                do throws(UserFacingError) { try each(change) } catch { failure = error }
+            }
+            return .success(place)
+        }.get()
+        if let failure { throw failure }
+        return place
+    }
+
+    /// The epoch, and the first and the last row: 1 and 0 where there is none. `nil` where the file has no such table.
+    private func changeBounds() throws(SQLiteFailure) -> (epoch: String, oldest: Int64, newest: Int64)? {
+        guard try connection.integer("PRAGMA user_version") >= Schema.versionWithChanges else { return nil }
+        return try connection.prepare(
+            """
+            SELECT epoch, coalesce((SELECT min(seq) FROM change_log), 1), coalesce((SELECT max(seq) FROM change_log), 0)
+            FROM change_state
+            """
+        ).first { ($0.text(0) ?? "", $0.int64(1), $0.int64(2)) }
+    }
+
+    private var noChanges: UserFacingError {
+        UserFacingError(.changesUnavailable, "The copy \(path) notes no changes yet: an older prsnld has made it.")
+    }
+}

@@ -1,0 +1,170 @@
+import DevServer
+import Glibc
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// `prsnlctl changes` with the real binaries: what readers see over stops, kills and restored files.
+@Suite struct ChangesCommandTests {
+    private func makeQuick(_ configuration: inout DevServer.Configuration) { WriteScene.makeQuick(&configuration) }
+
+    private func running() async throws -> (DaemonFixture, ChildProcess) {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 4), makeQuick)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        return (fixture, daemon)
+    }
+
+    private func note(_ text: String, _ fixture: DaemonFixture) async throws {
+        let ended = try await fixture.control(["note", "-", "--wait"], input: text)
+        #expect(ended.exit == .status(0), "\(ended)")
+    }
+
+    @Test func aReaderSeesEachChangeAsItIsCommitted() async throws {
+        let (fixture, daemon) = try await running()
+        let reader = try fixture.startControl(["changes", "--follow", "--json"])
+        _ = try await reader.waitForLine(containing: #""kind":"pulled""#)
+        try await note("the first of them", fixture)
+        _ = try await reader.waitForLine(containing: "the first of them")
+        // Over a restart, and while no daemon runs.
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        #expect(try await fixture.control(["note", "-"], input: "the second of them").exit == .status(0))
+        _ = try await reader.waitForLine(containing: "the second of them")
+        let again = try await fixture.startReady()
+        try await note("the third of them", fixture)
+        _ = try await reader.waitForLine(containing: "the third of them")
+        reader.signal(SIGINT)
+        #expect(try await reader.waitForExit() == .status(0))
+        let lines = reader.stdout.split(separator: "\n").map(String.init)
+        #expect(lines[0].hasPrefix(#"{"epoch":""#) && lines[0].hasSuffix(#""from":0,"to":1}"#))
+        #expect(lines.dropFirst().map(Self.seq) == Array(1..<lines.count))
+        // What it has seen is what the file has.
+        let all = try await fixture.control("changes", "--json").stdout.split(separator: "\n").map(String.init)
+        #expect(Array(all.dropFirst().prefix(lines.count - 1)) == Array(lines.dropFirst()))
+        #expect(again.pollExit() == nil)
+    }
+
+    /// At least once and in order, whoever is killed, and what is repeated has the same number.
+    @Test func killsOfAllThreeLoseNothing() async throws {
+        var random = SeededRandom()
+        let (fixture, first) = try await running()
+        var daemon = first
+        let taken = fixture.folder.file("taken")
+        let command = [
+            "changes", "--follow", "--cursor", "killed", "--batch", "3", "--", "sh", "-c",
+            "cat >>'\(taken)'; exec sleep 0.02",
+        ]
+        var reader = try fixture.startControl(command)
+        for round in 0..<40 {
+            #expect(try await fixture.control(["note", "-"], input: "note \(round)").exit == .status(0))
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0:
+                reader.signal(SIGKILL)
+                _ = try await reader.waitForExit()
+                reader = try fixture.startControl(command)
+            case 1:
+                daemon.signal(SIGKILL)
+                _ = try await daemon.waitForExit()
+                daemon = try await fixture.startReady()
+            default: break
+            }
+        }
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        let newest = try await fixture.control("changes", "--json").stdout.split(separator: "\n").last.map(String.init)
+        let last = Self.seq(try #require(newest))
+        try await eventually("the reader to be at the end") {
+            (try? TestFile.text(taken))?.contains("{\"seq\":\(last),") == true
+        }
+        var seen: [Int: String] = [:]
+        for line in try TestFile.text(taken).split(separator: "\n").map(String.init) {
+            let seq = Self.seq(line)
+            if let before = seen[seq] { #expect(before == line) } else { #expect(seq == seen.count + 1) }
+            seen[seq] = line
+        }
+        #expect(seen.count >= last)
+        reader.signal(SIGINT)
+    }
+
+    /// One bad title stops nobody's hook.
+    @Test func aRowThatIsRefusedAgainAndAgainIsSetAside() async throws {
+        let (fixture, daemon) = try await running()
+        for text in ["good one", "bad one", "good two"] { try await note(text, fixture) }
+        let taken = fixture.folder.file("taken")
+        let script =
+            "cat >'\(taken).new'; if grep -q 'bad one' '\(taken).new' && [ ! -e '\(taken).heal' ]; then exit 1; fi; cat '\(taken).new' >>'\(taken)'"
+        let once = try await fixture.control("changes", "--cursor", "hook", "--", "sh", "-c", script)
+        #expect(once.exit == .status(1))
+        let reader = try fixture.startControl(["changes", "--follow", "--cursor", "hook", "--", "sh", "-c", script])
+        _ = try await reader.waitForErrorLine(containing: "is set aside")
+        try await eventually("the good ones to be taken") {
+            (try? TestFile.text(taken)).map { $0.contains("good one") && $0.contains("good two") } == true
+        }
+        reader.signal(SIGINT)
+        #expect(try await reader.waitForExit() == .status(0))
+        let failed = try await fixture.control("changes", "--failed", "--cursor", "hook").stdout
+        #expect(failed.contains("bad one") && !failed.contains("good"))
+        #expect(try await fixture.control("status").stderr.contains("The reader hook has set"))
+        try TestFile.write("", to: taken + ".heal")
+        #expect(
+            try await fixture.control("changes", "--retry-failed", "--cursor", "hook", "--", "sh", "-c", script).exit
+                == .status(0))
+        #expect(try await fixture.control("changes", "--failed", "--cursor", "hook").stdout == "")
+        #expect(try TestFile.text(taken).contains("bad one"))
+        #expect(daemon.pollExit() == nil)
+    }
+
+    @Test func whatMayHaveBeenMissedIsNeverAnEmptyList() async throws {
+        let (fixture, daemon) = try await running()
+        for text in ["one", "two", "three"] { try await note(text, fixture) }
+        #expect(try await fixture.control("changes", "--cursor", "old", "--batch", "1").stdout.contains("pulled"))
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        let epoch = try #require(
+            try Connection(path: fixture.database, mode: .readOnly).text("SELECT epoch FROM change_state"))
+        for place in ["999", "\(epoch):999", "0123456789abcdef:1"] {
+            let missed = try await fixture.control("changes", "--since", place)
+            #expect(missed.exit == .status(4) && missed.stdout.isEmpty, "\(missed)")
+        }
+        try Connection(path: fixture.database, mode: .readWrite).execute("DELETE FROM change_log WHERE seq < 4")
+        let gap = try await fixture.control("changes", "--cursor", "old")
+        #expect(gap.exit == .status(4) && gap.stderr.contains("from #4 on only"), "\(gap)")
+        #expect(try await fixture.control("changes", "--since", "2020-01-01").exit == .status(4))
+        let follower = try fixture.startControl(["changes", "--follow", "--json", "--since", "1"])
+        _ = try await follower.waitForLine(containing: #"{"missed":"gap","epoch":"\#(epoch)","from":3}"#)
+        _ = try await follower.waitForLine(containing: #"{"seq":4,"#)
+        follower.signal(SIGINT)
+        // Everything again, and then no hole.
+        let reread = try await fixture.control("changes", "--reread", "--cursor", "old", "--json")
+        #expect(reread.exit == .status(0))
+        let present = reread.stdout.split(separator: "\n").filter { $0.contains(#""kind":"present""#) }
+        #expect(present.count == 7)
+        #expect(try await fixture.control("changes", "--cursor", "old").stdout == "")
+    }
+
+    /// Another database, and a name that would be another file.
+    @Test func aPlaceIsOfOneDatabase() async throws {
+        let (fixture, daemon) = try await running()
+        #expect(try await fixture.control("changes", "--cursor", "mine").exit == .status(0))
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        let copy = fixture.folder.file("copy.sqlite")
+        try TestFile.write(try TestFile.read(fixture.database), to: copy)
+        let other = try await fixture.control("--database", copy, "changes", "--cursor", "mine")
+        #expect(other.exit == .status(2) && other.stderr.contains("Take another --cursor"), "\(other)")
+        for name in ["../x", "", "a/b", "-x"] {
+            #expect(try await fixture.control("changes", "--cursor", name).exit == .status(2), "\(name)")
+        }
+        #expect(try await fixture.control("changes", "--", "true").exit == .status(2))
+        #expect(
+            try await fixture.control("changes", "--cursor", "mine", "--since", "0", "--", "/no/such/program").exit
+                == .status(2))
+    }
+
+    private static func seq(_ line: String) -> Int {
+        Int(line.dropFirst(#"{"seq":"#.count).prefix { $0.isNumber }) ?? -1
+    }
+}
