@@ -10,8 +10,11 @@ import unicodedata as u
 EXTRA = {'đ': 'd', 'ð': 'd', 'ħ': 'h', 'ı': 'i', 'ł': 'l', 'ŋ': 'n', 'ø': 'o', 'ŧ': 't', 'þ': 'th', 'æ': 'ae', 'œ': 'oe',
          'ـ': '', 'ٱ': 'ا'}
 VOICED = {0x3099, 0x309A}
-# What is not seen: soft hyphens, joiners, directions, variants of emoji.
-IGNORED = [0xAD, 0x34F, 0x61C, *range(0x180B, 0x180F), *range(0x200C, 0x2010), *range(0x202A, 0x202F),
+# Marks that people leave out: overlays, nuktas, points of Hebrew, Arabic and Syriac, tone marks of Thai and Lao, and all that
+# stand above, below or attached. Not viramas, nor the vowel signs that have a combining class.
+MARKS = {1, 6, 7, *range(10, 37), 107, 122, *range(200, 256)}
+# What is not seen: soft hyphens, joiners, directions, variants of emoji, and signs that enclose a letter.
+IGNORED = [0xAD, 0x34F, 0x488, 0x489, 0x1ABE, *range(0x20DD, 0x20E5), 0x61C, *range(0x180B, 0x180F), *range(0x200C, 0x2010), *range(0x202A, 0x202F),
            *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0xE0100, 0xE01F0)]
 
 
@@ -28,9 +31,9 @@ def folded(code):
         return c
     kind = u.decomposition(c).split(' ')[0]
     if kind in ('<wide>', '<narrow>') and u.category(c)[0] in 'LNM':
-        c = u.normalize('NFKD', c)
+        c = chr(int(u.decomposition(c).split(' ')[1], 16))
     while True:
-        plain = ''.join(p for p in u.normalize('NFD', c) if not u.combining(p) or ord(p) in VOICED)
+        plain = ''.join(p for p in u.normalize('NFD', c) if u.combining(p) not in MARKS)
         # Only what has two cases: Cherokee's small letters would become large ones.
         plain = u.normalize('NFD', ''.join(EXTRA.get(p, p) for p in plain.casefold()))
         if plain == c:

@@ -44,7 +44,8 @@ import Testing
             ("rye OR oat", "abcd"), ("rye OR oat -sourdough", "bc"), ("(rye sourdough) OR wheat", "abd"),
             ("-(rye sourdough)", "bc"), ("-(rye OR wheat)", "c"), ("tag:x OR site:notexample.org", "ac"),
             ("bread (tag:x OR author:ada OR wheat)", "ab"), ("wheat OR", ""), ("OR wheat", ""), ("(wheat", "b"),
-            ("wheat)", "b"), ("() wheat", "b"), ("wheat OR !!!", ""), ("(f(wheat) oat)", ""),
+            ("wheat)", "b"), ("() wheat", "b"), ("wheat OR !!!", ""), ("!!! OR wheat", "b"), ("() OR wheat", "b"),
+            ("(f(wheat) oat)", ""),
             ("(bread (of wheat))", "b"),
             ("rye or oat", ""), ("\"OR\" wheat", ""), ("wheat OR OR oat", ""), ("-(-wheat)", "b"), ("is:deleted", ""),
             ("-is:deleted oat", "c"), ("-after:1970-01-01T00:00:03Z", "ab"), ("-(before:1970-01-01T00:00:03Z)", "cd"),
@@ -72,6 +73,82 @@ import Testing
         let query = try SearchQuery("is:deleted sourdough", now: StoreFixture.now)
         let places = try reader.places(of: query, in: try reader.search(query, limit: 5).items)
         #expect(places.first?.text?.parts.first { $0.isFound }?.text == "Sourdough")
+    }
+
+    @Test func aSiteIsTheHostOfAnAddress() async throws {
+        let store = try fixture.open()
+        let addresses = [
+            "https://example.org?x=1", "https://example.org#part", "https://ada:pw@www.example.org:8/",
+            "https://example.org",
+            "https://other.net/@example.org/x", "https://other.net/?u=a@example.org", "mailto:ada@example.org",
+        ]
+        try await store.add(
+            addresses.enumerated().map { number, url in
+                var item = StoreFixture.article("\(number)", title: "x", at: number)
+                item.url = url
+                return item
+            })
+        try await store.indexAll()
+        await store.close()
+        let found = try fixture.found("site:example.org").sorted()
+        #expect(found == ["0", "1", "2", "3"], "\(found)")
+    }
+
+    @Test func authorsAreFoldedAsWordsAre() async throws {
+        let store = try fixture.open()
+        try await store.add([StoreFixture.article("a", title: "x")])
+        var text = ItemText(id: "a")
+        text.content = "y"
+        text.metadata = #"{"author":"Björn Ünal"}"#
+        let due = try #require(try await store.textQuestion(of: "a"))
+        _ = try await store.commit(
+            [TextAnswer(due, .text(text))], now: StoreFixture.now,
+            record: PullRecord(kind: .texts, startedAt: StoreFixture.now))
+        try await store.indexAll()
+        await store.close()
+        for word in ["BJÖRN", "bjorn", "ünal", "\"Björn U\""] {
+            #expect(try fixture.found("author:\(word)") == ["a"], "\(word)")
+        }
+    }
+
+    @Test func savedSearchesStandForThemselves() async throws {
+        try await index()
+        let saved = [
+            "rye": "rye OR oat", "x": "@rye tag:x", "my_own.one": "wheat", "loop": "@loop @loop", "far": "@loop",
+        ]
+        func found(_ words: String) throws -> String {
+            let query = try SearchQuery(words, now: StoreFixture.now) { name throws(UserFacingError) in
+                guard let text = saved[name] else { throw UserFacingError(.usage, "none") }
+                return text
+            }
+            return try StoreReader(path: fixture.path).search(query, limit: 9).items.map(\.id).sorted().joined()
+        }
+        for (words, ids) in [
+            ("@rye", "abcd"), ("@x", "a"), ("-@x", "bcd"), ("(@x OR @my_own.one) bread", "ab"), ("5\" -@rye", ""),
+            ("bread\t@x", "a"), ("\"@x\"", "a"), ("ada@example.org", ""),
+        ] { #expect(try found(words) == ids, "\(words)") }
+        for words in ["@loop", "@far", "@none", "5\" @none"] {
+            #expect(throws: UserFacingError.self) { try found(words) }
+        }
+    }
+
+    @Test func theNewestOfVeryManyComeFirst() async throws {
+        let store = try fixture.open()
+        try await store.add(
+            (0..<10_200).map { StoreFixture.article("o\($0)", title: "widget old", at: $0) }
+                + (0..<40).map { number in
+                    var item = StoreFixture.article("n\(number)", title: "fresh", at: 20_000 + number)
+                    item.summary = "a widget in the summary"
+                    return item
+                })
+        try await store.indexAll()
+        await store.close()
+        let expected = (20..<40).reversed().map { "n\($0)" }
+        for words in ["widget", "widget OR zzz", "widget OR (zzz yyy)", "widget OR type:note", "wid*", "fresh widget"] {
+            let query = try SearchQuery(words, now: StoreFixture.now)
+            let list = try StoreReader(path: fixture.path).search(query, limit: 20, newestFirst: true)
+            #expect(list.items.map(\.id) == expected && list.hasMore, "\(words)")
+        }
     }
 
     @Test func whatHasTooManyAlternativesIsRefused() throws {

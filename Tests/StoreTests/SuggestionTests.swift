@@ -18,7 +18,10 @@ import Testing
 
     private func offers(_ words: String) throws -> [String] {
         let query = try SearchQuery(words, now: StoreFixture.now)
-        return try StoreReader(path: fixture.path).suggestions(for: query, typed: words)
+        let reader = try StoreReader(path: fixture.path)
+        return try reader.suggestions(for: query, typed: words) { words throws(UserFacingError) in
+            try !reader.search(try SearchQuery(words, now: StoreFixture.now), limit: 1).items.isEmpty
+        }
     }
 
     @Test func aWordOneLetterAwayIsOfferedInItsPlace() async throws {

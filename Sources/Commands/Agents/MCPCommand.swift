@@ -191,16 +191,18 @@ private struct MCPServer: Sendable {
         Tool(
             name: "search",
             summary: "Finds items by their words. \"exact words\", begin*, -without, title:word, tag:name, type:video, "
-                + "site:example.org, author:name, is:untagged, since:7d and before:2026-01-01 have a meaning.",
+                + "site:example.org, author:name, is:untagged, since:7d, before:2026-01-01, this OR that, and (brackets) have a meaning.",
             arguments: [text("query", "Words and conditions."), limit], required: ["query"]
         ) { server, given in
-            let words = try SavedSearches.expand(try required(given.query, "query"), server.context)
-            let query = try SearchQuery(words, now: TimeSource.system.now())
+            let words = try required(given.query, "query")
+            let query = try SavedSearches.query(words, server.context)
             let reader = try server.reader()
             let list = try reader.search(query, limit: count(given))
             var report = ItemListReport(
                 list, shortIDs: [], places: try reader.places(of: query, in: list.items), words: words)
-            if list.items.isEmpty { report.suggestions = try reader.suggestions(for: query, typed: words) }
+            if list.items.isEmpty {
+                report.suggestions = try SavedSearches.suggestions(for: query, typed: words, reader, server.context)
+            }
             return report
         },
         Tool(

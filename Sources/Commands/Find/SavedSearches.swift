@@ -2,39 +2,29 @@ import Configuration
 import Control
 import Glibc
 import PRSNLCore
+import Store
 
 /// A person's own searches: lines `name = query` in `~/.config/prsnld/searches`. `@name` stands for one wherever a query may stand.
 enum SavedSearches {
-    /// A search may name others, so deep at most.
-    private static let deepest = 8
-
     /// - Throws: `usage` for a name that is not there.
-    static func expand(_ query: String, _ context: CommandContext) throws(UserFacingError) -> String {
-        guard query.contains("@") else { return query }
-        var expanded = query
-        for _ in 0..<deepest {
-            let next = try expandOnce(expanded, context)
-            if next == expanded { return next }
-            expanded = next
+    static func query(
+        _ words: String, and filter: ItemFilter = ItemFilter(), _ context: CommandContext
+    ) throws(UserFacingError) -> SearchQuery {
+        var query = try SearchQuery(words, now: TimeSource.system.now()) { name throws(UserFacingError) in
+            try search(name, context)
         }
-        throw UserFacingError(
-            .usage, "The saved searches of \(SafeText.harmless(query)) name each other without an end.")
+        query.require(filter)
+        return query
     }
 
-    /// Each counts as one, whatever stands beside it.
-    private static func expandOnce(_ query: String, _ context: CommandContext) throws(UserFacingError) -> String {
-        var isQuoted = false
-        var words: [String] = []
-        for word in query.split(separator: " ", omittingEmptySubsequences: false) {
-            let front = word.prefix { $0 == "(" || $0 == "-" }
-            let name = word.dropFirst(front.count + 1).prefix { $0.isLetter || $0.isNumber || $0 == "-" }
-            let rest = word.dropFirst(front.count + 1 + name.count)
-            let isName =
-                !isQuoted && word.dropFirst(front.count).first == "@" && !name.isEmpty && rest.allSatisfy { $0 == ")" }
-            words.append(isName ? front + "(\(try search(String(name), context)))" + rest : String(word))
-            if word.count(where: { $0 == "\"" }) % 2 == 1 { isQuoted.toggle() }
+    /// What was probably meant, where nothing was found.
+    static func suggestions(
+        for query: SearchQuery, typed words: String, and filter: ItemFilter = ItemFilter(), _ reader: StoreReader,
+        _ context: CommandContext
+    ) throws(UserFacingError) -> [String] {
+        try reader.suggestions(for: query, typed: words) { words throws(UserFacingError) in
+            try !reader.search(try Self.query(words, and: filter, context), limit: 1).items.isEmpty
         }
-        return words.joined(separator: " ")
     }
 
     private static func search(_ name: String, _ context: CommandContext) throws(UserFacingError) -> String {
@@ -75,7 +65,7 @@ enum SavedSearches {
             guard let equals = line.firstIndex(of: "="), line.first != "#" else { return nil }
             let name = line[..<equals].filter { !$0.isWhitespace }
             let query = line[line.index(after: equals)...].drop(while: \.isWhitespace)
-            return name.isEmpty || query.isEmpty ? nil : (name, String(query))
+            return SearchQuery.isName(name) && !query.isEmpty ? (name, String(query)) : nil
         }
     }
 }

@@ -11,13 +11,12 @@ enum SearchCommand {
         ], language: language, examples: examples,
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let words = try SavedSearches.expand(arguments.operands.joined(separator: " "), context)
-        var query = try SearchQuery(words, now: TimeSource.system.now())
-        query.require(try ListOptions.filter(arguments))
+        let words = arguments.operands.joined(separator: " ")
+        let filter = try ListOptions.filter(arguments)
+        let query = try SavedSearches.query(words, and: filter, context)
         let reader = try StoreReader(path: context.paths.database)
         let limit = try ListOptions.limit(arguments)
-        var list = try reader.search(query, limit: arguments.has("--newest") ? max(limit, mostSorted) : limit)
-        if arguments.has("--newest") { list.sortByTime(limit: limit) }
+        let list = try reader.search(query, limit: limit, newestFirst: arguments.has("--newest"))
         let isShown = !arguments.has("--ids")
         var report = ItemListReport(
             list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],
@@ -25,15 +24,12 @@ enum SearchCommand {
         report.ignored = query.ignored
         report.unknownFields = query.unknownFields
         if list.items.isEmpty {
-            report.suggestions = try reader.suggestions(for: query, typed: words)
+            report.suggestions = try SavedSearches.suggestions(for: query, typed: words, and: filter, reader, context)
             report.missingTexts = try reader.summary().copy.texts?.missing ?? 0
         }
         try ListOptions.print(&report, context, arguments)
         return .fine
     }
-
-    /// The best of so many, at least, are put in the order of time.
-    private static let mostSorted = 10_000
 
     /// docs/cli.md has these rows too; a test holds the two together.
     private static let language: [CommandDescription.Term] = [

@@ -89,8 +89,7 @@ enum TagCommand {
         var list = ItemList()
         if let words = arguments.value("--query") {
             if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
-            let words = try SavedSearches.expand(words, context)
-            let query = try SearchQuery(words, now: TimeSource.system.now())
+            let query = try SavedSearches.query(words, context)
             list = try StoreReader(path: context.paths.database).search(query, limit: most)
             let report = ItemListReport(list, shortIDs: [], words: words)
             for remark in report.remarks where !list.hasMore { context.say(remark) }

@@ -24,8 +24,10 @@ enum Watch {
             let shown = try report()
             guard let rows else {
                 let text = context.isText ? line(shown) : try JSONOutput.text(shown)
-                if text == last { return true }
-                last = text
+                // Ages grow by themselves.
+                let key = text.contains("\n") || !context.isText ? try timeless(shown) : text
+                if key == last { return true }
+                last = key
                 let time = context.isText ? Formatting.time(TimeSource.system.now()) : ""
                 let between = !context.isText ? "" : text.contains("\n") ? "\n" : "  "
                 return StandardStream.output.write(time + between + text + "\n")
@@ -37,6 +39,7 @@ enum Watch {
         }
         while true {
             guard try show() else { return .fine }
+            let began = ContinuousClock.now
             do throws(UserFacingError) {
                 var client = try ControlClient(path: context.paths.controlSocket)
                 try client.send(WatchRequest())
@@ -50,7 +53,8 @@ enum Watch {
             } catch {
                 switch error.code {
                 case .cancelled: return .fine
-                case .daemonBusy where rows != nil: continue
+                // Nothing was said for so long. A daemon that takes no more readers says so at once.
+                case .daemonBusy where rows != nil && began.duration(to: .now) >= refresh: continue
                 case .daemonNotRunning, .daemonBusy: break
                 default: throw error
                 }
@@ -58,6 +62,16 @@ enum Watch {
             var ends = [pollfd(fd: interruption?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)]
             if poll(&ends, 1, pause) > 0 { return .fine }
         }
+    }
+}
+
+extension Watch {
+    /// A report without the time at which it was made.
+    private static func timeless(_ report: some Report) throws(UserFacingError) -> String {
+        let text = try JSONOutput.text(report)
+        guard let start = text.firstRange(of: "\"generated_at\":\"") else { return text }
+        let end = text[start.upperBound...].firstIndex(of: "\"") ?? start.upperBound
+        return String(text[..<start.upperBound] + text[end...])
     }
 }
 

@@ -96,9 +96,18 @@ enum ChangeLog {
         """
     }
 
-    private static func trigger(_ event: String, _ table: String, _ notes: String...) -> String {
+    /// The first text of an item that came with the first pull is a part of that. So it costs nothing.
+    private static let isOfNewItem = """
+        EXISTS (SELECT 1 FROM item_body WHERE item_id = new.item_id)
+            OR (SELECT rowid FROM item WHERE id = new.item_id) > (SELECT items_before FROM change_state)
         """
-        CREATE TEMP TRIGGER "change: \(event.prefix(20)) \(table)" \(event) ON main.\(table) BEGIN
+
+    private static func trigger(_ event: String, _ table: String, when condition: String? = nil, _ notes: String...)
+        -> String
+    {
+        """
+        CREATE TEMP TRIGGER "change: \(event.prefix(20)) \(table)" \(event) ON main.\(table)
+        \(condition.map { "WHEN \($0)" } ?? "") BEGIN
             \(notes.joined(separator: "\n    "))
         END;
 
@@ -122,7 +131,9 @@ enum ChangeLog {
             \(trigger("BEFORE DELETE", "item", note("old.id"), noteText("old.id")))
             \(trigger("BEFORE UPDATE OF \(columns)", "item", note("old.id"), note("new.id")))
             \(trigger("BEFORE UPDATE OF content", "item", noteText("new.id")))
-            \(triggers("item_body", id: "item_id") { noteText($0) })
+            \(trigger("BEFORE INSERT", "item_body", when: isOfNewItem, noteText("new.item_id")))
+            \(trigger("BEFORE DELETE", "item_body", noteText("old.item_id")))
+            \(trigger("BEFORE UPDATE", "item_body", noteText("new.item_id")))
             \(triggers("local_item", id: "id") { note($0) })
             \(triggers("local_edit", id: "item_id") { note($0) })
             \(triggers("held_item", id: "item_id") { note($0) })
@@ -166,12 +177,10 @@ enum ChangeLog {
             .all { (id: $0.text(0), wasKnown: $0.int(1) == 1, was: $0.text(2), new: $0.text(3)) }
         let texts = try connection.cached(
             """
-            SELECT id, was, (\(text("touched_text.id"))),
-                coalesce((SELECT item.rowid <= items_before FROM item, change_state WHERE item.id = touched_text.id), 0),
-                (\(shown("touched_text.id"))) IS NOT NULL
-            FROM touched_text
+            SELECT id, was, (\(text("touched_text.id"))) FROM touched_text
+            WHERE EXISTS (\(Views.serverRow(of: "touched_text.id")) UNION ALL \(Views.creationRow(of: "touched_text.id")))
             """
-        ).all { (id: $0.text(0), was: $0.text(1), new: $0.text(2), isOld: $0.int(3) == 1, isShown: $0.int(4) == 1) }
+        ).all { (id: $0.text(0), was: $0.text(1), new: $0.text(2)) }
         var changes: [Change] = []
         for item in items where item.was != item.new {
             let kind =
@@ -179,8 +188,7 @@ enum ChangeLog {
             let (old, new) = try difference(connection, item.was, item.new)
             changes.append((item.id, kind, old, new))
         }
-        // The first text of an item that came with the first pull is a part of that.
-        for text in texts where text.was != text.new && text.isShown && !(text.was == nil && text.isOld) {
+        for text in texts where text.was != text.new {
             changes.append((text.id, "text", text.was, text.new))
         }
         for change in changes { try insert(connection, change, origin) }

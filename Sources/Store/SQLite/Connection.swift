@@ -70,6 +70,20 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: Int64.self) ?? 0 < TimeSource.nanoseconds() ? 1 : 0 }, end)
     }
 
+    /// `folded(A)`: a text as the full-text index has it. For statements from now on.
+    func registerFolding() throws(SQLiteFailure) {
+        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS
+        let code = sqlite3_create_function_v2(
+            handle, "folded", 1, flags, nil,
+            { context, _, values in
+                guard let text = values?.pointee.flatMap({ sqlite3_value_text($0) }) else {
+                    return sqlite3_result_null(context)
+                }
+                prsnl_result_text_copy(context, SearchText.indexed(String(cString: text)))
+            }, nil, nil, nil)
+        if code != SQLITE_OK { throw failure(code, "register a function") }
+    }
+
     /// `text_mark(A, B)`: the size and hash of two texts, as JSON; NULL where both are NULL. For statements from now on.
     func registerTextMark() throws(SQLiteFailure) {
         let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS

@@ -73,7 +73,7 @@ extension ItemFilter.Condition {
             case .platform: "item.platform \(isAny)"
             case .site: "'.' || substr(\(Self.host), 1, instr(\(Self.host) || ':', ':') - 1) LIKE ? ESCAPE '\\'"
             case .author:
-                "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND author LIKE ? ESCAPE '\\')"
+                "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND folded(author) LIKE ? ESCAPE '\\')"
             case .state(.untagged): "coalesce(\(ShownRow.tags), '[]') = '[]'"
             case .state(.pending): "\(ShownRow.pending) IS NOT NULL"
             case .state(.deleted): "item.deleted_at IS NOT NULL OR coalesce(edit.is_deleted, 0) = 1"
@@ -82,9 +82,12 @@ extension ItemFilter.Condition {
         return isNegated ? "NOT coalesce(\(sql), 0)" : "(\(sql))"
     }
 
+    /// Of an address: behind the scheme and a user's name, up to a port, a path, a query or a fragment.
     private static let host: String = {
-        let rest = "substr(\(ShownRow.url), instr(\(ShownRow.url), '://') + 3)"
-        return "substr(\(rest), 1, instr(\(rest) || '/', '/') - 1)"
+        let start = "nullif(instr(\(ShownRow.url), '://'), 0) + 3"
+        let rest = "replace(replace(substr(\(ShownRow.url), \(start)), '?', '/'), '#', '/')"
+        let authority = "substr(\(rest), 1, instr(\(rest) || '/', '/') - 1)"
+        return "substr(\(authority), instr(\(authority), '@') + 1)"
     }()
 
     fileprivate var value: String? {
@@ -94,7 +97,7 @@ extension ItemFilter.Condition {
         return switch what {
         case .tag(let word), .type(let word), .platform(let word): JSONText.array(ItemFilter.spellings(of: [word]))
         case .site(let host): "%.\(escaped(host))"
-        case .author(let name): "%\(escaped(name))%"
+        case .author(let name): "%\(escaped(SearchText.indexed(name) ?? ""))%"
         case .state: nil
         case .since(let time): time.description
         }

@@ -45,7 +45,7 @@ package struct ItemList: Sendable, Equatable {
                 items.append(list.items[place])
             }
         }
-        if byTime, lists.count > 1 { sortByTime(limit: limit) }
+        if byTime { sortByTime(limit: limit) }
         hasMore = hasMore || items.count > limit
         items = Array(items.prefix(limit))
     }
@@ -68,15 +68,20 @@ extension StoreReader {
     /// So many items are compared by how well they fit. A word that more have says little: of them, those come first that have
     /// it in their titles or tags, then the newest. Comparing 100,000 would take a fifth of a second.
     static let mostRanked = 10_000
+    /// With the pieces of long texts.
+    private static let mostFound = 4 * mostRanked
 
-    /// Items that have all words and satisfy all conditions, the best first.
+    /// Items that have all words and satisfy all conditions, the best first, or the newest.
     ///
     /// - Throws: `no_search_index`; what reading throws.
-    package func search(_ query: SearchQuery, limit: Int) throws(UserFacingError) -> ItemList {
+    package func search(
+        _ query: SearchQuery, limit: Int, newestFirst: Bool = false
+    ) throws(UserFacingError) -> ItemList {
         do throws(UserFacingError) {
             var lists: [ItemList] = []
-            for branch in query.branches { lists.append(try find(branch, limit: limit)) }
-            return ItemList(lists, byTime: query.branches.allSatisfy(\.isWithoutOnly), limit: limit)
+            for branch in query.branches { lists.append(try find(branch, limit: limit, newestFirst)) }
+            let byTime = newestFirst || lists.count > 1 && query.branches.allSatisfy(\.isWithoutOnly)
+            return ItemList(lists, byTime: byTime, limit: limit)
         } catch {
             guard error.code == .databaseDamaged else { throw error }
             throw UserFacingError(
@@ -87,7 +92,10 @@ extension StoreReader {
         }
     }
 
-    private func find(_ query: SearchQuery.Branch, limit: Int) throws(UserFacingError) -> ItemList {
+    /// - Parameter newestFirst: Among those that are found are the newest, in any order.
+    private func find(
+        _ query: SearchQuery.Branch, limit: Int, _ newestFirst: Bool
+    ) throws(UserFacingError) -> ItemList {
         if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
         return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
@@ -111,12 +119,16 @@ extension StoreReader {
                 }
             } else {
                 if hasPrefix ? try isRankable(query.match()) : try isRankable(query) {
+                    if newestFirst {
+                        finder = ItemFinder(
+                            connection, query.filter, byIndex: state.servesLists, limit: max(limit, Self.mostFound))
+                    }
                     try finder.addRanked(query.match()) { long.has($0) ?? true }
                     if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
                 } else {
                     let best = query.match(in: "{title tags}")
                     // Where no title has them, ranking would read the whole list of each word once more.
-                    if !hasPrefix, case 1...Self.mostRanked = try count(best) {
+                    if !hasPrefix, !newestFirst, case 1...Self.mostRanked = try count(best) {
                         try finder.addRanked(best) { long.has($0) ?? true }
                     }
                     let all = try Matches(connection, query.match(), query.wanted.joined() + query.unwanted)

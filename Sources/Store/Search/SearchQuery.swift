@@ -85,11 +85,21 @@ package struct SearchQuery: Sendable, Equatable {
     /// Each is looked up by itself.
     private static let mostParts = 200, mostBranches = 32
 
-    /// - Parameter now: for `after:7d`.
-    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time, or where there is too much.
-    package init(_ text: String, now: Timestamp) throws(UserFacingError) {
+    /// The query that `@name` stands for.
+    package typealias Saved = (_ name: String) throws(UserFacingError) -> String
+
+    /// - Parameters:
+    ///   - now: for `after:7d`.
+    ///   - saved: `nil` where `@name` is a word like any other.
+    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time, or where there is too much; what `saved` throws.
+    package init(_ text: String, now: Timestamp, saved: Saved? = nil) throws(UserFacingError) {
         var parts = QueryParts(text)
-        branches = try group(&parts, now, isInside: false, isNegated: false) ?? [Branch()]
+        branches = try group(&parts, now, saved, isInside: false, isNegated: false) ?? [Branch()]
+    }
+
+    /// Whether a saved search may have this name.
+    package static func isName(_ text: String) -> Bool {
+        !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || "-_.".contains($0) }
     }
 
     /// Adds conditions that hold beside the query.
@@ -108,13 +118,17 @@ package struct SearchQuery: Sendable, Equatable {
     ///
     /// - Returns: `nil` where there is nothing in it.
     private mutating func group(
-        _ parts: inout QueryParts, _ now: Timestamp, isInside: Bool, isNegated: Bool
+        _ parts: inout QueryParts, _ now: Timestamp, _ saved: Saved?, isInside: Bool, isNegated: Bool
     ) throws(UserFacingError) -> [Branch]? {
         var operands: [Operand] = []
         // An OR that has nothing behind it is a word.
         var or: QueryParts.Part?
+        var isAfterNothing = false
         func add(_ branches: [Branch]?, of part: QueryParts.Part? = nil) {
-            guard let branches else { return }
+            guard let branches else {
+                isAfterNothing = operands.isEmpty
+                return
+            }
             if or != nil {
                 operands[operands.count - 1].alternatives.append(branches)
                 operands[operands.count - 1].field = nil
@@ -129,11 +143,22 @@ package struct SearchQuery: Sendable, Equatable {
             guard parts.count <= Self.mostParts else { throw Self.tooMuch("\(Self.mostParts) words and conditions") }
             switch token {
             case .open(let isWithout):
-                add(try group(&parts, now, isInside: true, isNegated: isNegated != isWithout))
+                add(try group(&parts, now, saved, isInside: true, isNegated: isNegated != isWithout))
             case .close: break loop
-            case .part(let part) where part.whole == "OR" && or == nil && !operands.isEmpty: or = part
+            case .part(let part) where part.whole == "OR" && or == nil && (!operands.isEmpty || isAfterNothing):
+                // Beside a part in which there is nothing to look for, it joins nothing.
+                if !operands.isEmpty { or = part }
             case .part(let part):
-                add(try branch(part, now, isNegated: isNegated != part.isNegated).map { [$0] }, of: part)
+                if let saved, let name = part.savedName {
+                    var inner = QueryParts(try saved(name), after: parts.count, named: parts.names + [name])
+                    if parts.names.contains(name) {
+                        throw UserFacingError(.usage, "The saved search @\(name) names itself.")
+                    }
+                    add(try group(&inner, now, saved, isInside: false, isNegated: isNegated != part.isNegated))
+                    parts.count = inner.count
+                } else {
+                    add(try branch(part, now, isNegated: isNegated != part.isNegated).map { [$0] }, of: part)
+                }
             }
         }
         if let word = or {
@@ -233,6 +258,13 @@ private struct QueryParts {
         var isNegated: Bool
         var isPrefix: Bool
 
+        /// `name` of `@name`.
+        var savedName: String? {
+            let name = String(text.dropFirst())
+            return field == nil && text.first == "@" && !isPrefix && !whole.contains("\"") && SearchQuery.isName(name)
+                ? name : nil
+        }
+
         var anyField: String? {
             isNegated ? nil : field.flatMap { ["type", "platform", "site", "author"].contains($0) ? $0 : nil }
         }
@@ -255,9 +287,13 @@ private struct QueryParts {
 
     private var rest: Substring
     /// Those that were given.
-    private(set) var count = 0
+    var count: Int
+    /// Saved searches that this is a part of.
+    let names: [String]
 
-    init(_ text: String) { rest = text[...] }
+    init(_ text: String, after count: Int = 0, named names: [String] = []) {
+        (rest, self.count, self.names) = (text[...], count, names)
+    }
 
     /// - Parameter isInside: Whether a bracket is open. Else nothing closes one.
     mutating func next(isInside: Bool) -> Token? {

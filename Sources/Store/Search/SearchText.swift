@@ -6,7 +6,7 @@
 /// - Letters that people take for the same become the same (`Folding`).
 /// - Scripts without spaces (Chinese, Japanese, Thai, …), and Korean, whose particles stand with the word: each character
 ///   becomes a word of its own, so that a text is found by any part of it.
-/// - Symbols such as emoji, which the tokenizer drops: each gets a hidden word, `u1f600`.
+/// - Symbols such as emoji, which the tokenizer drops: each gets a hidden word, `u1f600`, of five digits at least.
 /// - `C++`, `C#`: the signs after a letter get hidden words, so that they are not the same as `C`.
 struct SearchText {
     /// The words, apart from each other by control characters.
@@ -106,7 +106,10 @@ struct SearchText {
 
     private mutating func appendHidden(_ value: UInt32, from start: Int, to end: Int) {
         append(Self.hidden, from: start)
-        for byte in "u\(String(value, radix: 16))".utf8 { append(byte, from: start) }
+        let digits = String(value, radix: 16)
+        // So that none is the beginning of another.
+        let number = String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+        for byte in "u\(number)".utf8 { append(byte, from: start) }
         append(Self.end, from: end)
     }
 
@@ -115,7 +118,7 @@ struct SearchText {
         let isSign = { (byte: UInt8) in byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") }
         var next = at
         while next < text.count, next - at < 3, isSign(text[next]) { next += 1 }
-        guard next > at, next == text.count || Self.isBoundary(text[next]) && !isSign(text[next]) else { return }
+        guard next > at, next == text.count || Self.isBoundary(text, next) && !isSign(text[next]) else { return }
         for place in at..<next { append(text[place], from: place) }
         for place in at..<next { appendHidden(UInt32(text[place]), from: place, to: place + 1) }
         at = next
@@ -123,8 +126,14 @@ struct SearchText {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
-    /// Punctuation, or a script without spaces. Two bytes have the letters of most other scripts.
-    private static func isBoundary(_ byte: UInt8) -> Bool { byte >= 0xE0 || isSeparator(byte) }
+    /// Punctuation, or a script without spaces. Two bytes have the letters of most other scripts, and the signs of Latin-1.
+    private static func isBoundary(_ text: UnsafeBufferPointer<UInt8>, _ place: Int) -> Bool {
+        let byte = text[place]
+        guard byte >= 0x80, byte < 0xE0 else { return byte >= 0xE0 || isSeparator(byte) }
+        var next = place
+        let value = scalar(text, &next)
+        return value < 0xC0 && ![0xAA, 0xB5, 0xBA].contains(value) || value == 0xD7 || value == 0xF7
+    }
 
     /// ASCII that is no part of a word.
     static func isSeparator(_ byte: UInt8) -> Bool { byte < 0x80 && !isWord(byte) }
@@ -145,6 +154,8 @@ struct SearchText {
     /// character.
     private static func kind(_ value: UInt32) -> Kind {
         switch value {
+        // Emoji of other blocks.
+        case 0xA9, 0xAE, 0x203C, 0x2049, 0x3030, 0x303D, 0x3297, 0x3299: .symbol
         case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF,  // Thai, Lao, Myanmar, Khmer
             0x1100...0x11FF, 0x3130...0x318F, 0xA960...0xA97F, 0xAC00...0xD7FF,  // Hangul
             0x2E80...0x2FDF, 0x3005...0x3007, 0x3021...0x3029, 0x3040...0x312F, 0x31A0...0x31FF, 0x3400...0x4DBF,

@@ -5,9 +5,13 @@ extension StoreReader {
     /// Queries that find something: with one letter of a word changed, left out, added, or swapped with the next; or with the
     /// beginning of a word. The words that most items have come first, three at most.
     ///
-    /// - Parameter text: the query as it was typed.
-    package func suggestions(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
-        try readTogether { () throws(SQLiteFailure) -> [String] in
+    /// - Parameters:
+    ///   - text: the query as it was typed.
+    ///   - finds: whether a query finds something: a word may be that of a deleted item, or of one that other conditions exclude.
+    package func suggestions(
+        for query: SearchQuery, typed text: String, finds: (String) throws(UserFacingError) -> Bool
+    ) throws(UserFacingError) -> [String] {
+        let offered = try readTogether { () throws(SQLiteFailure) -> [String] in
             guard try missingIndex() == nil else { return [] }
             let words = try IndexedWords(connection)
             var unknown: [SearchQuery.Term] = []
@@ -19,15 +23,18 @@ extension StoreReader {
             var rest = text
             for term in unknown.dropFirst() {
                 guard let word = try words.nearest(to: term).first else { return [] }
-                rest = rest.replacingFirst(term.text, by: word)
+                rest = rest.replacingWord(term.text, by: word)
             }
-            return try words.nearest(to: first).prefix(Self.mostSuggested).map {
-                rest.replacingFirst(first.text, by: $0)
-            }
+            return try words.nearest(to: first).prefix(Self.mostTried).map { rest.replacingWord(first.text, by: $0) }
         }
+        var found: [String] = []
+        for query in offered where found.count < Self.mostSuggested {
+            if try finds(query) { found.append(query) }
+        }
+        return found
     }
 
-    private static let mostSuggested = 3
+    private static let mostSuggested = 3, mostTried = 10
 }
 
 /// The words of the full-text index, one by one. To read them all (fts5vocab) would take seconds.
@@ -94,17 +101,20 @@ private struct IndexedWords {
 }
 
 extension String {
-    fileprivate func replacingFirst(_ part: String, by other: String) -> String {
-        guard let place = range(ofText: part) else { return other }
-        return self[..<place.lowerBound] + other + self[place.upperBound...]
-    }
-
-    private func range(ofText part: String) -> Range<Index>? {
+    /// Where it stands as a word of its own, first.
+    fileprivate func replacingWord(_ word: String, by other: String) -> String {
+        func isPart(_ character: Character?) -> Bool { character.map { $0.isLetter || $0.isNumber } ?? false }
         var start = startIndex
         while start < endIndex {
-            if self[start...].hasPrefix(part) { return start..<index(start, offsetBy: part.count) }
+            if self[start...].hasPrefix(word) {
+                let end = index(start, offsetBy: word.count)
+                let before = start == startIndex ? nil : self[index(before: start)]
+                if !isPart(before), !isPart(end < endIndex ? self[end] : nil) {
+                    return self[..<start] + other + self[end...]
+                }
+            }
             start = index(after: start)
         }
-        return nil
+        return self
     }
 }
