@@ -49,7 +49,8 @@ extension Command {
     static let all: [Command] = [
         SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
         OpenCommand.command,
-        ExportCommand.command, ChangesCommand.command, StatusCommand.command, SyncCommand.command,
+        ExportCommand.command, ChangesCommand.command, StatusCommand.command, MetricsCommand.command,
+        SyncCommand.command,
         HistoryCommand.command,
         PingCommand.command, NetCommand.command,
         CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,

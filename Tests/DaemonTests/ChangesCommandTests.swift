@@ -155,6 +155,9 @@ import Testing
         try TestFile.write(try TestFile.read(fixture.database), to: copy)
         let other = try await fixture.control("--database", copy, "changes", "--cursor", "mine")
         #expect(other.exit == .status(2) && other.stderr.contains("Take another --cursor"), "\(other)")
+        // A place that is given counts, though nothing has come since.
+        #expect(try await fixture.control("changes", "--cursor", "later", "--since", "1").stdout == "")
+        #expect(try await fixture.control("changes", "--cursor", "later").stdout == "")
         for name in ["../x", "", "a/b", "-x"] {
             #expect(try await fixture.control("changes", "--cursor", name).exit == .status(2), "\(name)")
         }

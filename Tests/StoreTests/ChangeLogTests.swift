@@ -105,6 +105,42 @@ import Testing
         await store.close()
     }
 
+    /// Against a scan: each change with the item as it was and as it is.
+    @Test func whatLeavesAQueryIsAChangeOfIt() async throws {
+        var random = SeededRandom()
+        let store = try await complete()
+        for round in 0..<300 { try await change(store, round, &random) }
+        await store.close()
+        let connection = try Connection(path: fixture.path, mode: .readOnly)
+        var states: [String: [String: String]] = ["first": ["title": "First"], "second": ["title": "Second"]]
+        var expected: [String: Set<Int64>] = ["pending": [], "short": [], "five": [], "note": []]
+        try connection.prepare("SELECT seq, kind, item_id, new FROM change WHERE kind != 'pulled' ORDER BY seq").rows {
+            row in
+            let id = row.text(2) ?? ""
+            let before = states[id]
+            if row.text(1) == "deleted" { states[id] = nil }
+            if ["added", "restored"].contains(row.text(1)) { states[id] = [:] }
+            if row.text(1) != "deleted", row.text(1) != "text" {
+                states[id, default: [:]].merge((try? Self.members(row.text(3), connection)) ?? [:]) { $1 }
+            }
+            for state in [before, states[id]].compactMap(\.self) {
+                if state["pending"] ?? "" != "" { expected["pending"]?.insert(row.int64(0)) }
+                if state["tags"]?.contains("\"Text 5\"") == true { expected["five"]?.insert(row.int64(0)) }
+                if state["title"]?.hasSuffix(" 7") == true { expected["short"]?.insert(row.int64(0)) }
+                if state["type"] == "note" { expected["note"]?.insert(row.int64(0)) }
+            }
+        }
+        let reader = try StoreReader(path: fixture.path)
+        let place = ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: 0)
+        for (name, words) in [
+            ("pending", "is:pending"), ("five", "tag:\"Text 5\""), ("short", "title:7"), ("note", "type:note"),
+        ] {
+            let found = try reader.changes(after: place, matching: try SearchQuery(words, now: Self.now))
+            #expect(found == expected[name], "\(name)")
+            #expect(!found.isEmpty, "\(name)")
+        }
+    }
+
     private static func members(_ json: String?, _ connection: Connection) throws -> [String: String] {
         var found: [String: String] = [:]
         try connection.prepare("SELECT key, CAST(coalesce(value, '') AS TEXT) FROM json_each(?)").bind(json).rows {

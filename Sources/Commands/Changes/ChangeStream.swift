@@ -13,6 +13,10 @@ struct ChangeStream {
     var follows = false
     var batch: Int?
     var place: ChangePlace?
+    /// Only what it finds is handed on.
+    var match: SearchQuery?
+    /// What the cursor's file has.
+    private var saved: ChangePlace?
     private var hasHeader = false
     private var interruption: Interruption?
 
@@ -29,9 +33,11 @@ struct ChangeStream {
     /// Where no daemon wakes a reader, in milliseconds.
     private static let pause: Int32 = 1_000
 
-    init(_ context: CommandContext, _ cursor: Cursor?) {
+    init(_ context: CommandContext, _ cursor: Cursor?) throws(UserFacingError) {
         self.context = context
         self.cursor = cursor
+        saved = try cursor?.place()
+        place = saved
     }
 
     mutating func run() throws(UserFacingError) -> ExitCode {
@@ -69,7 +75,7 @@ struct ChangeStream {
         } _: { row throws(UserFacingError) in
             try context.print(Self.line(row, context))
         }
-        if let place { try cursor?.move(to: place) }
+        if let place { try move(to: place) }
     }
 
     // MARK: Rows
@@ -79,18 +85,26 @@ struct ChangeStream {
         var left = command == nil ? batch ?? .max : .max
         while left > 0 {
             let limit = command == nil ? min(left, Self.mostRead) : batch ?? Self.usualBatch
-            let answer = try StoreReader(path: context.paths.database).changes(after: place, limit: limit)
-            guard case .changes(let rows, let epoch, let newest) = answer else {
+            let reader = try StoreReader(path: context.paths.database)
+            let answer = try reader.changes(after: place, limit: match == nil ? limit : .max)
+            guard case .changes(var rows, let epoch, let newest) = answer else {
                 try miss(answer)
                 continue
             }
             try printHeader(epoch, from: place?.seq ?? (rows.first.map { $0.seq - 1 } ?? newest), to: newest)
             guard let last = rows.last else {
-                place = place ?? ChangePlace(epoch: epoch, seq: newest)
+                // Also where it was given, and nothing has come since.
+                try move(to: place ?? ChangePlace(epoch: epoch, seq: newest))
                 return .fine
+            }
+            if let match {
+                // All at once: what an item was is found by going back from what it is.
+                let found = try reader.changes(after: ChangePlace(epoch: epoch, seq: rows[0].seq - 1), matching: match)
+                rows.removeAll { !found.contains($0.seq) }
             }
             if let command {
                 guard try hand(rows, to: command, epoch) else { return follows ? .fine : .error }
+                if match != nil { try move(to: ChangePlace(epoch: epoch, seq: last.seq)) }
             } else {
                 for row in rows { try context.print(Self.line(row, context)) }
                 try move(to: ChangePlace(epoch: epoch, seq: last.seq))
@@ -101,8 +115,8 @@ struct ChangeStream {
     }
 
     private mutating func move(to place: ChangePlace) throws(UserFacingError) {
-        try cursor?.move(to: place)
-        self.place = place
+        if place != saved { try cursor?.move(to: place) }
+        (self.place, saved) = (place, place)
     }
 
     private mutating func printHeader(_ epoch: String, from: Int64, to newest: Int64) throws(UserFacingError) {
@@ -156,7 +170,8 @@ struct ChangeStream {
         _ rows: [Change], to command: ChangeCommand, _ epoch: String
     ) throws(UserFacingError) -> Bool {
         var rest = rows[...]
-        var (size, failures, wait, isHalved, inARow) = (rest.count, 0, 1, false, 0)
+        let most = batch ?? Self.usualBatch
+        var (size, failures, wait, isHalved, inARow) = (min(rest.count, most), 0, 1, false, 0)
         while let last = rest.prefix(size).last {
             let lines = rest.prefix(size).map(\.line)
             if try command.run(lines) {
@@ -182,7 +197,7 @@ struct ChangeStream {
             }
             failures = 0
             rest = rest.dropFirst(size)
-            size = isHalved ? 1 : max(1, min(rest.count, size * 2))
+            size = isHalved ? 1 : max(1, min(rest.count, most, size * 2))
             try move(to: ChangePlace(epoch: epoch, seq: last.seq))
         }
         return true

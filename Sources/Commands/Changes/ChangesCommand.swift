@@ -14,6 +14,9 @@ enum ChangesCommand {
             CommandOption(
                 "--since", "PLACE",
                 "Those after a number, after `EPOCH:NUMBER`, or since a time; all that are kept without it."),
+            CommandOption(
+                "--match", "QUERY",
+                "Those of items that a search finds, before the change or after it; texts are not looked at."),
             CommandOption("--follow", nil, "Go on with those that come, until it is interrupted."),
             .text("--cursor", "NAME", "Go on where the reader of that name was, and keep its place."),
             CommandOption(
@@ -43,7 +46,7 @@ enum ChangesCommand {
             try cursor.save(failed: left)
             return left.isEmpty ? .fine : .error
         }
-        var stream = ChangeStream(context, cursor)
+        var stream = try ChangeStream(context, cursor)
         stream.command = ChangeCommand(arguments.operands)
         if stream.command != nil, cursor == nil {
             throw arguments.failure("a command needs --cursor NAME, by which it goes on where it was")
@@ -56,7 +59,9 @@ enum ChangesCommand {
             }
             return number
         }
-        stream.place = try cursor?.place()
+        stream.match = try arguments.value("--match").map { words throws(UserFacingError) in
+            try SavedSearches.query(words, context)
+        }
         if let since = arguments.value("--since") { stream.place = try place(since, context) }
         if arguments.has("--reread") { try stream.reread() }
         return try stream.run()

@@ -74,6 +74,9 @@ enum ChangeLog {
         FROM timeline ORDER BY created_at, id
         """
 
+    /// The members of one item.
+    static let presentItem = shown("?1")
+
     private static func text(_ id: String) -> String {
         "SELECT text_mark(content, transcription) FROM item_text WHERE item_id = \(id)"
     }

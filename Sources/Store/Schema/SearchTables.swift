@@ -196,6 +196,9 @@ enum ShownRow {
         """
     }
 
+    /// All of `item`.
+    static let all = "JOIN item \(joinsOfDeleted)"
+
     /// With `item`, for what is not shown.
     static let joinsOfDeleted =
         "LEFT JOIN local_item AS made ON 0 LEFT JOIN local_edit AS edit ON edit.item_id = item.id"

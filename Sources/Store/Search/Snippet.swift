@@ -87,7 +87,7 @@ extension StoreReader {
             .all { $0.int(0) }
     }
 
-    private static let fts5 = "fts5(title, summary, content, transcription, tags, url, tokenize='folding'"
+    static let fts5 = "fts5(title, summary, content, transcription, tags, url, tokenize='folding'"
 
     /// Adds items to an index in memory, by their place in the list.
     ///

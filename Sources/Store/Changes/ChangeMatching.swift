@@ -1,0 +1,96 @@
+package import PRSNLCore
+
+extension StoreReader {
+    /// The changes after a place of items that a query finds, as they were before the change or as they were after it: so that
+    /// leaving what it finds is a change, too. Looked for are title, summary, tags and address, and not the texts.
+    ///
+    /// A row has only what has changed. So what an item was is found by going back from what it is.
+    package func changes(after place: ChangePlace, matching query: SearchQuery) throws(UserFacingError) -> Set<Int64> {
+        try readTogether { () throws(SQLiteFailure) in
+            try connection.registerTextMark()
+            connection.removeDeadline()
+            let current = try connection.prepare(ChangeLog.presentItem)
+            let patch = try connection.prepare("SELECT json_patch(?, ?)")
+            let states = try ItemStates(query)
+            var known: [ByteText: String?] = [:]
+            try connection.prepare(
+                "SELECT seq, item_id, kind, old, new FROM change_log WHERE seq > ? ORDER BY seq DESC"
+            ).bind(Int(place.seq)).rows { row throws(SQLiteFailure) in
+                guard let text = row.text(1) else { return }
+                let id = ByteText(text)
+                let after: String? =
+                    if let state = known[id] { state } else { try current.bind(text).first { $0.text(0) } ?? nil }
+                let before: String? =
+                    switch row.text(2) {
+                    case "added", "restored": nil
+                    case "deleted": row.text(3)
+                    case "edited": try patch.bind(after ?? "{}").bind(row.text(3) ?? "{}").first { $0.text(0) } ?? nil
+                    default: after
+                    }
+                known[id] = before
+                try states.add([before, after].compactMap(\.self), of: row.int64(0))
+            }
+            try states.look()
+            return states.found
+        }
+    }
+}
+
+/// Items as they were, in a database in memory, so that a query is about them what it is about the copy.
+private final class ItemStates {
+    private let memory: Connection
+    private let query: SearchQuery
+    private var waiting: [(seq: Int64, json: String)] = []
+    private(set) var found: Set<Int64> = []
+
+    private static let atOnce = 1_000
+
+    init(_ query: SearchQuery) throws(SQLiteFailure) {
+        self.query = query
+        memory = try Connection(path: ":memory:", mode: .readWrite)
+        try memory.registerFolding()
+        try memory.registerTokenizer()
+        try Schema.current.apply(to: memory)
+        try memory.execute("CREATE VIRTUAL TABLE words USING \(StoreReader.fts5), content='')")
+    }
+
+    func add(_ states: [String], of seq: Int64) throws(SQLiteFailure) {
+        waiting += states.map { (seq, $0) }
+        if waiting.count >= Self.atOnce { try look() }
+    }
+
+    func look() throws(SQLiteFailure) {
+        guard !waiting.isEmpty else { return }
+        try memory.execute("DELETE FROM item; DELETE FROM local_edit; INSERT INTO words (words) VALUES ('delete-all')")
+        let names = ItemColumn.all.map(\.name).filter { $0 != "id" && $0 != "content" }
+        let item = try memory.cached(
+            """
+            INSERT INTO item (rowid, id, \(names.joined(separator: ", ")))
+            SELECT ?1, ?1, \(names.map { "json_extract(?2, '$.\($0)')" }.joined(separator: ", "))
+            """)
+        let edit = try memory.cached(
+            "INSERT INTO local_edit (item_id) SELECT ?1 WHERE json_extract(?2, '$.pending') IS NOT NULL")
+        let words = try memory.cached(
+            "INSERT INTO words (rowid, title, summary, tags, url) SELECT rowid, title, summary, tags, url FROM item")
+        for (number, state) in waiting.enumerated() {
+            try item.bind(number).bind(state.json).run()
+            try edit.bind(number).bind(state.json).run()
+        }
+        try words.run()
+        for branch in query.branches {
+            var numbers = Set(
+                try memory.prepare(
+                    "SELECT item.rowid FROM (SELECT 1) \(ShownRow.all) WHERE 1\(branch.filter.condition().sql)"
+                )
+                .bind(branch.filter.condition().values).all { $0.int(0) })
+            let match = try memory.prepare("SELECT rowid FROM words WHERE words MATCH ?")
+            if !branch.isWithoutOnly {
+                numbers.formIntersection(try match.bind(branch.match()).all { $0.int(0) })
+            } else if !branch.unwanted.isEmpty {
+                numbers.subtract(try match.bind(branch.unwantedMatch).all { $0.int(0) })
+            }
+            found.formUnion(numbers.map { waiting[$0].seq })
+        }
+        waiting = []
+    }
+}
