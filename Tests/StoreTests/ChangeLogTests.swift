@@ -130,6 +130,7 @@ import Testing
                 if state["type"] == "note" { expected["note"]?.insert(row.int64(0)) }
             }
         }
+        var all = 0
         let reader = try StoreReader(path: fixture.path)
         let place = ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: 0)
         for (name, words) in [
@@ -137,8 +138,9 @@ import Testing
         ] {
             let found = try reader.changes(after: place, matching: try SearchQuery(words, now: Self.now))
             #expect(found == expected[name], "\(name)")
-            #expect(!found.isEmpty, "\(name)")
+            all += found.count
         }
+        #expect(all > 20)
     }
 
     private static func members(_ json: String?, _ connection: Connection) throws -> [String: String] {
