@@ -59,8 +59,8 @@ package actor Store {
     var unrecorded: [RecurringError] = []
     /// Whether a page may bring an item that was created here.
     var expectsCreations = false
-    /// Whether changes are noted (`ChangeLog`).
-    private var notesChanges = false
+    /// `nil` before the first pull has ended: no changes are noted.
+    private var notes: ChangeNotes?
     /// Announced after each commit that left rows in `change_log`.
     package nonisolated let changesMade = Announcements()
     /// Signalled after each commit, for the full-text index, which is built from what was committed.
@@ -143,7 +143,7 @@ package actor Store {
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
             _ = try opened.transaction { () throws(SQLiteFailure) in try ChangeLog.openIfComplete(opened) }
-            notesChanges = try ChangeLog.start(opened)
+            notes = try ChangeNotes.begin(opened)
             bound = Mutex(try Self.readBinding(opened))
             try Self.markInterruptedSendsUnknown(opened)
             mark = try Self.mark(opened, statements, path: path, log: log)
@@ -216,7 +216,10 @@ package actor Store {
     }
 
     /// The lock stays.
-    func letGoOfFile() { connection = nil }
+    func letGoOfFile() {
+        notes = nil
+        connection = nil
+    }
 
     /// After `closeFile`.
     package func unlock() { lock = nil }
@@ -282,17 +285,16 @@ package actor Store {
             let result = try connection.transaction { () throws(SQLiteFailure) in
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
                 guard ofIndex else {
+                    notes?.forget()
                     let result = try body(connection)
-                    rows =
-                        notesChanges
-                        ? try ChangeLog.save(connection, origin) : try ChangeLog.openIfComplete(connection)
+                    rows = if let notes { try notes.save(origin) } else { try ChangeLog.openIfComplete(connection) }
                     return result
                 }
                 return try connection.withoutErasing { () throws(SQLiteFailure) in try body(connection) }
             }
             markedOpen = true
             if rows > 0 {
-                if !notesChanges { notesChanges = try ChangeLog.start(connection) }
+                if notes == nil { notes = try ChangeNotes.begin(connection) }
                 changesMade.announce()
             }
             reportBlockedCheckpoint(connection)

@@ -145,6 +145,29 @@ import Testing
         #expect(try await fixture.control("changes", "--cursor", "old").stdout == "")
     }
 
+    /// The numbers are given again, for other changes.
+    @Test func aFileThatWasPutBackIsAnotherHistory() async throws {
+        let (fixture, daemon) = try await running()
+        try await note("before the backup", fixture)
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        try Connection(path: fixture.database, mode: .readWrite).checkpoint()
+        let backup = try TestFile.read(fixture.database)
+        // Nothing is sent after it: only what the server has new.
+        func pull() async throws {
+            #expect(try await fixture.run(["--once"]).exit == .status(0))
+        }
+        _ = fixture.server.addNew()
+        try await pull()
+        #expect(try await fixture.control("changes", "--cursor", "kept", "--json").exit == .status(0))
+        for name in ["-wal", "-shm"] { unlink(fixture.database + name) }
+        try TestFile.write(backup, to: fixture.database)
+        _ = fixture.server.addNew(count: 2)
+        try await pull()
+        let missed = try await fixture.control("changes", "--cursor", "kept")
+        #expect(missed.exit == .status(4) && missed.stdout.isEmpty, "\(missed)")
+    }
+
     /// Another database, and a name that would be another file.
     @Test func aPlaceIsOfOneDatabase() async throws {
         let (fixture, daemon) = try await running()

@@ -101,7 +101,7 @@ import Testing
             }
             #expect(try timeline() == folded, "round \(round)")
         }
-        #expect(place > 200)
+        #expect(place > 100)
         await store.close()
     }
 

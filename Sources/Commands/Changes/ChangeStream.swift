@@ -104,10 +104,10 @@ struct ChangeStream {
             }
             if let command {
                 guard try hand(rows, to: command, epoch) else { return follows ? .fine : .error }
-                if match != nil { try move(to: ChangePlace(epoch: epoch, seq: last.seq)) }
+                if match != nil { try move(to: ChangePlace(epoch: epoch, seq: last.seq, at: last.at)) }
             } else {
                 for row in rows { try context.print(Self.line(row, context)) }
-                try move(to: ChangePlace(epoch: epoch, seq: last.seq))
+                try move(to: ChangePlace(epoch: epoch, seq: last.seq, at: last.at))
                 left -= rows.count
             }
         }
@@ -198,7 +198,7 @@ struct ChangeStream {
             failures = 0
             rest = rest.dropFirst(size)
             size = isHalved ? 1 : max(1, min(rest.count, most, size * 2))
-            try move(to: ChangePlace(epoch: epoch, seq: last.seq))
+            try move(to: ChangePlace(epoch: epoch, seq: last.seq, at: last.at))
         }
         return true
     }

@@ -45,12 +45,12 @@ struct Cursor {
                 .usage, "The place \(name) is one in \(lines[1]), and not in \(database).",
                 recoverySuggestion: "Take another --cursor for this one.")
         }
-        return place
+        return ChangePlace(epoch: place.epoch, seq: place.seq, at: lines.count > 2 ? Timestamp(lines[2]) : nil)
     }
 
     /// Another file in its place, which is on the disk.
     func move(to place: ChangePlace) throws(UserFacingError) {
-        try Self.replace(path, by: "\(place)\n\(database)\n")
+        try Self.replace(path, by: "\(place)\n\(database)\n" + (place.at.map { "\($0)\n" } ?? ""))
     }
 
     // MARK: Rows that were set aside

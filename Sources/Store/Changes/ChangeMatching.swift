@@ -9,7 +9,7 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) in
             try connection.registerTextMark()
             connection.removeDeadline()
-            let current = try connection.prepare(ChangeLog.presentItem)
+            let current = try connection.prepare(ChangeLog.shown)
             let patch = try connection.prepare("SELECT json_patch(?, ?)")
             let states = try ItemStates(query)
             var known: [ByteText: String?] = [:]

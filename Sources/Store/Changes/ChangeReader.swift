@@ -4,10 +4,14 @@ package import PRSNLCore
 package struct ChangePlace: Sendable, Equatable, CustomStringConvertible {
     package var epoch: String
     package var seq: Int64
+    /// When that change was committed, where it is known: a file that was put back to an earlier state goes on with the same
+    /// numbers, and with other changes.
+    package var at: Timestamp?
 
-    package init(epoch: String, seq: Int64) {
+    package init(epoch: String, seq: Int64, at: Timestamp? = nil) {
         self.epoch = epoch
         self.seq = seq
+        self.at = at
     }
 
     /// `0f3a…:12`
@@ -74,6 +78,7 @@ extension StoreReader {
                 if place.epoch != epoch { return .success(.otherEpoch(epoch, newest: newest)) }
                 if place.seq > newest { return .success(.future(newest: newest, epoch: epoch)) }
                 if place.seq < oldest - 1 { return .success(.gap(oldest: oldest, epoch: epoch)) }
+                if try isOther(place) { return .success(.otherEpoch(epoch, newest: newest)) }
             }
             let rows = try connection.prepare(
                 """
@@ -90,6 +95,15 @@ extension StoreReader {
             }
             return .success(.changes(rows, epoch: epoch, newest: newest))
         }.get()
+    }
+
+    /// Whether the change at a place is another one than it was.
+    private func isOther(_ place: ChangePlace) throws(SQLiteFailure) -> Bool {
+        guard let at = place.at else { return false }
+        return try connection.prepare("SELECT 1 FROM change_log WHERE seq = ? AND at != ?").bind(Int(place.seq)).bind(
+            at
+        )
+        .hasRow()
     }
 
     /// So many rows are kept at the most.
@@ -127,9 +141,12 @@ extension StoreReader {
         var failure: UserFacingError?
         let place = try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
             guard let (epoch, _, newest) = try changeBounds() else { return .failure(noChanges) }
+            let at =
+                try connection.prepare("SELECT at FROM change_log WHERE seq = ?").bind(Int(newest))
+                .first { $0.timestamp(0) } ?? nil
             try connection.registerTextMark()
             connection.removeDeadline()
-            let place = ChangePlace(epoch: epoch, seq: newest)
+            let place = ChangePlace(epoch: epoch, seq: newest, at: at)
             do throws(UserFacingError) { try begin(place) } catch { return .failure(error) }
             try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row in
                 let change = Change(

@@ -70,6 +70,21 @@ final class Connection {
             handle, 10_000, { end in end?.load(as: Int64.self) ?? 0 < TimeSource.nanoseconds() ? 1 : 0 }, end)
     }
 
+    typealias Function =
+        @convention(c) (
+            OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
+        ) -> Void
+
+    /// A function for statements from now on. It may stand in triggers of this connection, and has a value by its owner, which lives
+    /// until the connection ends.
+    func register(_ name: String, count: Int32, _ owner: AnyObject, _ function: Function) throws(SQLiteFailure) {
+        let code = sqlite3_create_function_v2(
+            handle, name, count, SQLITE_UTF8 | SQLITE_INNOCUOUS, Unmanaged.passRetained(owner).toOpaque(), function,
+            nil,
+            nil, { Unmanaged<AnyObject>.fromOpaque($0!).release() })
+        if code != SQLITE_OK { throw failure(code, "register a function") }
+    }
+
     /// `folded(A)`: a text as the full-text index has it. For statements from now on.
     func registerFolding() throws(SQLiteFailure) {
         let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS

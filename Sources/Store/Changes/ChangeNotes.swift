@@ -1,0 +1,151 @@
+import CSQLite
+import PRSNLCore
+
+/// What items were before a transaction, to be compared with what they are at its end: so a change is one row, however many
+/// tables it takes, and whoever makes it.
+///
+/// Triggers call for it before each row is touched. They are the store's own (`TEMP`) and stand in no file. They are short, because
+/// SQLite compiles them into each statement.
+final class ChangeNotes {
+    private unowned let connection: Connection
+    private var items: [ByteText: (wasKnown: Bool, was: String?)] = [:]
+    private var texts: [ByteText: String?] = [:]
+
+    private enum Kind: Int {
+        case item, insertedItem, text, firstText
+    }
+
+    private static let text = "SELECT text_mark(content, transcription) FROM item_text WHERE item_id = ?1"
+
+    /// Notes changes from now on.
+    ///
+    /// - Returns: `nil` where the first pull has not ended.
+    static func begin(_ connection: Connection) throws(SQLiteFailure) -> ChangeNotes? {
+        guard try connection.integer("SELECT items_before IS NOT NULL FROM change_state") == 1 else { return nil }
+        try connection.registerTextMark()
+        let notes = ChangeNotes(connection)
+        try connection.register("change_note", count: 2, notes) { context, _, values in
+            let notes = Unmanaged<ChangeNotes>.fromOpaque(sqlite3_user_data(context)).takeUnretainedValue()
+            guard let values, let kind = Kind(rawValue: Int(sqlite3_value_int(values[0]))),
+                let id = sqlite3_value_text(values[1])
+            else { return }
+            do throws(SQLiteFailure) {
+                try notes.note(kind, String(cString: id))
+            } catch {
+                sqlite3_result_error(context, error.message, -1)
+            }
+        }
+        // No file for what has no rows.
+        try connection.execute("PRAGMA temp_store = MEMORY;" + triggers)
+        return notes
+    }
+
+    private init(_ connection: Connection) { self.connection = connection }
+
+    // MARK: Triggers
+
+    private static func trigger(
+        _ event: String, _ table: String, when condition: String = "1", _ kind: Kind, _ ids: String...
+    ) -> String {
+        """
+        CREATE TEMP TRIGGER "change: \(kind) \(event.prefix(20)) \(table)" \(event) ON main.\(table) WHEN \(condition) BEGIN
+            \(ids.map { "SELECT change_note(\(kind.rawValue), \($0));" }.joined(separator: " "))
+        END;
+
+        """
+    }
+
+    private static func triggers(_ table: String, id: String) -> String {
+        trigger("BEFORE INSERT", table, .item, "new.\(id)") + trigger("BEFORE DELETE", table, .item, "old.\(id)")
+            + trigger("BEFORE UPDATE", table, .item, "old.\(id)", "new.\(id)")
+    }
+
+    /// The first text of an item that came with the first pull is a part of that. So it costs nothing.
+    private static let isOfNewItem = """
+        EXISTS (SELECT 1 FROM item_body WHERE item_id = new.item_id)
+            OR (SELECT rowid FROM item WHERE id = new.item_id) > (SELECT items_before FROM change_state)
+        """
+
+    private static let triggers: String = {
+        let columns = (["id", "deleted_at"] + ChangeLog.names.filter { $0 != "pending" }).joined(separator: ", ")
+        // An item that is there already is not inserted, which only an AFTER trigger knows.
+        return trigger("AFTER INSERT", "item", .insertedItem, "new.id")
+            + trigger("AFTER INSERT", "item", when: "new.content IS NOT NULL", .firstText, "new.id")
+            + trigger("BEFORE DELETE", "item", when: "old.deleted_at IS NULL", .item, "old.id")
+            + trigger("BEFORE UPDATE OF \(columns)", "item", .item, "new.id")
+            + trigger("BEFORE UPDATE OF content", "item", .text, "new.id")
+            + trigger("BEFORE INSERT", "item_body", when: isOfNewItem, .text, "new.item_id")
+            + trigger("BEFORE DELETE", "item_body", .text, "old.item_id")
+            + trigger("BEFORE UPDATE", "item_body", .text, "new.item_id")
+            + triggers("local_item", id: "id") + triggers("local_edit", id: "item_id")
+            + triggers("held_item", id: "item_id")
+    }()
+
+    // MARK: In a transaction
+
+    /// Before the first statement.
+    func forget() {
+        if !items.isEmpty { items = [:] }
+        if !texts.isEmpty { texts = [:] }
+    }
+
+    /// Once for each.
+    private func note(_ kind: Kind, _ id: String) throws(SQLiteFailure) {
+        let key = ByteText(id)
+        switch kind {
+        case .item where items[key] == nil:
+            let isKnown = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(id).hasRow()
+            items[key] = (isKnown, try one(ChangeLog.shown, id))
+        case .insertedItem where items[key] == nil: items[key] = (false, try one(ChangeLog.created, id))
+        case .text where texts[key] == nil: texts[key] = .some(try one(Self.text, id))
+        case .firstText where texts[key] == nil: texts[key] = .some(nil)
+        default: break
+        }
+    }
+
+    private func one(_ sql: String, _ id: String) throws(SQLiteFailure) -> String? {
+        let statement = try connection.cached(sql).bind(id)
+        defer { statement.reset() }
+        return try statement.first { $0.text(0) } ?? nil
+    }
+
+    /// What it has changed, before it is committed.
+    ///
+    /// - Returns: how many rows were written.
+    func save(_ origin: ChangeOrigin) throws(SQLiteFailure) -> Int {
+        guard !items.isEmpty || !texts.isEmpty else { return 0 }
+        defer { forget() }
+        var changes: [ChangeLog.Change] = []
+        for (id, item) in items.sorted(by: { $0.key < $1.key }) {
+            let new = try one(ChangeLog.shown, id.text)
+            guard item.was != new else { continue }
+            let kind =
+                item.was == nil ? (item.wasKnown ? "restored" : "added") : new == nil ? "deleted" : "edited"
+            let (old, changed) = try difference(item.was, new)
+            changes.append((id.text, kind, old, changed))
+        }
+        for (id, was) in texts.sorted(by: { $0.key < $1.key }) {
+            let new = try one(Self.text, id.text)
+            guard was != new, try one(ChangeLog.shown, id.text) != nil else { continue }
+            changes.append((id.text, "text", was, new))
+        }
+        for change in changes { try ChangeLog.insert(connection, change, origin) }
+        return changes.count
+    }
+
+    /// Members that are the same in both are left out, and, where there is one side only, those that are NULL.
+    private func difference(_ old: String?, _ new: String?) throws(SQLiteFailure) -> (String?, String?) {
+        guard let old, let new else {
+            func whole(_ json: String?) throws(SQLiteFailure) -> String? {
+                try json.map { json throws(SQLiteFailure) in try one("SELECT json_patch('{}', ?)", json) } ?? nil
+            }
+            return (try whole(old), try whole(new))
+        }
+        return try connection.cached(
+            """
+            SELECT json_group_object(was.key, was.value), json_group_object(was.key, now.value)
+            FROM json_each(?) AS was JOIN json_each(?) AS now USING (key) WHERE was.value IS NOT now.value
+            """
+        ).bind(old).bind(new).first { ($0.text(0), $0.text(1)) } ?? (nil, nil)
+    }
+}
