@@ -77,6 +77,10 @@ import Testing
             try await fixture.control(words, environment: ["HOME": home, "XDG_CONFIG_HOME": home + "/.config"])
         }
         #expect(try await control("search", "@bread", "--ids").stdout == Self.items[1].id + "\n")
+        #expect(try await control("list", "@bread", "--ids").stdout == Self.items[1].id + "\n")
+        #expect(
+            try await control("list", "sourdough OR rye", "-n", "1", "--ids").stdout.split(separator: "\n").count == 1)
+        #expect(try await control("list", "rye", "--deleted").exit == .status(2))
         // What is saved counts as one.
         #expect(try await control("search", "--ids", "--", "-@bread").stdout.split(separator: "\n").count == 2)
         #expect(

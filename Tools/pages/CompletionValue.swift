@@ -93,7 +93,7 @@ extension CommandDescription {
         switch operands.usage.filter(\.isLetter) {
         case "ID": "id"
         case "TAGTAGID": "word"
-        case "WORD": name == "search" ? "search" : nil
+        case "WORD": ["search", "list"].contains(name) ? "search" : nil
         default: nil
         }
     }

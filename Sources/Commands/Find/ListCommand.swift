@@ -6,7 +6,7 @@ import Store
 /// `prsnlctl list`: items by time, from the file.
 enum ListCommand {
     static let command = Command(
-        "list", "List items, the newest first.",
+        "list", "List items, the newest first; with words, those that a search finds.", operands: .any("WORD"),
         options: CommandOption.conditions + [
             CommandOption("--deleted", nil, "Those that were deleted in the last 30 days, the latest first."),
             .limit, .ids, .reverse,
@@ -18,6 +18,12 @@ enum ListCommand {
         if let word = arguments.value("--complete") {
             try context.print(try Completion.offered(for: word, context))
             return .fine
+        }
+        if !arguments.operands.isEmpty {
+            if arguments.has("--deleted") {
+                throw arguments.failure("with words, give is:deleted in place of --deleted")
+            }
+            return try SearchCommand.find(context, arguments, newestFirst: true)
         }
         let reader = try StoreReader(path: context.paths.database)
         let filter = try ListOptions.filter(arguments)

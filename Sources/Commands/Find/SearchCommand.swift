@@ -11,12 +11,19 @@ enum SearchCommand {
         ], language: language, examples: examples,
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
+        try find(context, arguments, newestFirst: arguments.has("--newest"))
+    }
+
+    /// `search`, and `list` with words.
+    static func find(
+        _ context: CommandContext, _ arguments: ParsedArguments, newestFirst: Bool
+    ) throws(UserFacingError) -> ExitCode {
         let words = arguments.operands.joined(separator: " ")
         let filter = try ListOptions.filter(arguments)
         let query = try SavedSearches.query(words, and: filter, context)
         let reader = try StoreReader(path: context.paths.database)
         let limit = try ListOptions.limit(arguments)
-        let list = try reader.search(query, limit: limit, newestFirst: arguments.has("--newest"))
+        let list = try reader.search(query, limit: limit, newestFirst: newestFirst)
         let isShown = !arguments.has("--ids")
         var report = ItemListReport(
             list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],

@@ -43,8 +43,10 @@ enum SearchTables {
 
     static let createIndex = """
         CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,
-            content='', tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'");
+            content='', \(tokenizer));
         """
+
+    static let tokenizer = "tokenize=\"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\""
 
     /// The vowel signs of the scripts of India are parts of words.
     static let tokenizerArguments = ["remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]

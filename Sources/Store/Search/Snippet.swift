@@ -72,8 +72,10 @@ extension StoreReader {
 
     /// Before a statement is under way that is to go on: a new table ends it (SQLITE_ABORT_ROLLBACK).
     func makeRoomForTexts() throws(SQLiteFailure) {
-        try connection.registerTokenizer()
-        try connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.fts5), content='')")
+        // Nobody asks for places in it.
+        try connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.columns), content='', \(SearchTables.tokenizer))"
+        )
     }
 
     /// Which of some items have the words, by their place in the list, as the index would say it. Indexes them in memory, after
@@ -82,17 +84,22 @@ extension StoreReader {
         of match: String, amongTextsOf items: [ListedItem], atMost limit: Int
     ) throws(SQLiteFailure) -> [Int] {
         try connection.execute("INSERT INTO temp.candidate (candidate) VALUES ('delete-all')")
-        try index(items, in: "candidate", atMost: limit)
+        try index(items, in: "candidate", atMost: limit, isFolded: true)
         return try connection.prepare("SELECT rowid FROM temp.candidate WHERE candidate MATCH ?").bind(match)
             .all { $0.int(0) }
     }
 
-    static let fts5 = "fts5(title, summary, content, transcription, tags, url, tokenize='folding'"
+    private static let columns = "fts5(title, summary, content, transcription, tags, url"
+    static let fts5 = columns + ", tokenize='folding'"
 
     /// Adds items to an index in memory, by their place in the list.
     ///
-    /// - Parameter limit: So many bytes of each text.
-    private func index(_ items: [ListedItem], in table: String, atMost limit: Int) throws(SQLiteFailure) {
+    /// - Parameters:
+    ///   - limit: So many bytes of each text.
+    ///   - isFolded: Its tokenizer does not fold.
+    private func index(
+        _ items: [ListedItem], in table: String, atMost limit: Int, isFolded: Bool = false
+    ) throws(SQLiteFailure) {
         let (live, deleted) = (
             try connection.prepare(SearchableRow.ofID), try connection.prepare(SearchableRow.ofDeleted)
         )
@@ -105,7 +112,7 @@ extension StoreReader {
             _ = try SearchableRow.read((item.deletion == nil ? live : deleted).bind(item.id)) {
                 row throws(SQLiteFailure) in
                 insert.bind(number)
-                for text in row.words(atMost: limit) { insert.bind(text) }
+                for text in row.words(atMost: limit) { insert.bind(isFolded ? SearchText.indexed(text) : text) }
                 try insert.run()
             }
         }
