@@ -68,6 +68,21 @@ import Testing
         await store.close()
     }
 
+    /// SQLite 3.40 ends a text at U+0000 where it takes JSON apart, and gives numbers 15 digits.
+    @Test func valuesAreWhole() async throws {
+        let store = try await complete()
+        for (title, duration) in [("a\u{0}b", 185.46666666666667), ("a\u{0}c", 0.1 + 0.2), ("\u{2028}\"", 1e22 / 3)] {
+            var item = Fixture.article("first", title: title)
+            (item.duration, item.updatedAt) = (duration, Fixture.at(9))
+            try await store.add([item])
+        }
+        await store.close()
+        let seen = try rows().dropFirst()
+        #expect(seen.map { $0.contains("\"title\"") && $0.contains("\"duration\"") } == [true, true, true], "\(seen)")
+        #expect(seen.contains { $0.contains(#""title":"a\u0000b","duration":185.46666666666667"#) }, "\(seen)")
+        #expect(seen.contains { $0.contains(#""title":"a\u0000c","duration":0.30000000000000004"#) }, "\(seen)")
+    }
+
     /// What the rows say one after the other is the timeline, after each transaction.
     @Test func foldedChangesAreTheTimeline() async throws {
         var random = SeededRandom()

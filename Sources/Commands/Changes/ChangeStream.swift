@@ -19,6 +19,8 @@ struct ChangeStream {
     private var saved: ChangePlace?
     private var hasHeader = false
     private var interruption: Interruption?
+    /// In seconds, before the next try; and how many rows were set aside since the command took one.
+    private var (wait, inARow) = (1, 0)
 
     /// Rows that are read at once.
     private static let mostRead = 1_000
@@ -171,13 +173,16 @@ struct ChangeStream {
     ) throws(UserFacingError) -> Bool {
         var rest = rows[...]
         let most = batch ?? Self.usualBatch
-        var (size, failures, wait, isHalved, inARow) = (min(rest.count, most), 0, 1, false, 0)
+        var (size, failures, isHalved) = (min(rest.count, most), 0, false)
         while let last = rest.prefix(size).last {
             let lines = rest.prefix(size).map(\.line)
             if try command.run(lines) {
-                (wait, isHalved, inARow) = (1, false, 0)
+                (wait, inARow, isHalved) = (1, 0, false)
             } else {
-                guard follows else { return false }
+                guard follows else {
+                    context.say("the command failed; the place stays before #\(rest.first?.seq ?? 0)")
+                    return false
+                }
                 failures += 1
                 if size > 1, isHalved || failures >= Self.tries {
                     (size, failures, isHalved) = (size / 2, 0, true)

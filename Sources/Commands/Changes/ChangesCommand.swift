@@ -41,12 +41,14 @@ enum ChangesCommand {
             guard let command = ChangeCommand(arguments.operands) else {
                 throw arguments.failure("--retry-failed needs a command behind --")
             }
+            try cursor.lock()
             var left: [String] = []
             for line in failed where try !command.run([line]) { left.append(line) }
             try cursor.save(failed: left)
             return left.isEmpty ? .fine : .error
         }
         var stream = try ChangeStream(context, cursor)
+        try cursor?.lock()
         stream.command = ChangeCommand(arguments.operands)
         if stream.command != nil, cursor == nil {
             throw arguments.failure("a command needs --cursor NAME, by which it goes on where it was")
@@ -55,7 +57,7 @@ enum ChangesCommand {
         stream.batch = try arguments.value("--batch").map { text throws(UserFacingError) -> Int in
             guard let number = Int(text), (1...100_000).contains(number) else {
                 throw arguments.failure(
-                    "--batch \\(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to 100000")
+                    "--batch \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to 100000")
             }
             return number
         }

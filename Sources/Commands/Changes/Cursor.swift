@@ -39,13 +39,29 @@ struct Cursor {
     ///
     /// - Throws: `usage` for the place of another database.
     func place() throws(UserFacingError) -> ChangePlace? {
-        guard let lines = try Self.lines(path), lines.count >= 2, let place = ChangePlace(lines[0]) else { return nil }
+        guard let lines = try Self.lines(path) else { return nil }
+        guard lines.count >= 2, let place = ChangePlace(lines[0]) else {
+            throw UserFacingError(
+                .changesMissed, "\(path) has no place any more.", consequence: "Changes may have been missed.",
+                recoverySuggestion: "Remove the file, and read everything again: `prsnlctl changes --reread`.")
+        }
         guard lines[1] == database else {
             throw UserFacingError(
                 .usage, "The place \(name) is one in \(lines[1]), and not in \(database).",
                 recoverySuggestion: "Take another --cursor for this one.")
         }
         return ChangePlace(epoch: place.epoch, seq: place.seq, at: lines.count > 2 ? Timestamp(lines[2]) : nil)
+    }
+
+    /// For as long as this process lives: of two readers, one would take the place of the other back.
+    func lock() throws(UserFacingError) {
+        let file = open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Self.failure(path + ".lock") }
+        guard prsnl_lock_file(file) == 0 else {
+            close(file)
+            throw UserFacingError(
+                .usage, "Another reader has the place \(name) now.", recoverySuggestion: "Take another --cursor.")
+        }
     }
 
     /// Another file in its place, which is on the disk.
@@ -107,7 +123,7 @@ struct Cursor {
         guard let folder = try? folder(context), case let names = Self.names(folder), !names.isEmpty else { return [] }
         let database = RealPath.of(context.paths.database)
         return names.sorted().flatMap { name -> [String] in
-            guard !name.hasSuffix(".failed"), !name.hasSuffix(".new"),
+            guard ![".failed", ".new", ".lock"].contains(where: name.hasSuffix),
                 let lines = try? lines("\(folder)/\(name)"), lines.count >= 2, lines[1] == database,
                 let place = ChangePlace(lines[0]), let cursor = try? Cursor(name, context)
             else { return [] }

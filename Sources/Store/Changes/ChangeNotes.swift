@@ -133,19 +133,42 @@ final class ChangeNotes {
         return changes.count
     }
 
-    /// Members that are the same in both are left out, and, where there is one side only, those that are NULL.
+    /// Members that are the same in both are left out, and, where there is one side only, those that are NULL. Not by SQLite's
+    /// functions: in 3.40, these end a text at U+0000.
     private func difference(_ old: String?, _ new: String?) throws(SQLiteFailure) -> (String?, String?) {
-        guard let old, let new else {
-            func whole(_ json: String?) throws(SQLiteFailure) -> String? {
-                try json.map { json throws(SQLiteFailure) in try one("SELECT json_patch('{}', ?)", json) } ?? nil
+        let (before, after) = (try old.map(Self.members), try new.map(Self.members))
+        func object(_ all: [(name: String, value: ArraySlice<UInt8>)]?, _ other: [String: ArraySlice<UInt8>]?)
+            -> String?
+        {
+            guard let all else { return nil }
+            let members = all.filter { name, value in
+                if let other { other[name] != value } else { !value.elementsEqual("null".utf8) }
             }
-            return (try whole(old), try whole(new))
+            return "{" + members.map { "\"\($0)\":" + String(decoding: $1, as: UTF8.self) }.joined(separator: ",") + "}"
         }
-        return try connection.cached(
-            """
-            SELECT json_group_object(was.key, was.value), json_group_object(was.key, now.value)
-            FROM json_each(?) AS was JOIN json_each(?) AS now USING (key) WHERE was.value IS NOT now.value
-            """
-        ).bind(old).bind(new).first { ($0.text(0), $0.text(1)) } ?? (nil, nil)
+        func named(_ all: [(name: String, value: ArraySlice<UInt8>)]?) -> [String: ArraySlice<UInt8>]? {
+            all.map { Dictionary($0.map { ($0.name, $0.value) }) { $1 } }
+        }
+        return (object(before, named(after)), object(after, named(before)))
+    }
+
+    /// Of an object that SQLite has made; each value as JSON.
+    private static func members(_ json: String) throws(SQLiteFailure) -> [(name: String, value: ArraySlice<UInt8>)] {
+        let bytes = Array(json.utf8)
+        do {
+            return try JSONReader.read(bytes) { reader in
+                var members: [(name: String, value: ArraySlice<UInt8>)] = []
+                guard try reader.enterObject() else { return members }
+                repeat {
+                    let name = try reader.string()
+                    try reader.colon()
+                    members.append((name, bytes[try reader.skip()]))
+                } while try reader.nextMember()
+                return members
+            }
+        } catch {
+            throw SQLiteFailure(
+                code: SQLITE_ERROR, message: "what an item is cannot be read: \(error)", operation: "changes")
+        }
     }
 }

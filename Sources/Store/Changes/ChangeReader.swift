@@ -17,7 +17,9 @@ package struct ChangePlace: Sendable, Equatable, CustomStringConvertible {
     /// `0f3a…:12`
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1)
-        guard parts.count == 2, let seq = Int64(parts[1]), seq >= 0 else { return nil }
+        guard parts.count == 2, parts[0].utf8.count == 16, parts[0].allSatisfy(\.isHexDigit), let seq = Int64(parts[1]),
+            seq >= 0
+        else { return nil }
         self.init(epoch: String(parts[0]), seq: seq)
     }
 
