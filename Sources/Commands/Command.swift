@@ -50,7 +50,7 @@ extension Command {
         SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
         OpenCommand.command,
         ExportCommand.command, ChangesCommand.command, StatusCommand.command, MetricsCommand.command,
-        SyncCommand.command,
+        SyncCommand.command, VerifyCommand.command,
         HistoryCommand.command,
         PingCommand.command, NetCommand.command,
         CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,

@@ -124,6 +124,7 @@ package enum Samples {
         var summary = withGaps
         summary.copy.texts = withTexts.copy.texts
         summary.copy.search = search
+        summary.copy.verified = LastVerification(at: time("2026-11-20T04:05:00Z"), differences: 2, epoch: "")
         summary.outbox.waiting = 3
         summary.outbox.unknown = 1
         summary.outbox.parked = 2
@@ -202,6 +203,32 @@ package enum Samples {
         report.deletion = deletion
         report.formerTexts = [FormerText(replacedAt: now, version: now, size: 9)]
         return report
+    }
+
+    package static var verified: VerifyReport {
+        var report = VerifyReport(
+            server: "https://prsnl.example.org", account: "ada@example.org", from: time("2026-11-21T04:05:00Z"),
+            to: now)
+        report.items = 10_312
+        report.requests = 108
+        report.add(.init(sign: .onlyHere, itemID: "59ec0d4e-0000-4000-8000-000000000001", title: "Bread", readAt: now))
+        report.add(.init(sign: .skipped, reason: "the server does not show all items of one instant"))
+        return report
+    }
+
+    static var fileCheck: FileCheckReport {
+        FileCheckReport(
+            path: "/var/lib/prsnld/prsnl.sqlite",
+            invariants: [
+                Invariant(name: "integrity", rule: "SQLite finds the file sound", findings: []),
+                Invariant(name: "items", rule: "The counters of items are right", findings: ["live: 3, counted 2"]),
+            ])
+    }
+
+    package static var digest: TimelineDigest {
+        TimelineDigest(
+            digest: "6f6f46f83541b8aadadc91b01f56e50c", items: 2_000, readAt: now,
+            editsAsOf: time("2026-11-21T04:05:00Z"))
     }
 
     package static let failedSync = SyncResult(

@@ -97,6 +97,8 @@ import Testing
         try Self.answers(RetryRequest.self, Samples.retried)
         try Self.answers(DropRequest.self, Samples.dropped)
         try Self.answers(PingRequest.self, Samples.ping)
+        try Self.answers(VerifyRequest.self, Samples.verified)
+        try Self.updates(VerifyRequest.self, VerifyProgress(items: 3_400))
         try Self.answers(NetRequest.self, Samples.net)
         try Self.answers(NetWatchRequest.self, Samples.netChange)
         try Self.answers(ErrorsRequest.self, Samples.errors, Samples.forgotten)

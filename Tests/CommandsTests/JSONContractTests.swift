@@ -89,6 +89,7 @@ import Testing
         try expect(RetryRequest.self, Samples.retried)
         try expect(DropRequest.self, Samples.dropped)
         try expect(PingRequest.self, Samples.ping)
+        try expect(VerifyRequest.self, Samples.verified)
         try expect(NetRequest.self, Samples.net)
         try expect(NetWatchRequest.self, Samples.netChange)
         try expect(ErrorsRequest.self, Samples.errors, Samples.forgotten)

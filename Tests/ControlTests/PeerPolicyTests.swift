@@ -43,7 +43,7 @@ import Testing
         (QueueRequest(filter: .all, limit: 1), false),
         (EntryRequest(entry: 1), false), (DeliveryRequest(entries: [1], atMost: nil), false), (PingRequest(), false),
         (NetWatchRequest(), false), (WatchRequest(), false), (NetRequest(), false), (ErrorsRequest(), false),
-        (ClearErrorsRequest(), true),
+        (ClearErrorsRequest(), true), (VerifyRequest(texts: "none"), true),
         (RebuildIndexRequest(), true),
         (SyncNowRequest(full: false, wait: false, acceptDeletions: false), true),
         (SyncNowRequest(full: true, wait: true, acceptDeletions: true), true),

@@ -27,7 +27,7 @@ import Testing
         RetryRequest(entries: [1, 2], parked: false, dryRun: true),
         DropRequest(entries: [3], withDependents: true, dryRun: true),
         DeliveryRequest(entries: [4, 5], atMost: .milliseconds(1_500)), DeliveryRequest(entries: [4], atMost: nil),
-        PingRequest(),
+        PingRequest(), VerifyRequest(texts: "1/7"),
         NetWatchRequest(), WatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
         LoginCheckRequest(),
         Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),

@@ -18,6 +18,7 @@ extension FuzzTarget {
         read(bytes, as: DropRequest.self)
         read(bytes, as: DeliveryRequest.self)
         read(bytes, as: PingRequest.self)
+        read(bytes, as: VerifyRequest.self)
         read(bytes, as: NetRequest.self)
         read(bytes, as: NetWatchRequest.self)
         read(bytes, as: WatchRequest.self)

@@ -58,24 +58,9 @@ extension PullFixture {
 
     /// Counters against counting, and no change of any item left behind.
     func expectSound(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let wrong = try query(
-            """
-            SELECT 'counters' FROM copy WHERE waiting IS NOT (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'))
-                OR parked IS NOT (SELECT count(*) FROM outbox WHERE state = 'parked')
-                OR unknown IS NOT (SELECT count(*) FROM outbox WHERE state = 'unknown')
-                OR live IS NOT (SELECT count(*) FROM item WHERE deleted_at IS NULL)
-                OR deleted IS NOT (SELECT count(*) FROM item WHERE deleted_at IS NOT NULL)
-            UNION ALL SELECT 'edit of ' || item_id FROM local_edit WHERE NOT EXISTS (SELECT 1 FROM outbox
-                WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
-            UNION ALL SELECT 'held ' || item_id FROM held_item WHERE NOT EXISTS (SELECT 1 FROM outbox
-                WHERE id = entry_id AND state IN ('sending', 'unknown'))
-            UNION ALL SELECT 'shown twice: ' || id FROM timeline GROUP BY id HAVING count(*) > 1
-            UNION ALL SELECT 'stuck #' || id FROM outbox WHERE state = 'queued' AND next_attempt_at IS NULL
-                AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.item_id = outbox.item_id
-                    AND earlier.id < outbox.id AND earlier.ended_at IS NULL)
-            """)
-        #expect(wrong == nil, sourceLocation: sourceLocation)
-        #expect(try query("PRAGMA integrity_check") == "ok", sourceLocation: sourceLocation)
+        for invariant in try StoreReader(path: path).check() {
+            #expect(invariant.holds, "\(invariant)", sourceLocation: sourceLocation)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -267,6 +268,32 @@ def find_changes(steps, server, setting):
     compare(steps, server, setting, "every id and every field is as in the server's own list")
 
 
+def follow_and_verify(steps, server, setting):
+    steps.start("Follow what changes, and compare the copy with the server")
+    control(setting, "changes", "--since", "2100-01-01", "--cursor", "demo")
+    item = server.items()[0]["id"]
+    server.post("/__dev/edit", id=item, title="Followed")
+    setting.control("sync", "--wait")
+    code, text = control(setting, "changes", "--cursor", "demo", "--json")
+    rows = [json.loads(line) for line in text.splitlines()[1:]]
+    steps.check(
+        code == 0 and [(row["item_id"], row["kind"], row["new"].get("title")) for row in rows] == [(item, "edited", "Followed")],
+        "the edit is one line, with the old title and the new one")
+    code, text = control(setting, "verify")
+    steps.check(code == 0, "verify finds the copy equal")
+    digest = control(setting, "verify", "--digest")[1].split()[0]
+    with contextlib.closing(sqlite3.connect(setting.database)) as file, file:
+        file.execute("UPDATE item SET title = 'Planted' WHERE id = (SELECT id FROM item ORDER BY created_at LIMIT 1)")
+    print("   A title is changed in the file, behind the daemon's back.")
+    code, text = control(setting, "verify")
+    steps.check(code == 4 and text.startswith("* ") and "title" in text, "verify finds it, and ends with 4")
+    steps.check(control(setting, "verify", "--digest")[1].split()[0] != digest, "the digest is another one")
+    setting.control("sync", "--full", "--wait")
+    code, text = control(setting, "verify")
+    steps.check(code == 0, "a sweep has repaired it")
+    steps.check(control(setting, "verify", "--digest")[1].split()[0] == digest, "the digest is as it was")
+
+
 @contextlib.contextmanager
 def way(directory):
     """A server, a setting, and how the way between them is lost and found again: by a cable between two networks for root,
@@ -395,6 +422,7 @@ def run():
             again = children.enter_context(tour.DevServer(directory, *OPTIONS, "--port", server.port))
             deliver(steps, again, setting, touched)
             find_changes(steps, again, setting)
+            follow_and_verify(steps, again, setting)
             lose_the_network(steps, os.path.join(directory, "far"))
             ask_the_doctor(steps, again, setting)
             status_and_end(steps, setting, daemon)

@@ -231,6 +231,8 @@ package final class RunningDaemon: Sendable {
     let begin: @Sendable (NewCopy) -> Void
     /// A new copy is on its way: what would be written now would be set aside with the old one.
     let isEnding = Atomic(false)
+    /// A comparison with the server is under way.
+    let isVerifying = Atomic(false)
     /// Pulls that were asked for and have not ended.
     let pulls = Mutex(0)
 

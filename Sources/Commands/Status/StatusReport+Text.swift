@@ -16,6 +16,7 @@ extension StatusReport: Report {
                     ("Edits", ["and deletions \(asOf(copy.editsAsOf))"] + unseenDeletions),
                     ("Texts", textsText(style)),
                     ("Search", searchText),
+                    ("Verified", verifiedText(style)),
                     ("Items", [itemsText]),
                     ("Missing", missing),
                     ("Unsettled", unsettled(style)),
@@ -267,6 +268,15 @@ extension StatusReport: Report {
 
     /// So many items are indexed in less than a second.
     package static let indexedAtOnce = 1_000
+
+    private func verifiedText(_ style: TextStyle) -> [String] {
+        guard let verified = copy.verified else { return [] }
+        let ago = "\(Formatting.duration(generatedAt.duration(since: verified.at))) ago"
+        guard verified.differences > 0 else { return ["equal to the server's list \(ago)"] }
+        return [
+            "not equal to the server's list \(ago): \(Formatting.count(verified.differences, "difference")); \(style.command("prsnlctl verify")) names them"
+        ]
+    }
 
     private var itemsText: String {
         "\(Formatting.count(copy.live)) live" + (copy.deleted > 0 ? ", \(Formatting.count(copy.deleted)) deleted" : "")

@@ -42,6 +42,8 @@ package struct CopySummary: Sendable, Equatable {
         @Nullable package var texts: Texts? = nil
         /// `nil` for a file that has no full-text index.
         @Nullable package var search: SearchState? = nil
+        /// `nil` where this copy was never compared with the server.
+        @Nullable package var verified: LastVerification? = nil
     }
 
     /// Writes that have failed at least four times, or were refused, and are still tried.
@@ -146,6 +148,10 @@ extension CopySummary {
         copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy.rejected == 0
         copy.texts = try Texts(connection, self)
         if file.schemaVersion >= Schema.versionWithSearch { copy.search = try SearchState(connection) }
+        if file.schemaVersion >= Schema.versionWithChanges {
+            let epoch = try connection.text("SELECT epoch FROM change_state") ?? ""
+            copy.verified = LastVerification(beside: reader.path, epoch: epoch)
+        }
         outbox.failing = try Self.failing(connection)
         lastError = try Self.lastError(connection)
         file.walSize = Int64(FileIdentity.size(path: reader.path + "-wal"))

@@ -135,6 +135,11 @@ package struct Coverage: Sendable, Equatable {
         intervals.last { $0.to < gap.lowerBound }?.readAt
     }
 
+    /// When the read began that has covered an instant last.
+    package func readAt(_ instant: Timestamp) -> Timestamp? {
+        intervals.first { $0.from <= instant && instant <= $0.to }?.readAt
+    }
+
     /// Whether everything from the bottom of the timeline to `newest` is covered.
     package var isComplete: Bool { !intervals.isEmpty && gaps().isEmpty }
 

@@ -17,6 +17,7 @@ package final class SyncEngine: Sendable {
     private let log: LogHandler
     private let shared: EngineSharedState
     private let inbox = EngineInbox()
+    private let identity: Identity
     private let puller: Puller
     private let replayer: Replayer
     /// Whether the server can be used.
@@ -42,7 +43,7 @@ package final class SyncEngine: Sendable {
         self.log = log
         random = SeededGenerator(seed: seed)
         shared = EngineSharedState(settings)
-        let identity = Identity(store: store, client: client, serverURL: serverURL, shared: shared, log: log)
+        identity = Identity(store: store, client: client, serverURL: serverURL, shared: shared, log: log)
         puller = Puller(store: store, identity: identity, shared: shared, time: time, log: log)
         serverProbe = ServerProbe(client: client, shared: shared, time: time, log: log)
         let peer = client.peer
@@ -187,6 +188,26 @@ package final class SyncEngine: Sendable {
     /// Pulls now, while `run` runs, and says how it ended.
     package func sync(_ request: SyncRequest) async -> SyncResult {
         await withCheckedContinuation { inbox.post(.sync(.init(request: request, answer: $0))) }
+    }
+}
+
+extension SyncEngine {
+    /// Compares the server's list, and some texts, with the file, while `run` runs. It writes nothing.
+    ///
+    /// - Parameters:
+    ///   - poll: How the copy gets what is new, in between.
+    ///   - onPage: Called with how many items were compared so far.
+    package func verify(
+        _ texts: VerifiedTexts, poll: (@Sendable () async -> Void)? = nil, onPage: @escaping @Sendable (Int) -> Void
+    ) async throws(UserFacingError) -> VerifyReport {
+        do throws(SyncFailure) {
+            var verification = try await Verification(
+                store: store, identity: identity, time: time, poll: poll ?? { _ = await self.sync(SyncRequest()) },
+                onPage: onPage)
+            return try await verification.run(texts)
+        } catch {
+            throw error.error
+        }
     }
 }
 

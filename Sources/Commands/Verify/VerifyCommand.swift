@@ -1,0 +1,169 @@
+import Configuration
+package import Console
+import Control
+import Glibc
+import PRSNLCore
+package import Store
+package import SyncEngine
+
+/// `prsnlctl verify`: whether the copy and the server are equal, whether the file is sound by itself, and a digest by which two
+/// copies are compared.
+enum VerifyCommand {
+    static let command = Command(
+        "verify", "Compare the copy with the server, and write nothing.",
+        options: [
+            CommandOption(
+                "--texts", .required("PART"),
+                "Texts too: `all`, or `1/7` of them, another seventh each week; `none` without it."),
+            CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
+            CommandOption("--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
+        ], asks: [VerifyRequest.self]
+    ) { context, arguments throws(UserFacingError) in
+        if ["--texts", "--file", "--digest"].filter({ arguments.has($0) || arguments.value($0) != nil }).count > 1 {
+            throw arguments.failure("--texts, --file and --digest are three different questions")
+        }
+        if arguments.has("--file") {
+            let report = FileCheckReport(
+                path: context.paths.database, invariants: try StoreReader(path: context.paths.database).check())
+            try context.write(report)
+            return report.isSound ? .fine : .needsAttention
+        }
+        if arguments.has("--digest") {
+            try context.write(try StoreReader(path: context.paths.database).digest(at: TimeSource.system.now()))
+            return .fine
+        }
+        let texts = arguments.value("--texts") ?? "none"
+        guard VerifyRequest.texts(texts) != nil else {
+            throw arguments.failure(
+                "--texts \(SafeText.harmless(String(texts.prefix(40)))) is not `none`, `all` or a part such as `1/7`")
+        }
+        var client = RequestClient(context)
+        let isShown = context.isText && context.errorStyle.isTerminal
+        let report = try client.ask(VerifyRequest(texts: texts)) { progress in
+            if isShown { StandardStream.error.write("\r\(Formatting.count(progress.items, "item")) compared\u{1B}[K") }
+        }
+        if isShown { StandardStream.error.write("\r\u{1B}[K") }
+        try context.write(report)
+        return report.exitCode
+    }
+}
+
+/// Asks for a comparison of the server's list with the file.
+struct VerifyRequest: Request {
+    typealias Answer = VerifyReport
+    typealias Update = VerifyProgress
+    static let command = "verify"
+    static let asksServer = true
+
+    /// `none`, `all`, or `1/7`.
+    let texts: String
+    /// It asks the server as often as a sweep does.
+    var isChange: Bool { true }
+    var place: RequestPlace { .daemon }
+    var patience: Duration? { nil }
+
+    static func texts(_ text: String) -> VerifiedTexts? {
+        switch text {
+        case "none": return VerifiedTexts.none
+        case "all": return .all
+        default:
+            guard text.hasPrefix("1/"), let parts = Int(text.dropFirst(2)), (2...366).contains(parts) else { return nil }
+            return .part(of: parts)
+        }
+    }
+
+    private static let mostItemsBetween = 1_000
+
+    func answer(_ context: RequestContext) async throws(UserFacingError) -> VerifyReport? {
+        let daemon = try context.requireDaemon()
+        guard let texts = Self.texts(texts) else { throw UserFacingError(.usage, "There is no such part of the texts.") }
+        guard !daemon.isVerifying.exchange(true, ordering: .relaxed) else {
+            throw UserFacingError(
+                .daemonBusy, "Another verification is under way.", consequence: "Nothing was compared.")
+        }
+        defer { daemon.isVerifying.store(false, ordering: .relaxed) }
+        let report = try await daemon.parts.engine.verify(texts) { context.send(VerifyProgress(items: $0)) }
+        try LastVerification(
+            at: report.to, differences: report.onlyThere + report.onlyHere + report.differing + report.skipped,
+            epoch: report.epoch
+        ).save(beside: daemon.database)
+        return report
+    }
+}
+
+extension VerifyRequest {
+    init(_ members: RequestMembers) throws(RequestRefusal) { texts = try members.text("texts") ?? "none" }
+
+    func write(to line: inout RequestLine) { line.add("texts", texts) }
+}
+
+/// How many items were compared so far.
+package struct VerifyProgress: ControlReply {
+    package static let type = "verify_progress"
+    package var items: Int
+}
+
+extension VerifyReport: ControlReply {
+    package static let type = "verify"
+    package var exitCode: ExitCode { outcome == .equal ? .fine : .needsAttention }
+}
+
+extension VerifyReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        var lines = differences.map { difference in
+            let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"
+            let what = [
+                difference.fields.isEmpty ? nil : difference.fields.joined(separator: ", "),
+                difference.title.map { style.safe($0) }, difference.reason.map { "(\(style.safe($0)))" },
+                difference.isUndated
+                    ? difference.readAt.map { "(the copy has read it last at \(Formatting.time($0)))" } : nil,
+            ].compactMap(\.self).joined(separator: "  ")
+            return "\(difference.sign.rawValue) \(id)  \(what)"
+        }
+        let seconds = "between \(Formatting.time(from)) and \(Formatting.time(to))"
+        let shown = "what \(style.safe(server)) showed\(account.map { " \(style.safe($0))" } ?? "") \(seconds)"
+        let amount =
+            Formatting.count(items, "item") + (texts > 0 ? " and \(Formatting.count(texts, "text"))" : "")
+        let parts = [
+            (onlyThere, "only there"), (onlyHere, "only here"), (differing, "different"),
+            (skipped, "could not be compared"),
+        ].filter { $0.0 > 0 }.map { "\(Formatting.count($0.0)) \($0.1)" }
+        if parts.isEmpty {
+            lines.append("\(style.paint("Equal", .green)): \(amount), to \(shown).")
+        } else {
+            lines.append("\(style.paint("Not equal", .yellow)) to \(shown): \(parts.joined(separator: ", ")), of \(amount).")
+            if onlyThere + onlyHere + differing > 0 {
+                lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
+            }
+        }
+        if inMotion > 0 { lines.append("\(Formatting.count(inMotion, "item")) changed meanwhile (`~`).") }
+        return lines.map { $0 + "\n" }.joined()
+    }
+}
+
+/// The invariants of the file: the JSON of `prsnlctl verify --file --json`.
+struct FileCheckReport: Report, Encodable {
+    var schemaVersion = 1
+    var path: String
+    var invariants: [Invariant]
+    var isSound: Bool { invariants.allSatisfy(\.holds) }
+
+    private enum CodingKeys: CodingKey { case schemaVersion, path, invariants }
+
+    init(path: String, invariants: [Invariant]) { (self.path, self.invariants) = (path, invariants) }
+
+    func text(_ style: TextStyle) -> String {
+        invariants.map { invariant in
+            let mark = invariant.holds ? style.paint("ok", .green) : style.paint("wrong", .red)
+            return "\(mark)\(invariant.holds ? "   " : "")  \(invariant.rule).\n"
+                + invariant.findings.map { "         \(style.safe($0))\n" }.joined()
+        }.joined()
+    }
+}
+
+extension TimelineDigest: Report {
+    package func text(_ style: TextStyle) -> String {
+        "\(digest)  \(Formatting.count(items, "item"))"
+            + (editsAsOf.map { ", edits and deletions as of \(Formatting.time($0))" } ?? "") + "\n"
+    }
+}

@@ -1,0 +1,52 @@
+import CLinux
+import Glibc
+package import PRSNLCore
+
+/// What `prsnlctl verify` has found last, in the file `<database>.verified`: the copy itself is not written to for it.
+package struct LastVerification: Sendable, Equatable, Codable {
+    package var at: Timestamp
+    /// 0: all that was compared was equal.
+    package var differences: Int
+    /// Of the copy's changes: a result of another copy says nothing.
+    private var epoch: String
+
+    private enum CodingKeys: CodingKey { case at, differences, epoch }
+    private static let title = "prsnld verified 1"
+
+    package init(at: Timestamp, differences: Int, epoch: String) {
+        (self.at, self.differences, self.epoch) = (at, differences, epoch)
+    }
+
+    private static func path(_ database: String) -> String { database + ".verified" }
+
+    /// Another file in its place.
+    ///
+    /// - Throws: `disk_error`.
+    package func save(beside database: String) throws(UserFacingError) {
+        let path = Self.path(database)
+        let new = path + ".new"
+        unlink(new)
+        // Readable by those who may read the database, as the umask has it for both.
+        let file = prsnl_open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o640)
+        let bytes = Array("\(Self.title)\n\(at)\n\(differences)\n\(epoch)\n".utf8)
+        let isWritten = file >= 0 && write(file, bytes, bytes.count) == bytes.count
+        if file >= 0 { close(file) }
+        guard isWritten, rename(new, path) == 0 else {
+            throw UserFacingError(.diskError, "\(path) cannot be written: \(String(cString: strerror(errno))).")
+        }
+    }
+
+    /// `nil` where there is none of this copy.
+    init?(beside database: String, epoch: String) {
+        let file = prsnl_open(Self.path(database), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(file, &bytes, bytes.count)
+        let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+        guard fields.count == 4, fields[0] == Self.title, let at = Timestamp(String(fields[1])),
+            let differences = Int(fields[2]), fields[3] == epoch
+        else { return nil }
+        self.init(at: at, differences: max(0, differences), epoch: epoch)
+    }
+}

@@ -1,0 +1,344 @@
+import PRSNLClient
+import PRSNLCore
+import Store
+
+/// Reads the server's list beside the pulls, as gently as a sweep, and compares it with the file. It writes nothing.
+///
+/// What differs is an open question at first. It is a difference where the next reading of just these items finds the same once
+/// more. Where it may have come after the copy's own reading, the copy has a poll in between.
+struct Verification {
+    let store: Store
+    let identity: Identity
+    let time: TimeSource
+    /// A poll of the daemon's own.
+    let poll: () async -> Void
+    /// Called with each page, with how many items were compared so far.
+    let onPage: (Int) -> Void
+
+    private let dialect: Dialect
+    private let comparison: TimelineComparison
+    private let requests = RequestCounter()
+    private var report: VerifyReport
+    private var open: [ByteText: RowDifference] = [:]
+    /// Full of one instant each, so that the server does not show all of it.
+    private var crowded: Set<Timestamp> = []
+    private var pagesSinceProof = 0
+
+    /// After so many pages the server is asked whose they were.
+    private static let pagesPerProof = 25
+    /// What is open is read again so often.
+    private static let rounds = 3
+    /// How much later than the copy's reading a change has to be, to be one after it. Clocks differ by what is known of them.
+    private static let slack: Duration = .seconds(2)
+
+    /// - Throws: `daemon_busy` before the first pull has ended.
+    init(
+        store: Store, identity: Identity, time: TimeSource, poll: @escaping () async -> Void,
+        onPage: @escaping (Int) -> Void
+    ) async throws(SyncFailure) {
+        (self.store, self.identity, self.time) = (store, identity, time)
+        (self.poll, self.onPage) = (poll, onPage)
+        let binding = store.binding
+        guard let dialect = binding.dialect, await store.coverage.isComplete else {
+            throw SyncFailure(
+                UserFacingError(
+                    .daemonBusy, "The copy is not complete yet, so that there is nothing to compare.",
+                    consequence: "The server was not asked.",
+                    recoverySuggestion: "Wait for the pull: `prsnlctl sync --wait`."), verdict: .tryRarely)
+        }
+        self.dialect = dialect
+        do throws(UserFacingError) {
+            comparison = try TimelineComparison(path: store.path)
+        } catch {
+            throw SyncFailure(error)
+        }
+        report = VerifyReport(
+            server: identity.serverURL, account: binding.accountName ?? binding.accountID, from: time.now(),
+            to: time.now())
+    }
+
+    mutating func run(_ texts: VerifiedTexts) async throws(SyncFailure) -> VerifyReport {
+        do {
+            if dialect == .cursor { try await readByCursor() } else { try await readByPages() }
+            report.items = comparison.count + open.count { $0.value.kind == .onlyThere }
+            for row in try comparison.onlyHere() {
+                if crowded.contains(row.createdAt) { continue }
+                open[ByteText(row.id)] = row
+            }
+            try await settle()
+            if let part = texts.part(at: report.from), dialect != .express { try await compareTexts(part) }
+            report.to = time.now()
+            report.requests = requests.count
+            (report.digest, report.epoch) = try StoreReader(path: store.path).stamp(at: report.to)
+            return report
+        } catch {
+            throw SyncFailure(error)
+        }
+    }
+
+    // MARK: The list
+
+    private func fetch(
+        _ position: TimelineRequest.Position, limit: Int, _ session: ClientSession
+    ) async throws -> TimelinePage {
+        let start = time.uptime()
+        requests.add()
+        let page = try await session.timeline(TimelineRequest(position, limit: limit))
+        try identity.check(page, is: dialect)
+        try await pause(after: time.uptime() - start)
+        return page
+    }
+
+    /// As a sweep: the server is left four fifths of its time.
+    private func pause(after took: Duration) async throws {
+        try await time.sleep(min(max(took * 4, .milliseconds(5)), .seconds(10)))
+    }
+
+    private mutating func compare(_ page: TimelinePage) throws {
+        for difference in try comparison.compare(page.items) { open[ByteText(difference.id)] = difference }
+        try comparison.noteShown(page.rejected.compactMap(\.id))
+        for element in page.rejected {
+            let id = element.id.map { ByteText($0) }
+            if let id { open[id] = nil }
+            skip(element.id, "what the server shows of it cannot be read: \(element.reason)")
+        }
+        onPage(comparison.count)
+    }
+
+    private mutating func skip(_ id: String?, _ reason: String) {
+        report.add(VerifyReport.Difference(sign: .skipped, itemID: id, reason: reason))
+    }
+
+    /// The pages that were read since the last proof are read once more where the session ends before the next.
+    private mutating func readByCursor() async throws {
+        var plan = CursorPlan(top: nil, bottom: .earliest, readAt: report.from, limit: CursorPlan.largestPage)
+        var session = try await identity.session()
+        var step = CursorPlan.Step.request(plan.request)
+        var proven = (plan: plan, step: step, open: open, report: report)
+        var pages = 0
+        while step != .finished {
+            do throws(SyncFailure) {
+                step = try await SyncFailure.from(try await readOn(&plan, step, session))
+                pages += 1
+                guard step == .finished || pages % Self.pagesPerProof == 0 else { continue }
+                try await identity.prove(session, counting: requests)
+                session = try await identity.session()
+                proven = (plan, step, open, report)
+            } catch {
+                guard error.origin == .session else { throw error }
+                session = try await identity.session()
+                (plan, step, open, report) = proven
+            }
+        }
+    }
+
+    private mutating func readOn(
+        _ plan: inout CursorPlan, _ step: CursorPlan.Step, _ session: ClientSession
+    ) async throws -> CursorPlan.Step {
+        if case .collision(let instant) = step {
+            crowded.insert(instant)
+            skip(nil, "the server does not show all items of the instant \(instant)")
+            return plan.stepOver(instant)
+        }
+        while true {
+            do {
+                let page = try await fetch(.before(plan.request.before), limit: plan.request.limit, session)
+                let next = try plan.take(page).next
+                try compare(page)
+                return next
+            } catch let error as APIError {
+                guard case .networkError(.answerTooLarge) = error.kind, let next = plan.reduce() else { throw error }
+                if case .collision = next { return next }
+            }
+        }
+    }
+
+    /// Pages that shift while they are read leave questions, and no wrong answers.
+    private mutating func readByPages() async throws {
+        let session = try await identity.session()
+        var largest = dialect == .express ? 1_000 : 100
+        var (end, total) = (0, 1)
+        while end < total {
+            let number = end == 0 ? .init(number: 1, limit: largest) : OverlappingPages.following(end, largest: largest)
+            do {
+                let page = try await fetch(.page(number.number), limit: number.limit, session)
+                total = page.total ?? 0
+                try compare(page)
+                guard number.start + page.count > end else { return }
+                end = number.start + page.count
+            } catch let error as APIError {
+                guard case .networkError(.answerTooLarge) = error.kind, largest > 20 else { throw error }
+                largest = max(20, largest / 2)
+            }
+        }
+    }
+
+    // MARK: Open questions
+
+    /// What the same two states say twice in a row is a difference. What changes each time is in motion.
+    private mutating func settle() async throws {
+        for round in 0..<Self.rounds where !open.isEmpty {
+            if round > 0 { await poll() }
+            let before = open
+            let session = try await identity.session()
+            open = [:]
+            if dialect == .cursor {
+                try await readAgain(before, session)
+            } else {
+                let counted = report
+                try await readByPages()
+                report = counted
+                open = open.filter { before[$0.key] != nil }
+                for row in try comparison.onlyHere() where before[ByteText(row.id)] != nil { open[ByteText(row.id)] = row }
+            }
+            for (id, difference) in before where open[id] == nil {
+                add(.inMotion, difference, "it differed when it was read first, and is equal since")
+            }
+            for (id, difference) in open where before[id] == difference {
+                if try await conclude(difference, hasPolled: round > 0, session) { open[id] = nil }
+            }
+            try await identity.prove(session, counting: requests)
+        }
+        for difference in open.values { add(.inMotion, difference, "it changed each time that it was read") }
+    }
+
+    /// Of dialect C: the pages on which the items are, or were.
+    private mutating func readAgain(_ asked: [ByteText: RowDifference], _ session: ClientSession) async throws {
+        var left = asked
+        var limit = CursorPlan.largestPage
+        while let top = left.values.map(\.createdAt).max() {
+            let request = CursorPlan.Request.from(top, limit: limit)
+            let page: TimelinePage
+            do {
+                page = try await fetch(.before(request.before), limit: limit, session)
+            } catch let error as APIError {
+                guard case .networkError(.answerTooLarge) = error.kind, limit > 1 else { throw error }
+                limit /= 2
+                continue
+            }
+            try page.requireConsistency(TimelineRequest(.before(request.before), limit: limit))
+            // The rest of the last instant may be on the next page.
+            let last = page.nextCursor == nil ? .earliest : page.items.last?.createdAt ?? .earliest
+            for item in page.items where left[ByteText(item.id)] != nil {
+                for difference in try comparison.compare([item]) { open[ByteText(item.id)] = difference }
+                left[ByteText(item.id)] = nil
+            }
+            for (id, difference) in left where difference.createdAt > last || last == top {
+                left[id] = nil
+                if last == top {
+                    skip(difference.id, "the server does not show all items of the instant \(top)")
+                } else if try comparison.hasItem(difference.id) {
+                    var missing = difference
+                    (missing.kind, missing.updatedAt) = (.onlyHere, nil)
+                    open[id] = missing
+                }
+            }
+        }
+    }
+
+    private mutating func add(
+        _ sign: VerifyReport.Difference.Sign, _ difference: RowDifference, _ reason: String? = nil,
+        readAt: Timestamp? = nil
+    ) {
+        var fields: [String] = []
+        if case .differs(let names) = difference.kind { fields = names }
+        report.add(
+            VerifyReport.Difference(
+                sign: sign, itemID: difference.id, title: difference.title, fields: fields, reason: reason,
+                readAt: readAt))
+    }
+
+    /// - Returns: False where it may be younger than what the copy has read, so that it has a poll first.
+    private mutating func conclude(
+        _ difference: RowDifference, hasPolled: Bool, _ session: ClientSession
+    ) async throws -> Bool {
+        let readAt = await store.coverage.readAt(difference.createdAt)
+        let changed = difference.updatedAt ?? difference.createdAt
+        let isLater = readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? false
+        switch difference.kind {
+        case .onlyThere, .differs:
+            // A change of tags alone moves no time on the main server.
+            let isDated = !isLater && difference.kind != .differs(["tags"])
+            guard hasPolled || isDated else { return false }
+            if isLater {
+                add(.inMotion, difference, "it was changed there after the copy has read it", readAt: readAt)
+            } else {
+                add(difference.kind == .onlyThere ? .onlyThere : .differs, difference, readAt: readAt)
+            }
+        case .onlyHere:
+            guard hasPolled else { return false }
+            requests.add()
+            do {
+                if try await session.itemExists(difference.id) {
+                    add(.inMotion, difference, "the server has it, and does not list it", readAt: readAt)
+                } else {
+                    add(.onlyHere, difference, readAt: readAt)
+                }
+            } catch {
+                let failure = SyncFailure(error)
+                guard failure.isOfOneItem else { throw failure }
+                skip(difference.id, "the server cannot be asked for it: \(failure.error.message)")
+            }
+        }
+        return true
+    }
+
+    private func onServersClock(_ time: Timestamp) -> Timestamp {
+        time.advanced(by: identity.client.serverClockOffset ?? .zero)
+    }
+
+    // MARK: Texts
+
+    /// Of the largest answer, in bytes.
+    private static let largestText = 16 << 20
+    private static let idsAtOnce = 200
+
+    private mutating func compareTexts(_ part: (number: Int, count: Int)) async throws {
+        var after = ""
+        var doubtful: [String] = []
+        while true {
+            let (ids, last) = try comparison.ids(
+                after: after, part: part.number, of: part.count, limit: Self.idsAtOnce)
+            guard let last else { break }
+            after = last
+            let session = try await identity.session()
+            for id in ids where try await state(ofTextOf: id, session) == .differs { doubtful.append(id) }
+            if !ids.isEmpty { try await identity.prove(session, counting: requests) }
+        }
+        guard !doubtful.isEmpty else { return }
+        await poll()
+        let session = try await identity.session()
+        let counted = report.texts
+        for id in doubtful where try await state(ofTextOf: id, session) == .differs {
+            report.add(VerifyReport.Difference(sign: .differs, itemID: id, fields: ["text"]))
+        }
+        report.texts = counted
+        try await identity.prove(session, counting: requests)
+    }
+
+    private mutating func state(
+        ofTextOf id: String, _ session: ClientSession
+    ) async throws -> TimelineComparison.TextState {
+        let start = time.uptime()
+        requests.add()
+        do {
+            // What is gone has been compared with the list.
+            guard let text = try await session.text(of: id, limit: Self.largestText) else { return .same }
+            let state = try comparison.state(of: text)
+            switch state {
+            case .same, .differs: report.texts += 1
+            case .inMotion:
+                report.add(
+                    VerifyReport.Difference(
+                        sign: .inMotion, itemID: id, fields: ["text"], reason: "the copy has yet to fetch it"))
+            }
+            try await pause(after: time.uptime() - start)
+            return state
+        } catch {
+            let failure = SyncFailure(error)
+            guard failure.isOfOneItem else { throw failure }
+            skip(id, "its text cannot be asked for: \(failure.error.message)")
+            return .same
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import PRSNLCore
+
+/// What `prsnlctl verify` has found: the JSON of `--json`. docs/cli.md names its members.
+package struct VerifyReport: Sendable, Equatable, Codable {
+    package enum Outcome: String, Sendable, Codable {
+        case equal, different
+    }
+
+    /// One line of the answer.
+    package struct Difference: Sendable, Equatable, Codable {
+        /// As `rclone check` has them.
+        package enum Sign: String, Sendable, Codable {
+            case onlyThere = "-"
+            case onlyHere = "+"
+            case differs = "*"
+            /// It could not be compared.
+            case skipped = "!"
+            /// It changes while it is read, or was changed after the copy has read it.
+            case inMotion = "~"
+        }
+
+        package var sign: Sign
+        @Nullable package var itemID: String? = nil
+        @Nullable package var title: String? = nil
+        /// The columns that differ.
+        package var fields: [String] = []
+        @Nullable package var reason: String? = nil
+        /// When the copy has read this part of the list last.
+        @Nullable package var readAt: Timestamp? = nil
+
+        /// Nothing tells whether it came after that.
+        package var isUndated: Bool { sign == .onlyHere || sign == .differs && fields == ["tags"] }
+
+        package init(
+            sign: Sign, itemID: String? = nil, title: String? = nil, fields: [String] = [], reason: String? = nil,
+            readAt: Timestamp? = nil
+        ) {
+            (self.sign, self.fields) = (sign, fields)
+            (self.itemID, self.title, self.reason, self.readAt) = (itemID, title, reason, readAt)
+        }
+    }
+
+    package var schemaVersion = 1
+    package var outcome = Outcome.equal
+    package var server: String
+    @Nullable package var account: String? = nil
+    /// Of the first and of the last question to the server.
+    package var from: Timestamp
+    package var to: Timestamp
+    /// Items and texts that the server has shown, and that were compared.
+    package var items = 0
+    package var texts = 0
+    package var requests = 0
+    /// Differences, by sign.
+    package var onlyThere = 0
+    package var onlyHere = 0
+    package var differing = 0
+    package var skipped = 0
+    package var inMotion = 0
+    /// Of the copy, as `verify --digest` prints it.
+    package var digest = ""
+    /// Of the copy's changes: it tells whether this is still about the same copy.
+    package var epoch = ""
+    /// The first of them.
+    package var differences: [Difference] = []
+
+    package init(server: String, account: String?, from: Timestamp, to: Timestamp) {
+        (self.server, self.account, self.from, self.to) = (server, account, from, to)
+    }
+
+    /// So many are listed at the most.
+    private static let most = 10_000
+
+    package mutating func add(_ difference: Difference) {
+        switch difference.sign {
+        case .onlyThere: onlyThere += 1
+        case .onlyHere: onlyHere += 1
+        case .differs: differing += 1
+        case .skipped: skipped += 1
+        case .inMotion: inMotion += 1
+        }
+        if difference.sign != .inMotion { outcome = .different }
+        if differences.count < Self.most { differences.append(difference) }
+    }
+}
+
+/// How many texts are compared.
+package enum VerifiedTexts: Sendable, Equatable {
+    case none, all
+    /// One part of so many, another one each week.
+    case part(of: Int)
+
+    /// Number and count of the parts that are compared at a time; `nil`: none.
+    package func part(at now: Timestamp) -> (number: Int, count: Int)? {
+        switch self {
+        case .none: nil
+        case .all: (0, 1)
+        case .part(let count): (Int(now.microseconds / (7 * 86_400_000_000)) % count, count)
+        }
+    }
+}

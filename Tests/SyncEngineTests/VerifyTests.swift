@@ -1,0 +1,169 @@
+import DevServer
+import PRSNLCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// `verify` against planted differences, changes under way, and everything that a server hides.
+@Suite struct VerifyTests {
+    /// In the long search, 10,000 items and 1,000 differences.
+    private static let size = LongSearch.cases(1_500, of: 10_000)
+
+    private func fixture(
+        _ dialect: Dialect, _ items: Int = size, texts: Bool = false, ties: Int = 1
+    ) async throws -> PullFixture {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: items, tieGroup: ties)) {
+            if texts { $0.texts = DevServer.TextPlan(bytes: 100...400, seed: 3) }
+        }
+        #expect(try await fixture.pull(texts: texts).isComplete || ties > 1)
+        return fixture
+    }
+
+    private func verify(
+        _ fixture: PullFixture, _ texts: VerifiedTexts = .none, onPage: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws -> VerifyReport {
+        try await fixture.withEngine { engine, _ in
+            try await engine.verify(texts, poll: { _ = await engine.runOnce(texts: false) }, onPage: onPage)
+        }
+    }
+
+    @Test(arguments: Dialect.allCases)
+    func anEqualCopyIsEqualAndNothingIsWritten(_ dialect: Dialect) async throws {
+        let fixture = try await fixture(dialect, 10_000)
+        let before = try fixture.query("PRAGMA data_version")
+        fixture.server.clearLog()
+        let report = try await verify(fixture)
+        #expect(report.outcome == .equal && report.items == 10_000 && report.differences.isEmpty, "\(report)")
+        #expect(fixture.server.requests(.any).count == report.requests)
+        // Pages by number overlap.
+        #expect(report.requests <= (dialect == .page ? 120 : 110))
+        #expect(fixture.server.requests(.change).isEmpty)
+        #expect(try fixture.query("PRAGMA data_version") == before)
+    }
+
+    /// Six kinds: an item that is missing, one too many, a title, tags, a time, a text.
+    @Test(arguments: Dialect.allCases, [false, true])
+    func plantedDifferencesAreFoundAndNoOthers(_ dialect: Dialect, _ whileItChanges: Bool) async throws {
+        var random = SeededRandom("VerifyTests")
+        let hasTexts = dialect != .express && !whileItChanges
+        let fixture = try await fixture(dialect, texts: hasTexts)
+        let ids = fixture.server.items(owner: DevAccount.owner.id).map(\.id).shuffled(using: &random)
+        var planted: [String: String] = [:]
+        var free = ids[...]
+        let store = try Connection(path: fixture.path, mode: .readWrite)
+        func plant(_ sign: String, _ sql: String) throws {
+            guard let id = free.popFirst() else { return }
+            try store.execute(sql.replacing("ID", with: "'\(id)'"))
+            planted[id] = sign
+        }
+        for _ in 0..<(Self.size / 60) {
+            try plant("-", "DELETE FROM item WHERE id = ID")
+            try plant("*", "UPDATE item SET title = title || 'x' WHERE id = ID")
+            try plant("*", #"UPDATE item SET tags = '["planted"]' WHERE id = ID"#)
+            try plant("*", "UPDATE item SET updated_at = '2099-01-01T00:00:00.000000Z' WHERE id = ID")
+            if hasTexts { try plant("*", "UPDATE item_body SET content = content || 'x' WHERE item_id = ID") }
+            let extra = UUIDs.next(&random)
+            try store.execute(
+                "INSERT INTO item (id, created_at, title) SELECT '\(extra)', created_at, 'too many' FROM item WHERE id = '\(free.first ?? "")'"
+            )
+            planted[extra] = "+"
+        }
+        // What is left may change.
+        let server = fixture.server
+        let changing = Mutex((random, free, Set<String>()))
+        let report = try await verify(fixture, hasTexts ? .all : .none) { _ in
+            guard whileItChanges else { return }
+            changing.withLock { state in
+                for _ in 0..<2 {
+                    switch Int.random(in: 0..<4, using: &state.0) {
+                    case 0: server.addNew()
+                    case 1:
+                        guard let id = state.1.popFirst() else { return }
+                        _ = server.delete(id)
+                        state.2.insert(id)
+                    default:
+                        guard let id = state.1.randomElement(using: &state.0) else { return }
+                        _ = server.edit(id) { $0.title = $0.title + " edited" }
+                    }
+                }
+            }
+        }
+        let deleted = changing.withLock { $0.2 }
+        let found = Dictionary(report.differences.map { ($0.itemID ?? "", $0.sign.rawValue) }) { first, _ in first }
+        for (id, sign) in planted {
+            let seen = found[id]
+            // A poll may have set right what it reads: that is said, too.
+            #expect(seen == sign || seen == "~", "\(id) \(sign), found \(seen ?? "nothing")")
+        }
+        if dialect == .cursor, !whileItChanges {
+            let healed = planted.count { found[$0.key] == "~" }
+            #expect(healed * 10 < planted.count, "\(healed) of \(planted.count)")
+        }
+        // No false alarm. What was deleted meanwhile is only here, which is true.
+        for (id, sign) in found where planted[id] == nil {
+            #expect(sign == "~" || sign == "+" && deleted.contains(id), "\(id) \(sign)")
+        }
+        #expect(report.outcome == .different)
+    }
+
+    @Test func anInstantThatTheServerDoesNotShowWholeIsSkippedAndSaid() async throws {
+        let fixture = try await fixture(.cursor, 450, ties: 150)
+        let report = try await verify(fixture)
+        #expect(report.skipped == 3 && report.onlyHere == 0 && report.outcome == .different, "\(report)")
+    }
+
+    @Test func anUnfinishedCopyIsNotCompared() async throws {
+        let fixture = try PullFixture(.cursor, items: DevItem.generate(count: 10))
+        await #expect(throws: UserFacingError.self) { try await verify(fixture) }
+        #expect(fixture.server.requests(.any).isEmpty)
+    }
+
+    @Test func partsOfTheTextsAreAllOfThemInSevenWeeks() {
+        let start = Timestamp(microseconds: 1_790_000_000_000_000)
+        let parts = (0..<7).compactMap { week in
+            VerifiedTexts.part(of: 7).part(at: start.advanced(by: .seconds(week * 7 * 86_400)))?.number
+        }
+        #expect(Set(parts) == Set(0..<7))
+    }
+
+    /// Equal if, and only if, the timelines are.
+    @Test func digestsOfTwoCopiesAreEqualExactlyWhereTheirTimelinesAre() async throws {
+        var random = SeededRandom("VerifyTests.digest")
+        let one = try PullFixture(.cursor, items: DevItem.generate(count: 30))
+        let other = TemporaryDirectory("other")
+        _ = try await one.pull(full: true)
+        for number in 0..<LongSearch.cases(40, of: 1_000) {
+            let before = other.file("\(number)")
+            let ids = one.server.items(owner: DevAccount.owner.id).map(\.id)
+            if let id = ids.randomElement(using: &random) {
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: _ = one.server.edit(id) { $0.tags = ["t\(ids.count)"] }
+                case 1 where ids.count > 10: _ = one.server.delete(id)
+                default: one.server.addNew()
+                }
+            }
+            let reader = try Connection(path: one.path, mode: .readOnly)
+            try reader.prepare("VACUUM INTO ?").bind(before).run()
+            _ = try await one.pull(full: true)
+            let digests = try [one.path, before].map { try StoreReader(path: $0).digest(at: .earliest).digest }
+            let rows = try [one.path, before].map { path in
+                let reader = try Connection(path: path, mode: .readOnly)
+                return try reader.prepare("SELECT * FROM timeline ORDER BY id").all { row in
+                    (0..<17).map { row.text($0) ?? "NULL" }
+                }
+            }
+            #expect((digests[0] == digests[1]) == (rows[0] == rows[1]))
+        }
+    }
+}
+
+private enum UUIDs {
+    static func next(_ random: inout SeededRandom) -> String {
+        let digits = String(UInt64.random(in: .min ... .max, using: &random), radix: 16)
+        let long = String(repeating: "0", count: 16 - digits.count) + digits
+        return "\(long.prefix(8))-\(long.dropFirst(8).prefix(4))-4000-8000-00000000\(long.suffix(4))"
+    }
+}
