@@ -8,6 +8,7 @@ import os
 import sys
 import time
 
+import changes
 import hostile
 import measure
 import networks
@@ -19,7 +20,7 @@ import tour
 import writes
 from tour import Failed
 
-ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL, **texts.ALL, **search.ALL}
+ALL = {**rows.ALL, **writes.ALL, **networks.ALL, **service.ALL, **hostile.ALL, **texts.ALL, **search.ALL, **changes.ALL}
 PAGE = os.path.join(tour.ROOT, "docs", "benchmarks.md")
 BEGIN, END = "<!-- last run: begin -->", "<!-- last run: end -->"
 

@@ -216,7 +216,7 @@ package enum Samples {
         return report
     }
 
-    static var fileCheck: FileCheckReport {
+    package static var fileCheck: FileCheckReport {
         FileCheckReport(
             path: "/var/lib/prsnld/prsnl.sqlite",
             invariants: [

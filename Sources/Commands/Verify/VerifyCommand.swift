@@ -4,7 +4,6 @@ import Control
 import Glibc
 import PRSNLCore
 package import Store
-package import SyncEngine
 
 /// `prsnlctl verify`: whether the copy and the server are equal, whether the file is sound by itself, and a digest by which two
 /// copies are compared.
@@ -142,17 +141,17 @@ extension VerifyReport: Report {
 }
 
 /// The invariants of the file: the JSON of `prsnlctl verify --file --json`.
-struct FileCheckReport: Report, Encodable {
-    var schemaVersion = 1
-    var path: String
-    var invariants: [Invariant]
+package struct FileCheckReport: Report {
+    package var schemaVersion = 1
+    package var path: String
+    package var invariants: [Invariant]
     var isSound: Bool { invariants.allSatisfy(\.holds) }
 
     private enum CodingKeys: CodingKey { case schemaVersion, path, invariants }
 
-    init(path: String, invariants: [Invariant]) { (self.path, self.invariants) = (path, invariants) }
+    package init(path: String, invariants: [Invariant]) { (self.path, self.invariants) = (path, invariants) }
 
-    func text(_ style: TextStyle) -> String {
+    package func text(_ style: TextStyle) -> String {
         invariants.map { invariant in
             let mark = invariant.holds ? style.paint("ok", .green) : style.paint("wrong", .red)
             return "\(mark)\(invariant.holds ? "   " : "")  \(invariant.rule).\n"

@@ -8,9 +8,9 @@ package struct LastVerification: Sendable, Equatable, Codable {
     /// 0: all that was compared was equal.
     package var differences: Int
     /// Of the copy's changes: a result of another copy says nothing.
-    private var epoch: String
+    private var epoch = ""
 
-    private enum CodingKeys: CodingKey { case at, differences, epoch }
+    private enum CodingKeys: CodingKey { case at, differences }
     private static let title = "prsnld verified 1"
 
     package init(at: Timestamp, differences: Int, epoch: String) {
