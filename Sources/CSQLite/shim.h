@@ -6,8 +6,8 @@
 static inline int prsnl_bind_text_copy(sqlite3_stmt *s, int i, const char *p, int n) {
     return sqlite3_bind_text(s, i, p, n, SQLITE_TRANSIENT);
 }
-static inline void prsnl_result_text_copy(sqlite3_context *c, const char *p) {
-    sqlite3_result_text(c, p, -1, SQLITE_TRANSIENT);
+static inline void prsnl_result_text_copy(sqlite3_context *c, const char *p, int n) {
+    sqlite3_result_text(c, p, n, SQLITE_TRANSIENT);
 }
 // SQLITE_DBCONFIG_DEFENSIVE and the like take (int, int *): https://sqlite.org/c3ref/c_dbconfig_defensive.html
 static inline int prsnl_db_config_flag(sqlite3 *db, int op, int on) {

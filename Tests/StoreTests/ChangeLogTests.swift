@@ -83,6 +83,16 @@ import Testing
         #expect(seen.contains { $0.contains(#""title":"a\u0000c","duration":0.30000000000000004"#) }, "\(seen)")
     }
 
+    @Test func idsWithAZeroByteAreTwoItems() async throws {
+        let store = try await complete()
+        try await store.add(["a\u{0}b", "a\u{0}c"].map { Fixture.article($0, title: "Before", at: 3) })
+        try await store.add(["a\u{0}b", "a\u{0}c"].map { Fixture.article($0, title: "After", at: 3) })
+        await store.close()
+        #expect(
+            try rows().dropFirst().map { $0.split(separator: " ").dropFirst().prefix(2).joined(separator: " ") }
+                == ["added a\u{0}b", "added a\u{0}c", "edited a\u{0}b", "edited a\u{0}c"], "\(try rows())")
+    }
+
     /// What the rows say one after the other is the timeline, after each transaction.
     @Test func foldedChangesAreTheTimeline() async throws {
         var random = SeededRandom()

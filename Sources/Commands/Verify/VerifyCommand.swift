@@ -12,13 +12,12 @@ enum VerifyCommand {
         "verify", "Compare the copy with the server, and write nothing.",
         options: [
             CommandOption(
-                "--texts", .required("PART"),
-                "Texts too: `all`, or `1/7` of them, another seventh each week; `none` without it."),
+                "--texts", .optional("PART"), "Texts too: all of them, or a part such as `1/7`, another one each week."),
             CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
             CommandOption("--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
         ], asks: [VerifyRequest.self]
     ) { context, arguments throws(UserFacingError) in
-        if ["--texts", "--file", "--digest"].filter({ arguments.has($0) || arguments.value($0) != nil }).count > 1 {
+        if ["--texts", "--file", "--digest"].count(where: arguments.has) > 1 {
             throw arguments.failure("--texts, --file and --digest are three different questions")
         }
         if arguments.has("--file") {
@@ -31,10 +30,10 @@ enum VerifyCommand {
             try context.write(try StoreReader(path: context.paths.database).digest(at: TimeSource.system.now()))
             return .fine
         }
-        let texts = arguments.value("--texts") ?? "none"
+        let texts = arguments.value("--texts") ?? (arguments.has("--texts") ? "all" : "none")
         guard VerifyRequest.texts(texts) != nil else {
             throw arguments.failure(
-                "--texts \(SafeText.harmless(String(texts.prefix(40)))) is not `none`, `all` or a part such as `1/7`")
+                "--texts=\(SafeText.harmless(String(texts.prefix(40)))) is not `none`, `all` or a part such as `1/7`")
         }
         var client = RequestClient(context)
         let isShown = context.isText && context.errorStyle.isTerminal

@@ -27,10 +27,10 @@ final class ChangeNotes {
         try connection.register("change_note", count: 2, notes) { context, _, values in
             let notes = Unmanaged<ChangeNotes>.fromOpaque(sqlite3_user_data(context)).takeUnretainedValue()
             guard let values, let kind = Kind(rawValue: Int(sqlite3_value_int(values[0]))),
-                let id = sqlite3_value_text(values[1])
+                let id = Connection.bytes(values[1])
             else { return }
             do throws(SQLiteFailure) {
-                try notes.note(kind, String(cString: id))
+                try notes.note(kind, String(decoding: id, as: UTF8.self))
             } catch {
                 sqlite3_result_error(context, error.message, -1)
             }

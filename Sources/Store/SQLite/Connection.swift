@@ -75,52 +75,52 @@ final class Connection {
             OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?
         ) -> Void
 
-    /// A function for statements from now on. It may stand in triggers of this connection, and has a value by its owner, which lives
-    /// until the connection ends.
-    func register(_ name: String, count: Int32, _ owner: AnyObject, _ function: Function) throws(SQLiteFailure) {
+    /// A function for statements from now on. It may stand in triggers of this connection.
+    ///
+    /// - Parameter owner: The function's `sqlite3_user_data`, which lives until the connection ends. Without one, the function has
+    ///   the same value for the same arguments.
+    func register(
+        _ name: String, count: Int32, _ owner: AnyObject? = nil, _ function: Function
+    ) throws(SQLiteFailure) {
+        let flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | (owner == nil ? SQLITE_DETERMINISTIC : 0)
         let code = sqlite3_create_function_v2(
-            handle, name, count, SQLITE_UTF8 | SQLITE_INNOCUOUS, Unmanaged.passRetained(owner).toOpaque(), function,
-            nil,
-            nil, { Unmanaged<AnyObject>.fromOpaque($0!).release() })
+            handle, name, count, flags, owner.map { Unmanaged.passRetained($0).toOpaque() }, function, nil, nil,
+            { pointer in if let pointer { Unmanaged<AnyObject>.fromOpaque(pointer).release() } })
         if code != SQLITE_OK { throw failure(code, "register a function") }
     }
 
-    /// `folded(A)`: a text as the full-text index has it. For statements from now on.
+    /// The bytes of a function's argument as text, a U+0000 among them; `nil` for NULL.
+    static func bytes(_ value: OpaquePointer?) -> UnsafeBufferPointer<UInt8>? {
+        guard let value, let text = sqlite3_value_text(value) else { return nil }
+        return UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+    }
+
+    private static func answer(_ text: String, to context: OpaquePointer?) {
+        prsnl_result_text_copy(context, text, Int32(text.utf8.count))
+    }
+
+    /// `folded(A)`: a text as the full-text index has it.
     func registerFolding() throws(SQLiteFailure) {
-        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS
-        let code = sqlite3_create_function_v2(
-            handle, "folded", 1, flags, nil,
-            { context, _, values in
-                guard let text = values?.pointee.flatMap({ sqlite3_value_text($0) }) else {
-                    return sqlite3_result_null(context)
-                }
-                prsnl_result_text_copy(context, SearchText.indexed(String(cString: text)))
-            }, nil, nil, nil)
-        if code != SQLITE_OK { throw failure(code, "register a function") }
+        try register("folded", count: 1) { context, _, values in
+            guard let text = Connection.bytes(values?.pointee) else { return sqlite3_result_null(context) }
+            let folded = SearchText.indexed(String(decoding: text, as: UTF8.self)) ?? ""
+            Connection.answer(folded, to: context)
+        }
     }
 
-    /// `text_mark(A, B)`: the size and hash of two texts, as JSON; NULL where both are NULL. For statements from now on.
+    /// `text_mark(A, B)`: the size and hash of two texts, as JSON; NULL where both are NULL or empty.
     func registerTextMark() throws(SQLiteFailure) {
-        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS
-        let code = sqlite3_create_function_v2(
-            handle, "text_mark", 2, flags, nil,
-            { context, count, values in
-                var size = 0
-                var hash = Fingerprint()
-                for number in 0..<Int(count) {
-                    guard let value = values?[number], sqlite3_value_type(value) != SQLITE_NULL else {
-                        hash.add(field: nil)
-                        continue
-                    }
-                    let text = sqlite3_value_text(value)
-                    let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
-                    size += bytes.count
-                    hash.add(field: bytes)
-                }
-                guard size > 0 else { return sqlite3_result_null(context) }
-                prsnl_result_text_copy(context, #"{"bytes":\#(size),"hash":"\#(hash.hexadecimal)"}"#)
-            }, nil, nil, nil)
-        if code != SQLITE_OK { throw failure(code, "register a function") }
+        try register("text_mark", count: 2) { context, count, values in
+            var size = 0
+            var hash = Fingerprint()
+            for number in 0..<Int(count) {
+                let bytes = Connection.bytes(values?[number])
+                size += bytes?.count ?? 0
+                hash.add(field: bytes)
+            }
+            guard size > 0 else { return sqlite3_result_null(context) }
+            Connection.answer(#"{"bytes":\#(size),"hash":"\#(hash.hexadecimal)"}"#, to: context)
+        }
     }
 
     /// For statements from now on that name it.
