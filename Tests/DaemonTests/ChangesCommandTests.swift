@@ -145,6 +145,15 @@ import Testing
         #expect(try await fixture.control("changes", "--cursor", "old").stdout == "")
     }
 
+    /// A reader of lines can read it.
+    @Test func anErrorAmongLinesIsALine() async throws {
+        let fixture = try DaemonFixture(items: [], makeQuick)
+        let ended = try await fixture.control("changes", "--json")
+        #expect(ended.exit == .status(1))
+        #expect(ended.stdout.hasPrefix(#"{"error":{"code":"no_database","#), "\(ended)")
+        #expect(ended.stdout.filter { $0 == "\n" }.count == 1 && ended.stdout.hasSuffix("}\n"), "\(ended)")
+    }
+
     /// The numbers are given again, for other changes.
     @Test func aFileThatWasPutBackIsAnotherHistory() async throws {
         let (fixture, daemon) = try await running()
