@@ -200,7 +200,7 @@ class Account:
     def judge_applied(self, since):
         """What was done to the rows since a place is what the copy's log has behind it: each once, and in its order."""
         rows = self.setting.query("SELECT kind, item_id FROM change WHERE seq > ?", since[1])
-        expected = [(OPERATIONS[kind], id.replace("\0", "\ufffd")) for kind, id in rows if kind in OPERATIONS]
+        expected = [(OPERATIONS[kind], id) for kind, id in rows if kind in OPERATIONS]
         found = self.run.postgres.query("SELECT what, item FROM applied WHERE account = %s ORDER BY n", self.name)
         if expected != found:
             at = next((n for n, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found)))

@@ -73,13 +73,13 @@ def fit(value):
 
 def insert(cursor, account, changes):
     if changes:
-        rows = [[account, *map(fit, [each["item_id"], *map(each["new"].get, NAMES)])] for each in changes]
+        rows = [[account, each["item_id"], *(fit(each["new"].get(name)) for name in NAMES)] for each in changes]
         psycopg2.extras.execute_values(
             cursor, f"INSERT INTO prsnl_item ({COLUMNS}) VALUES %s ON CONFLICT DO NOTHING", rows, page_size=len(rows))
 
 
 def apply(cursor, account, change):
-    kind, key = change["kind"], (account, fit(change["item_id"]))
+    kind, key = change["kind"], (account, change["item_id"])
     if kind == "pulled":
         raise Reread("the first pull has ended")
     elif kind in ("added", "restored"):
