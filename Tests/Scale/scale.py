@@ -248,6 +248,7 @@ class Run:
         self.kill_everything()
         self.check_stream()
         home, work = self.accounts
+        self.kill_rereadings(home)
         self.put_back(home)
         self.put_back_unnoticed(work)
         self.leave_a_gap(home)
@@ -338,6 +339,25 @@ class Run:
             self.judge(lines == found, f"{account.name}: {len(lines)} changes, {len(found)} messages; they differ from {at} on: "
                        f"{lines[at:at + 1]!r:.300} {found[at:at + 1]!r:.300}")
             self.published += len(found)
+
+    def kill_rereadings(self, account):
+        """Others see all rows of the account, those of before or the new ones, and never a part of them."""
+        live = account.setting.live()
+        for _ in range(max(5, self.options.kills // 10)):
+            account.end_group(account.postgres)
+            self.postgres.query("DELETE FROM prsnl_place WHERE account = %s", account.name)
+            account.start_postgres()
+            end = time.monotonic() + self.random.uniform(0.1, 0.5)
+            while time.monotonic() < end:
+                count = self.postgres.query("SELECT count(*) FROM prsnl_timeline WHERE account = %s", account.name)[0][0]
+                self.judge(count == live, f"{account.name}: {count} of {live} items during a rereading")
+            for pid in servers.children(account.postgres.pid) if self.random.random() < 0.5 else [account.postgres.pid]:
+                servers.kill(pid)
+        account.end_group(account.postgres)
+        account.start_postgres()
+        tour.wait_until(lambda: account.place() == account.newest(), "PostgreSQL at the newest change")
+        account.compare()
+        self.step("rereadings were killed")
 
     def messages(self):
         with servers.prsnl_to_nats.Nats(self.nats.address) as nats:
