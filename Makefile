@@ -43,6 +43,8 @@ endif
 LINT_PACKAGES := systemd
 # gcc: the clock of the daemon's machine (Tests/Storm/clock.c).
 STORM_PACKAGES := gcc libc6-dev
+# Both are begun as services where they are installed so; `make scale` starts its own, in a folder.
+SCALE_PACKAGES := postgresql nats-server python3-psycopg2
 BENCH_PACKAGES := systemd python3 python3-venv socat openssl gcc g++ libsimdjson-dev ca-certificates iproute2 strace
 
 .PHONY: help
@@ -57,10 +59,11 @@ help:
 	@echo 'make text-kills   kills while texts are fetched: KILLS=1000, what each costs, and the texts byte for byte'
 	@echo 'make pull-kills   kills during first pulls: KILLS=1000, what each costs, and each copy compared'
 	@echo 'make start-kills  daemons with work to do, started and killed four at once: KILLS=1000'
+	@echo 'make scale        changes into PostgreSQL and NATS, all of it killed: KILLS=1000, SEED=…; SCALE_MEASURE=1 for the figures'
 	@echo 'make screens      updates the screens that tests expect; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
-	@echo 'make check        what CI runs: format lint, build, tests, demo, a minute of storm for each dialect, 240 kills'
+	@echo 'make check        what CI runs: format lint, build, tests, demo, scale, a minute of storm for each dialect, 240 kills'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
@@ -74,7 +77,7 @@ help:
 # SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
 PLACE := .build/place
 
-.PHONY: setup-build setup-tour setup-test setup-storm setup-bench setup-deb
+.PHONY: setup-build setup-tour setup-test setup-storm setup-scale setup-bench setup-deb
 setup-build:
 	@$(SETUP) packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" $(SETUP) swift
@@ -88,6 +91,8 @@ setup-test:
 	@$(SETUP) packages $(TEST_PACKAGES)
 setup-storm:
 	@$(SETUP) packages $(STORM_PACKAGES)
+setup-scale:
+	@$(SETUP) packages $(SCALE_PACKAGES)
 setup-bench:
 	@$(SETUP) packages $(BENCH_PACKAGES)
 setup-deb:
@@ -171,6 +176,12 @@ start-kills: setup-tour binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Storm/starts.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
 	    $(if $(STORM_SAVE),--save)
 
+# docs/scale.md, "Beyond one machine", with the real servers. The system's Python, which has psycopg2.
+.PHONY: scale
+scale: setup-tour setup-scale binaries
+	@BINARIES="$(BINARIES)" /usr/bin/python3 Tests/Scale/scale.py --kills $(KILLS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(SCALE_MEASURE),--measure)
+
 # What whole screens should look like, from what they look like now (Tests/CommandsTests/Screens).
 .PHONY: screens
 screens: setup-build setup-test
@@ -186,6 +197,7 @@ long-search: setup-build setup-test
 
 .PHONY: check
 check: lint build test test-user demo
+	@$(MAKE) --no-print-directory scale KILLS=20
 # What breaks a promise often is found twice. What comes once in an hour of storm is reported, and its files are kept.
 	@$(MAKE) --no-print-directory storm STORM_SECONDS=60 LONG_SEARCH= \
 	    || { echo 'The storm has found something; a second one decides.'; \

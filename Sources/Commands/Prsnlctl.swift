@@ -45,7 +45,9 @@ package enum Prsnlctl {
         } catch {
             let error = context?.withFoundItem(context?.withFirstStep(error) ?? error, arguments) ?? error
             return report(
-                isRoot ? error : error.explainedRefusal(context?.paths), unit, isJSON: isJSON, environment)
+                isRoot ? error : error.explainedRefusal(context?.paths), unit, isJSON: isJSON,
+                isLine: arguments?.command == ChangesCommand.command.entry || arguments?.has("--watch") == true,
+                environment)
         }
     }
 
@@ -54,13 +56,17 @@ package enum Prsnlctl {
         more: "`prsnlctl --help` lists all commands, `prsnlctl help COMMAND` explains one.".filter { $0 != "`" })
 
     private static func report(
-        _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, _ environment: ProcessEnvironment
+        _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, isLine: Bool, _ environment: ProcessEnvironment
     ) -> ExitCode {
         let report = FailureReport(error)
         if isJSON {
             do {
-                // On stdout: who asked for JSON reads one object from there, whatever happens.
-                StandardStream.output.write(try JSONOutput.pretty(report, unit) + "\n")
+                // On stdout: who asked for JSON reads it from there, whatever happens. Among lines it is one.
+                let text =
+                    isLine
+                    ? String(decoding: try JSONOutput.line(report, unit), as: UTF8.self)
+                    : try JSONOutput.pretty(report, unit)
+                StandardStream.output.write(text + "\n")
                 return exitCode(error.code)
             } catch {
                 // Then in words, below.

@@ -3,9 +3,9 @@ package import PRSNLCore
 
 /// JSON as our programs write it.
 package enum JSONOutput {
-    /// One line without its end, for the socket.
-    package static func line(_ value: some Encodable) throws -> [UInt8] {
-        Array(JSONText.escapingControls(try encode(value, ServiceUnit(), pretty: false)).utf8)
+    /// One line without its end, for the socket, or among lines on stdout.
+    package static func line(_ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()) throws -> [UInt8] {
+        Array(JSONText.escapingControls(try encode(value, unit, pretty: false)).utf8)
     }
 
     /// The same, without a line's end.

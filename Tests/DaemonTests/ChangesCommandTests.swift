@@ -145,6 +145,33 @@ import Testing
         #expect(try await fixture.control("changes", "--cursor", "old").stdout == "")
     }
 
+    /// A reader of lines can read it.
+    @Test func anErrorAmongLinesIsALine() async throws {
+        let fixture = try DaemonFixture(items: [], makeQuick)
+        let ended = try await fixture.control("changes", "--json")
+        #expect(ended.exit == .status(1))
+        #expect(ended.stdout.hasPrefix(#"{"error":{"code":"no_database","#), "\(ended)")
+        #expect(ended.stdout.filter { $0 == "\n" }.count == 1 && ended.stdout.hasSuffix("}\n"), "\(ended)")
+    }
+
+    /// With a daemon that wakes it, and without one.
+    @Test func aReaderEndsWithTheOneWhoReadsIt() async throws {
+        let (fixture, daemon) = try await running()
+        let program = try BuiltProducts.executable("prsnlctl")
+        let line = "exec '\(program)' --config '\(fixture.configuration)' changes --follow --json"
+        func endsWithHead() async throws {
+            let reader = try ChildProcess(
+                "/bin/sh", ["-c", "(\(line)) | head -n 1"], environment: fixture.environment([:]),
+                directory: fixture.folder.path)
+            #expect(try await reader.waitForExit() == .status(0))
+            #expect(reader.stdout.hasPrefix(#"{"epoch":""#))
+        }
+        try await endsWithHead()
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        try await endsWithHead()
+    }
+
     /// The numbers are given again, for other changes.
     @Test func aFileThatWasPutBackIsAnotherHistory() async throws {
         let (fixture, daemon) = try await running()

@@ -50,7 +50,7 @@ final class DaemonFixture: Sendable {
     }
 
     /// Nothing of the machine's own settings.
-    private func environment(_ more: [String: String]) -> [String: String] {
+    func environment(_ more: [String: String]) -> [String: String] {
         ["HOME": folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"].merging(more) { $1 }
     }
 

@@ -36,6 +36,7 @@ import Testing
         files += try await names("systemd", "*.service").map { ("644", "lib/systemd/system/\($0)") }
         files += try await names("systemd/user", "*.service").map { ("644", "lib/systemd/user/\($0)") }
         files += try await names("docs", "*.md").map { ("644", "share/doc/prsnld/docs/\($0)") }
+        files += try await names("docs/scale", "*.py").map { ("644", "share/doc/prsnld/docs/scale/\($0)") }
         let all = files.map { "f \($0.0) \(prefix)/\($0.1)" } + ["f 644 etc/prsnld/prsnld.conf"]
         return all.sorted { $0.split(separator: " ")[2] < $1.split(separator: " ")[2] }
     }

@@ -44,7 +44,7 @@ struct ChangeStream {
 
     mutating func run() throws(UserFacingError) -> ExitCode {
         guard follows else { return try drain() }
-        interruption = Interruption.watch()
+        interruption = Interruption.watch(output: command == nil ? STDOUT_FILENO : -1)
         while true {
             do throws(UserFacingError) {
                 var client = try ControlClient(path: context.paths.controlSocket)
@@ -209,8 +209,7 @@ struct ChangeStream {
     }
 
     private func isInterrupted(within milliseconds: Int32) -> Bool {
-        var ends = [pollfd(fd: interruption?.descriptor ?? -1, events: Int16(POLLIN), revents: 0)]
-        return poll(&ends, 1, milliseconds) > 0
+        Interruption.wait(for: -1, or: interruption?.descriptor, atMost: milliseconds) == nil
     }
 }
 

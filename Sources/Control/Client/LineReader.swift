@@ -107,7 +107,10 @@ package struct Interruption: Sendable {
     package let descriptor: Int32
 
     /// Call once. `nil` where there is no descriptor left: the signals then do what they always do.
-    package static func watch() -> Interruption? {
+    ///
+    /// - Parameter output: a descriptor whose reader may go, as `head` does, which interrupts as a signal does; -1 for none.
+    package static func watch(output descriptor: Int32 = -1) -> Interruption? {
+        output = descriptor
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
         writeEnd = ends[1]
@@ -144,7 +147,7 @@ package struct Interruption: Sendable {
         raise(signal)
     }
 
-    /// Waits until a descriptor can be read, or until the signal.
+    /// Waits until a descriptor can be read, or until the signal, or until nobody reads the output.
     ///
     /// - Parameter milliseconds: -1 for no limit.
     /// - Returns: `nil` after the signal; else whether the descriptor can be read.
@@ -152,16 +155,18 @@ package struct Interruption: Sendable {
         var descriptors = [
             pollfd(fd: interruption ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: interruption == nil ? -1 : output, events: 0, revents: 0),
         ]
-        while poll(&descriptors, 2, milliseconds) < 0 {
+        while poll(&descriptors, 3, milliseconds) < 0 {
             // EINTR by the signal itself: the pipe has its byte. Anything else is for the read that follows to find out.
             if errno != EINTR { return true }
         }
-        if descriptors[0].revents != 0 { return nil }
+        if descriptors[0].revents != 0 || descriptors[2].revents != 0 { return nil }
         return descriptors[1].revents != 0
     }
 }
 
 // For the handler, which can be given nothing.
 private nonisolated(unsafe) var writeEnd: Int32 = -1
+private nonisolated(unsafe) var output: Int32 = -1
 private nonisolated(unsafe) var firstSignal: Int32 = 0
