@@ -69,6 +69,13 @@ import Testing
             }
             try await waitUntilIdle(machine)
             #expect(try await answer(machine, #"\0\1\2 no\r\n\r\n"#).hasPrefix("HTTP/1.1 400 "))
+            // All of it is taken from whoever sends it, who then hears why.
+            let long = try await answer(machine, #"GET /metrics HTTP/1.1\r\nA: %0300000d"#)
+            #expect(long.hasPrefix("HTTP/1.1 431 "), "\(long)")
+            let endless = try machine.start([
+                "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/10757; yes >&3 2>/dev/null; cat <&3",
+            ])
+            _ = try await endless.waitForExit()
             #expect(try await answer(machine, Self.request).contains("\nprsnld_up 1\n"))
             try await waitUntilIdle(machine)
             #expect(try await machine.must("systemctl", "list-units", "--failed", "--plain", "--no-legend") == "")
@@ -149,6 +156,11 @@ import Testing
             try await eventually("the rules to be evaluated") {
                 try await query("/api/v1/rules").matches(of: #/"health":"ok"/#).count == 5
             }
+            // From the file, with its owner's rights.
+            try await machine.must("systemctl", "stop", "prsnld-metrics.timer", ServiceScene.unit)
+            try await machine.must("systemctl", "start", "prsnld-metrics.service")
+            let stopped = try TestFile.text(machine.path(file))
+            #expect(stopped.contains("\nprsnld_up 0\n") && stopped.contains("\nprsnld_items{state=\"live\"} 40\n"))
             #expect(try await query("/api/v1/alerts").contains(#""alerts":[]"#))
             #expect(!exporter.stderr.contains("level=error") && !prometheus.stderr.contains("level=error"))
         }

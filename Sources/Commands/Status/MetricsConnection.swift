@@ -44,8 +44,9 @@ enum MetricsConnection {
 
     /// - Returns: `nil` at the end of the connection, or of our patience.
     private static func read(until end: ContinuousClock.Instant) -> ArraySlice<UInt8>? {
-        let left = max(0, ContinuousClock.now.duration(to: end).wholeMilliseconds)
-        guard Interruption.wait(for: STDIN_FILENO, or: nil, atMost: Int32(left)) == true else { return nil }
+        let left = ContinuousClock.now.duration(to: end).wholeMilliseconds
+        // Also where more has come.
+        guard left > 0, Interruption.wait(for: STDIN_FILENO, or: nil, atMost: Int32(left)) == true else { return nil }
         var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
         return count > 0 ? buffer[..<count] : nil
