@@ -32,9 +32,10 @@ TEST_LOG := .build/test.log
 BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
 TOUR_PACKAGES := python3 sqlite3
 DEB_PACKAGES := dpkg-dev binutils git
-# From man-db on: what reads manual pages, completions and the Debian package.
+# From man-db on: what reads manual pages, completions, the Debian package and the metrics.
 TEST_PACKAGES := python3 python3-yaml sqlite3 openssl \
-    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES)
+    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES) \
+    prometheus prometheus-node-exporter
 # For tests that only root can run, and others skip: networks of their own, and a machine with a systemd of its own.
 ifeq ($(shell id -u),0)
 TEST_PACKAGES += iproute2 nftables systemd-container dbus libpam-systemd

@@ -69,6 +69,8 @@ int prsnl_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
 
 int prsnl_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 
+int prsnl_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
 int prsnl_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 int prsnl_peer_credentials(int fd, pid_t *pid, uid_t *uid, gid_t *gid) {

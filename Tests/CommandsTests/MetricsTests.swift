@@ -1,6 +1,7 @@
 import CommandSamples
 import PRSNLCore
 import Store
+import TestSupport
 import Testing
 
 @testable import Commands
@@ -24,5 +25,42 @@ import Testing
         #expect(Set(names).count > 20 && names.count <= 40)
         #expect(lines.contains(#"prsnld_writes{state="parked"} \#(report.outbox?.parked ?? 0)"#), "\(text)")
         #expect(lines.contains("prsnld_up \(report.daemon == nil ? 0 : 1)"))
+    }
+
+    @Test func requestsAreCountedByGroupsThatNoServerCanAddTo() {
+        var report = Samples.full
+        var costs = [
+            "GET /api/timeline", "GET /api/items/{id}", "POST /api/capture", "GET /api/health", "GET /anything\"\n",
+        ].map { RequestCosts(endpoint: $0) }
+        for place in costs.indices { (costs[place].requests, costs[place].meanDuration) = (place + 1, 500) }
+        costs[0].failures = 7
+        report.daemon?.requests = costs
+        let lines = Metrics(report).text.split(separator: "\n")
+        for (group, requests, failures) in [("timeline", 1, 7), ("items", 5, 0), ("other", 9, 0)] {
+            #expect(lines.contains(#"prsnld_requests_total{endpoint="\#(group)"} \#(requests)"#))
+            #expect(lines.contains(#"prsnld_request_failures_total{endpoint="\#(group)"} \#(failures)"#))
+        }
+        #expect(lines.contains("prsnld_request_seconds_total 7.5"))
+    }
+
+    private func promtool(_ arguments: String..., input: String = "") async throws {
+        let ran = try await ChildProcess.run("/usr/bin/promtool", arguments, input: input)
+        #expect(ran.exit == .status(0) && ran.stderr.isEmpty, "\(ran)")
+    }
+
+    @Test(arguments: [Samples.full, Samples.report(Samples.fresh, nil)])
+    func prometheusFindsNothingWrongWithThem(report: StatusReport) async throws {
+        try await promtool("check", "metrics", input: Metrics(report).text)
+    }
+
+    @Test func theAlertsAreRaisedWhenTheyShouldBe() async throws {
+        let folder = RepositoryFile.root() + "/systemd/prometheus"
+        try await promtool("check", "rules", folder + "/prsnld.rules.yml")
+        try await promtool("test", "rules", folder + "/prsnld.rules.test.yml")
+        // Each asks for series that there are.
+        let text = Metrics(Samples.full).text
+        for name in try TestFile.text(folder + "/prsnld.rules.yml").matches(of: /prsnld_\w+(?:{state="\w+"})?/) {
+            #expect(text.contains("\n\(name.0) "), "\(name.0)")
+        }
     }
 }

@@ -117,6 +117,45 @@ import Testing
         #expect(daemon.pollExit() == nil)
     }
 
+    /// The command is told, and what it had comes again.
+    @Test func aStopEndsTheCommandTooAndCountsAsNoRefusal() async throws {
+        let (fixture, daemon) = try await running()
+        let runs = fixture.folder.file("runs")
+        let command = [
+            "changes", "--follow", "--cursor", "stopped", "--batch", "1", "--", "sh", "-c",
+            "cat >>'\(runs)'; exec sleep 1000",
+        ]
+        for round in 1...4 {
+            let reader = try fixture.startControl(command)
+            try await eventually("the command to have the row") {
+                (try? TestFile.text(runs))?.split(separator: "\n").count == round
+            }
+            reader.signal(SIGTERM)
+            #expect(try await reader.waitForExit() == .status(0))
+        }
+        let lines = try TestFile.text(runs).split(separator: "\n")
+        #expect(Set(lines).count == 1 && lines.count == 4, "\(lines)")
+        #expect(try await fixture.control("changes", "--failed", "--cursor", "stopped").stdout == "")
+        #expect(daemon.pollExit() == nil)
+    }
+
+    @Test func aPlaceThatCannotBeReadIsSaidAndNeverWaitedFor() async throws {
+        let (fixture, daemon) = try await running()
+        #expect(try await fixture.control("changes", "--cursor", "whole").exit == .status(0))
+        let found = try await ChildProcess.run("/usr/bin/find", [fixture.folder.path, "-name", "whole"])
+        let places = String(found.stdout.dropLast("/whole\n".count))
+        #expect(mkfifo(places + "/pipe", 0o600) == 0)
+        try TestFile.write("nothing\n", to: places + "/broken")
+        let piped = try await fixture.control("changes", "--cursor", "pipe")
+        #expect(piped.exit == .status(1) && piped.stderr.contains("cursors/pipe cannot be read"), "\(piped)")
+        let status = try await fixture.control("status").stderr
+        #expect(status.contains("The reader pipe: ") && status.contains("The reader broken: "), "\(status)")
+        #expect(!status.contains("whole"))
+        let metrics = try await fixture.control("metrics").stdout
+        #expect(metrics.contains("\nprsnld_readers_behind_changes 0\n"), "\(metrics)")
+        #expect(daemon.pollExit() == nil)
+    }
+
     @Test func whatMayHaveBeenMissedIsNeverAnEmptyList() async throws {
         let (fixture, daemon) = try await running()
         for text in ["one", "two", "three"] { try await note(text, fixture) }
@@ -212,6 +251,12 @@ import Testing
             #expect(try await fixture.control("changes", "--cursor", name).exit == .status(2), "\(name)")
         }
         #expect(try await fixture.control("changes", "--", "true").exit == .status(2))
+        let pieces = try await fixture.control("changes", "--follow", "--batch", "3")
+        #expect(pieces.exit == .status(2) && pieces.stderr.contains("is for a command"), "\(pieces)")
+        // Before there is anything that it could be given.
+        #expect(
+            try await fixture.control("changes", "--follow", "--cursor", "mine", "--", "/no/such/program").exit
+                == .status(2))
         #expect(
             try await fixture.control("changes", "--cursor", "mine", "--since", "0", "--", "/no/such/program").exit
                 == .status(2))

@@ -26,14 +26,16 @@ import Testing
             ("644", "share/bash-completion/completions/prsnld"),
             ("644", "share/bash-completion/completions/prsnlctl"),
             ("644", "share/doc/prsnld/CHANGELOG.md"), ("644", "share/doc/prsnld/README.md"),
-            ("644", "share/doc/prsnld/examples/prsnld.conf"),
+            ("644", "share/doc/prsnld/examples/prsnld.conf"), ("644", "share/doc/prsnld/examples/prsnld.rules.yml"),
             ("644", "share/fish/vendor_completions.d/prsnld.fish"),
             ("644", "share/fish/vendor_completions.d/prsnlctl.fish"),
             ("644", "share/man/man1/prsnlctl.1"), ("644", "share/man/man5/prsnld.conf.5"),
             ("644", "share/man/man8/prsnld.8"), ("644", "share/prsnld/manifest"), ("644", "share/prsnld/prsnld.conf"),
             ("644", "share/zsh/site-functions/_prsnld"), ("644", "share/zsh/site-functions/_prsnlctl"),
         ]
-        files += try await names("systemd", "*.service").map { ("644", "lib/systemd/system/\($0)") }
+        for kind in ["service", "socket", "timer"] {
+            files += try await names("systemd", "*.\(kind)").map { ("644", "lib/systemd/system/\($0)") }
+        }
         files += try await names("systemd/user", "*.service").map { ("644", "lib/systemd/user/\($0)") }
         files += try await names("docs", "*.md").map { ("644", "share/doc/prsnld/docs/\($0)") }
         files += try await names("docs/scale", "*.py").map { ("644", "share/doc/prsnld/docs/scale/\($0)") }

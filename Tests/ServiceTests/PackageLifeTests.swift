@@ -131,8 +131,11 @@ import Testing
         try await ServiceScene.run { scene in
             let machine = scene.machine
             try await scene.startComplete()
+            let socket = "prsnld-metrics.socket"
+            try await machine.must("systemctl", "enable", "--now", socket)
             try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
             #expect(try await machine.run("pgrep", "-x", "prsnld").exit == .status(1))
+            #expect(try await machine.property("ActiveState", of: socket) == "inactive")
             #expect(!TestFile.exists(machine.path("/usr/bin/prsnld")))
             let count = try await machine.must(
                 "sqlite3", "-readonly", ServiceScene.database, "SELECT count(*) FROM timeline")
@@ -143,6 +146,7 @@ import Testing
             let current = try await DebianPackage.current.value
             try await machine.install(current)
             #expect(try await machine.property("ActiveState") == "active")
+            #expect(try await machine.property("ActiveState", of: socket) == "active")
             try await scene.waitUntilComplete()
             try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
             try await machine.must("systemctl", "disable", ServiceScene.unit)

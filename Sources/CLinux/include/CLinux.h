@@ -57,6 +57,8 @@ long prsnl_file_system(const char *path);
 int prsnl_lock_file(int fd);
 // memfd_create(2), with MFD_CLOEXEC.
 int prsnl_memory_file(const char *name);
+// pidfd_open(2): can be read from the process's end on. -1 where the kernel has none.
+int prsnl_process_descriptor(pid_t process);
 // accept4(2), with SOCK_CLOEXEC and SOCK_NONBLOCK.
 int prsnl_accept(int listener);
 // Who has connected to a Unix socket: struct ucred (unix(7)).

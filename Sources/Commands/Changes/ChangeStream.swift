@@ -175,20 +175,25 @@ struct ChangeStream {
         let most = batch ?? Self.usualBatch
         var (size, failures, isHalved) = (min(rest.count, most), 0, false)
         while let last = rest.prefix(size).last {
+            if isInterrupted(within: 0) { return false }
             let lines = rest.prefix(size).map(\.line)
-            if try command.run(lines) {
+            let outcome = try command.run(lines, interruption)
+            if outcome == .taken {
                 (wait, inARow, isHalved) = (1, 0, false)
             } else {
                 guard follows else {
                     context.say("the command failed; the place stays before #\(rest.first?.seq ?? 0)")
                     return false
                 }
-                failures += 1
-                if size > 1, isHalved || failures >= Self.tries {
+                // A stop has ended it, and nothing that it was given.
+                if isInterrupted(within: 0) { return false }
+                let isRefused = outcome == .refused
+                if isRefused { failures += 1 }
+                if isRefused, size > 1, isHalved || failures >= Self.tries {
                     (size, failures, isHalved) = (size / 2, 0, true)
                     continue
                 }
-                guard failures >= Self.tries else {
+                guard isRefused, failures >= Self.tries else {
                     if isInterrupted(within: Int32(wait) * 1_000) { return false }
                     wait = min(wait * 2, Self.longestWait)
                     continue
@@ -218,21 +223,31 @@ struct ChangeCommand {
     private let words: [String]
 
     /// `nil` where there is none.
-    init?(_ words: [String]) {
-        guard !words.isEmpty else { return nil }
+    ///
+    /// - Throws: `usage`, for the path of no program: the first change may come much later.
+    init?(_ words: [String]) throws(UserFacingError) {
+        guard let program = words.first else { return nil }
         self.words = words
+        guard !program.contains("/") || access(program, X_OK) == 0 else { throw failure(errno) }
     }
 
-    /// - Returns: whether it ended with 0.
+    enum Outcome {
+        case taken, refused
+        /// What it hands them to is away: they are tried until it is there. EX_TEMPFAIL of sysexits.h.
+        case notNow
+    }
+
+    private static let temporaryFailure: Int32 = 75
+
+    /// - Parameter interruption: is handed on to the command, as SIGTERM.
     /// - Throws: `usage`, where it cannot be started.
-    func run(_ lines: [String]) throws(UserFacingError) -> Bool {
+    func run(_ lines: [String], _ interruption: Interruption? = nil) throws(UserFacingError) -> Outcome {
         let input = prsnl_memory_file("changes")
         guard input >= 0 else { throw failure(errno) }
         defer { close(input) }
-        let bytes = Array(lines.map { $0 + "\n" }.joined().utf8)
-        guard write(input, bytes, bytes.count) == bytes.count, lseek(input, 0, SEEK_SET) == 0 else {
-            throw failure(errno)
-        }
+        let text = Array(lines.map { $0 + "\n" }.joined().utf8)
+        let written = text.withUnsafeBytes { Descriptors.write($0, to: input) }
+        guard written == 0, lseek(input, 0, SEEK_SET) == 0 else { throw failure(written == 0 ? errno : written) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -242,9 +257,19 @@ struct ChangeCommand {
         var process = pid_t()
         let code = posix_spawnp(&process, words[0], &actions, nil, arguments, environ)
         guard code == 0 else { throw failure(code) }
+        let end = prsnl_process_descriptor(process)
+        if end >= 0 {
+            if Interruption.wait(for: end, or: interruption?.descriptor, atMost: -1) == nil { kill(process, SIGTERM) }
+            close(end)
+        }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 && errno == EINTR {}
-        return prsnl_wait_exited(status) != 0 && prsnl_wait_exit_status(status) == 0
+        guard prsnl_wait_exited(status) != 0 else { return .refused }
+        switch prsnl_wait_exit_status(status) {
+        case 0: return .taken
+        case Self.temporaryFailure: return .notNow
+        default: return .refused
+        }
     }
 
     private func failure(_ code: Int32) -> UserFacingError {

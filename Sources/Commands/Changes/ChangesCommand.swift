@@ -38,18 +38,18 @@ enum ChangesCommand {
                 try context.print(failed.map { $0 + "\n" }.joined())
                 return .fine
             }
-            guard let command = ChangeCommand(arguments.operands) else {
+            guard let command = try ChangeCommand(arguments.operands) else {
                 throw arguments.failure("--retry-failed needs a command behind --")
             }
             try cursor.lock()
             var left: [String] = []
-            for line in failed where try !command.run([line]) { left.append(line) }
+            for line in failed where try command.run([line]) != .taken { left.append(line) }
             try cursor.save(failed: left)
             return left.isEmpty ? .fine : .error
         }
         var stream = try ChangeStream(context, cursor)
         try cursor?.lock()
-        stream.command = ChangeCommand(arguments.operands)
+        stream.command = try ChangeCommand(arguments.operands)
         if stream.command != nil, cursor == nil {
             throw arguments.failure("a command needs --cursor NAME, by which it goes on where it was")
         }
@@ -60,6 +60,9 @@ enum ChangesCommand {
                     "--batch \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to 100000")
             }
             return number
+        }
+        if stream.follows, stream.batch != nil, stream.command == nil {
+            throw arguments.failure("--batch with --follow is for a command: lines come as they are committed")
         }
         stream.match = try arguments.value("--match").map { words throws(UserFacingError) in
             try SavedSearches.query(words, context)

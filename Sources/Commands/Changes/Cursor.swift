@@ -19,7 +19,9 @@ struct Cursor {
             throw UserFacingError(
                 .usage, "\(SafeText.harmless(name)) is no name of a place: letters, digits and `-_.:`, 64 at most.")
         }
-        let folder = try Self.folder(context)
+        guard let folder = DefaultPaths.cursors(context.environment) else {
+            throw UserFacingError(.usage, "There is no home directory that could have places.")
+        }
         if let reason = Folder.make(folder) {
             throw UserFacingError(.diskError, "The folder \(folder) for places cannot be made: \(reason).")
         }
@@ -28,35 +30,34 @@ struct Cursor {
         database = RealPath.of(context.paths.database)
     }
 
-    private static func folder(_ context: CommandContext) throws(UserFacingError) -> String {
-        guard let folder = DefaultPaths.cursors(context.environment) else {
-            throw UserFacingError(.usage, "There is no home directory that could have places.")
-        }
-        return folder
-    }
-
     /// `nil` before anything was read.
     ///
     /// - Throws: `usage` for the place of another database.
     func place() throws(UserFacingError) -> ChangePlace? {
+        guard let saved = try saved() else { return nil }
+        guard saved.database == database else {
+            throw UserFacingError(
+                .usage, "The place \(name) is one in \(saved.database), and not in \(database).",
+                recoverySuggestion: "Take another --cursor for this one.")
+        }
+        return saved.place
+    }
+
+    private func saved() throws(UserFacingError) -> (place: ChangePlace, database: String)? {
         guard let lines = try Self.lines(path) else { return nil }
         guard lines.count >= 2, let place = ChangePlace(lines[0]) else {
             throw UserFacingError(
                 .changesMissed, "\(path) has no place any more.", consequence: "Changes may have been missed.",
                 recoverySuggestion: "Remove the file, and read everything again: `prsnlctl changes --reread`.")
         }
-        guard lines[1] == database else {
-            throw UserFacingError(
-                .usage, "The place \(name) is one in \(lines[1]), and not in \(database).",
-                recoverySuggestion: "Take another --cursor for this one.")
-        }
-        return ChangePlace(epoch: place.epoch, seq: place.seq, at: lines.count > 2 ? Timestamp(lines[2]) : nil)
+        let at = lines.count > 2 ? Timestamp(lines[2]) : nil
+        return (ChangePlace(epoch: place.epoch, seq: place.seq, at: at), lines[1])
     }
 
     /// For as long as this process lives: of two readers, one would take the place of the other back.
     func lock() throws(UserFacingError) {
         let file = open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Self.failure(path + ".lock") }
+        guard file >= 0 else { throw Self.failure(path + ".lock", String(cString: strerror(errno))) }
         guard prsnl_lock_file(file) == 0 else {
             close(file)
             throw UserFacingError(
@@ -72,6 +73,8 @@ struct Cursor {
     // MARK: Rows that were set aside
 
     private var failedPath: String { path + ".failed" }
+    /// Bytes. Where a command refuses everything, the pauses between two rows have long been minutes by then.
+    private static let mostSetAside = 64 << 20
 
     /// Lines of changes that the command has refused, each time.
     func failed() throws(UserFacingError) -> [String] { try Self.lines(failedPath) ?? [] }
@@ -83,25 +86,16 @@ struct Cursor {
     // MARK: Files
 
     private static func lines(_ path: String) throws(UserFacingError) -> [String]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        if file < 0, errno == ENOENT { return nil }
-        guard file >= 0 else { throw failure(path) }
-        defer { close(file) }
-        return try TextInput.all(of: file, path).split(separator: "\n").map(String.init)
+        try WholeFile.text(of: path, atMost: mostSetAside)?.split(separator: "\n").map(String.init)
     }
 
     private static func replace(_ path: String, by text: String) throws(UserFacingError) {
-        let next = path + ".new"
-        let file = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        defer { if file >= 0 { close(file) } }
-        let bytes = Array(text.utf8)
-        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0,
-            rename(next, path) == 0
-        else { throw failure(path) }
+        guard let reason = WholeFile.replace(path, by: text, isKept: true) else { return }
+        throw failure(path, reason)
     }
 
-    private static func failure(_ path: String) -> UserFacingError {
-        UserFacingError(.diskError, "\(path) cannot be used: \(String(cString: strerror(errno))).")
+    private static func failure(_ path: String, _ reason: String) -> UserFacingError {
+        UserFacingError(.diskError, "\(path) cannot be used: \(reason).")
     }
 
     // MARK: In the status
@@ -115,30 +109,38 @@ struct Cursor {
         guard glob(folder + "/*", 0, nil, &found) == 0 else { return [] }
         return (0..<Int(found.gl_pathc)).compactMap { place in
             found.gl_pathv[place].map { String(String(cString: $0).dropFirst(folder.count + 1)) }
+        }.filter { name in
+            ListOptions.isPlain(name) && ![".failed", ".new", ".lock"].contains(where: name.hasSuffix)
         }
     }
 
-    /// What a person should know of the readers of this copy.
-    static func warnings(_ context: CommandContext) -> [String] {
-        guard let folder = try? folder(context), case let names = Self.names(folder), !names.isEmpty else { return [] }
-        let database = RealPath.of(context.paths.database)
-        return names.sorted().flatMap { name -> [String] in
-            guard ![".failed", ".new", ".lock"].contains(where: name.hasSuffix),
-                let lines = try? lines("\(folder)/\(name)"), lines.count >= 2, lines[1] == database,
-                let place = ChangePlace(lines[0]), let cursor = try? Cursor(name, context)
-            else { return [] }
-            var warnings: [String] = []
-            if let behind = try? StoreReader(path: database).distance(from: place), behind > farBehind {
-                warnings.append(
-                    "The reader \(name) is \(Formatting.count(Int(behind), "change")) behind; \(Formatting.count(StoreReader.keptChanges)) are kept."
-                )
+    /// How far this person's readers of this copy are: of all, how many changes the last one is behind, `nil` without any, and how
+    /// many were set aside. With what a person should know of them.
+    static func readers(_ context: CommandContext) -> (behind: Int64?, setAside: Int, warnings: [String]) {
+        var (behind, setAside, warnings): (Int64?, Int, [String]) = (nil, 0, [])
+        guard let folder = DefaultPaths.cursors(context.environment) else { return (nil, 0, []) }
+        for name in names(folder).sorted() {
+            do throws(UserFacingError) {
+                let cursor = try Cursor(name, context)
+                guard let (place, database) = try cursor.saved(), database == cursor.database else { continue }
+                let distance = try StoreReader(path: database).distance(from: place) ?? 0
+                behind = max(behind ?? 0, distance)
+                if distance > farBehind {
+                    warnings.append(
+                        "The reader \(name) is \(Formatting.count(Int(distance), "change")) behind; \(Formatting.count(StoreReader.keptChanges)) are kept."
+                    )
+                }
+                let failed = try cursor.failed().count
+                setAside += failed
+                if failed > 0 {
+                    warnings.append(
+                        "The reader \(name) has set \(Formatting.count(failed, "change")) aside: `prsnlctl changes --failed --cursor \(name)`."
+                    )
+                }
+            } catch {
+                warnings.append("The reader \(name): \(error.message)")
             }
-            if let failed = try? cursor.failed(), !failed.isEmpty {
-                warnings.append(
-                    "The reader \(name) has set \(Formatting.count(failed.count, "change")) aside: `prsnlctl changes --failed --cursor \(name)`."
-                )
-            }
-            return warnings
         }
+        return (behind, setAside, warnings)
     }
 }

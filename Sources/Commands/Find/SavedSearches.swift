@@ -49,17 +49,11 @@ enum SavedSearches {
     }
 
     private static func read(_ path: String) throws(UserFacingError) -> [(name: String, query: String)] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0, errno == ENOENT { return [] }
-        let form: Advice = "It is a text in UTF-8 with lines such as: later = tag:later -tag:done"
-        guard descriptor >= 0 else {
-            throw UserFacingError(
-                .usage, "\(path) cannot be read: \(String(cString: strerror(errno))).", recoverySuggestion: form)
-        }
-        defer { close(descriptor) }
         let text: String
-        do throws(UserFacingError) { text = try TextInput.all(of: descriptor, path) } catch {
-            throw UserFacingError(.usage, error.message, recoverySuggestion: form)
+        do throws(UserFacingError) { text = try WholeFile.text(of: path) ?? "" } catch {
+            throw UserFacingError(
+                .usage, error.message,
+                recoverySuggestion: "It is a text in UTF-8 with lines such as: later = tag:later -tag:done")
         }
         return text.split(whereSeparator: \.isNewline).compactMap { line in
             guard let equals = line.firstIndex(of: "="), line.first != "#" else { return nil }

@@ -31,7 +31,7 @@ enum Editor {
                 throw failure(
                     "The editor \(editor) could not be started", "Set EDITOR, or give the text to the command.")
             }
-            guard status == 0, let saved = try get(name) else {
+            guard status == 0, let saved = try WholeFile.text(of: name) else {
                 throw failure("The editor \(editor) did not end well. What was written is in \(name)")
             }
             do throws(UserFacingError) {
@@ -51,23 +51,8 @@ enum Editor {
 
     /// Another file in its place: where the disk is full, what was written before is still there.
     private static func put(_ text: String, into name: String) throws(UserFacingError) {
-        let next = name + ".new"
-        let file = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        defer { if file >= 0 { close(file) } }
-        let bytes = Array(text.utf8)
-        guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count, rename(next, name) == 0 else {
-            let reason = String(cString: strerror(errno))
-            unlink(next)
-            throw failure("\(next) cannot be written: \(reason). What was written is in \(name)")
-        }
-    }
-
-    /// By its name: an editor may have put another file in its place.
-    private static func get(_ name: String) throws(UserFacingError) -> String? {
-        let file = open(name, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        return try TextInput.all(of: file, name)
+        guard let reason = WholeFile.replace(name, by: text) else { return }
+        throw failure("\(name) cannot be replaced: \(reason). What was written is in it")
     }
 
     private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {

@@ -363,10 +363,12 @@ enum TextInput {
     }
 
     /// - Parameter name: of the text, for messages.
-    static func all(of descriptor: Int32, _ name: String) throws(UserFacingError) -> String {
+    static func all(
+        of descriptor: Int32, _ name: String, atMost limit: Int = CaptureLine.longest
+    ) throws(UserFacingError) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= CaptureLine.longest {
+        while bytes.count <= limit {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count == 0 { break }
             if count > 0 {
@@ -375,8 +377,8 @@ enum TextInput {
                 throw refusal("\(name) cannot be read: \(String(cString: strerror(errno))).")
             }
         }
-        guard bytes.count <= CaptureLine.longest else {
-            throw refusal("\(name) has more than \(CaptureLine.longest >> 10) KiB, which is too long.")
+        guard bytes.count <= limit else {
+            throw refusal("\(name) has more than \(limit >> 10) KiB, which is too long.")
         }
         // The end of a line is the pipe's, as in the shell's $(…).
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }

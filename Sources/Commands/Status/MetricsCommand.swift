@@ -9,32 +9,31 @@ enum MetricsCommand {
     static let command = Command(
         "metrics", "Print the status as metrics for Prometheus.",
         options: [
-            CommandOption("--output", "FILE", "Replace FILE, which everybody may read, for the textfile collector.")
-        ], asks: [StatusRequest.self], onlyReads: true
+            CommandOption("--output", "FILE", "Replace FILE, which everybody may read, for the textfile collector."),
+            CommandOption("--http", nil, "Answer one HTTP request on stdin, for a systemd socket with `Accept=yes`."),
+        ], asks: [StatusRequest.self], onlyReads: true,
+        // Root's FILE is in a folder of root's.
+        needsRoot: true
     ) { context, arguments throws(UserFacingError) in
-        let text = Metrics(try context.answer(StatusRequest())).text
-        if let path = arguments.value("--output") {
-            try replace(path, by: text)
+        if arguments.has("--http") {
+            try MetricsConnection.serve { () throws(UserFacingError) in try text(context) }
+        } else if let path = arguments.value("--output") {
+            if let reason = WholeFile.replace(path, by: try text(context), mode: 0o644) {
+                throw UserFacingError(
+                    .diskError, "\(path) cannot be replaced: \(reason).", consequence: "It has the metrics of before.")
+            }
         } else {
-            try context.print(text)
+            try context.print(try text(context))
         }
         return .fine
     }
 
-    /// A scrape between two states is one of the one before.
-    private static func replace(_ path: String, by text: String) throws(UserFacingError) {
-        let next = path + ".new"
-        let file = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)
-        defer { if file >= 0 { close(file) } }
-        let bytes = Array(text.utf8)
-        guard file >= 0, fchmod(file, 0o644) == 0, write(file, bytes, bytes.count) == bytes.count,
-            rename(next, path) == 0
-        else {
-            let reason = String(cString: strerror(errno))
-            unlink(next)
-            throw UserFacingError(
-                .diskError, "\(path) cannot be replaced: \(reason).", consequence: "It has the metrics of before.")
-        }
+    private static func text(_ context: CommandContext) throws(UserFacingError) -> String {
+        var client = RequestClient(context)
+        // A scraper waits for ten seconds. The file knows the most of it, too.
+        let report = try client.ask(StatusRequest(), within: .seconds(3))
+        let readers = Cursor.readers(context)
+        return Metrics(report, readers: (readers.behind, readers.setAside)).text
     }
 }
 
@@ -42,7 +41,8 @@ enum MetricsCommand {
 struct Metrics {
     private(set) var text = ""
 
-    init(_ report: StatusReport) {
+    /// - Parameter readers: `prsnlctl changes` of the person who asks.
+    init(_ report: StatusReport, readers: (behind: Int64?, setAside: Int) = (nil, 0)) {
         let (copy, outbox, daemon) = (report.copy, report.outbox, report.daemon)
         add(
             "build_info", "The version, as a label.", .gauge,
@@ -91,15 +91,41 @@ struct Metrics {
         add("database_bytes", "The database.", .gauge, [("", Double(report.file.size))])
         add("wal_bytes", "Its write-ahead log.", .gauge, [("", Double(report.file.walSize))])
         let costs = daemon?.requests ?? []
-        func sum(_ value: KeyPath<RequestCosts, Int>) -> [(String, Double)] {
-            [("", Double(costs.reduce(0) { $0 + $1[keyPath: value] }))]
+        func sum(of group: String? = nil, _ value: (RequestCosts) -> Double) -> Double {
+            costs.filter { group == nil || Self.group(of: $0.endpoint) == group }.reduce(0) { $0 + value($1) }
         }
-        add("requests_total", "Requests since the daemon began.", .counter, sum(\.requests))
+        let groups = ["timeline", "items", "other"]
+        add(
+            "requests_total", "Requests since the daemon began.", .counter,
+            groups.map { name in (#"endpoint="\#(name)""#, sum(of: name) { Double($0.requests) }) })
         add(
             "request_failures_total", "Calls that ended without the answer that was asked for.", .counter,
-            sum(\.failures))
-        add("received_bytes_total", "Bytes that came from the server.", .counter, sum(\.bytesReceived))
-        add("sent_bytes_total", "Bytes that went to the server.", .counter, sum(\.bytesSent))
+            groups.map { name in (#"endpoint="\#(name)""#, sum(of: name) { Double($0.failures) }) })
+        add(
+            "request_seconds_total", "How long the requests took together.", .counter,
+            [("", sum { $0.meanDuration * Double($0.requests) / 1_000 })])
+        add(
+            "received_bytes_total", "Bytes that came from the server.", .counter,
+            [("", sum { Double($0.bytesReceived) })])
+        add("sent_bytes_total", "Bytes that went to the server.", .counter, [("", sum { Double($0.bytesSent) })])
+        add(
+            "readers_behind_changes", "How far the last of the readers is behind.", .gauge,
+            [("", readers.behind.map { Double($0) } ?? .nan)])
+        add(
+            "changes_set_aside", "Changes that a reader's command has refused.", .gauge,
+            [("", Double(readers.setAside))])
+        add(
+            "verify_timestamp_seconds", "The last comparison with the server.", .gauge,
+            [("", seconds(copy.verified?.at))])
+        add(
+            "verify_differences", "What it has found.", .gauge,
+            [("", copy.verified.map { Double($0.differences) } ?? .nan)])
+    }
+
+    /// A label has these values and no others, whatever a daemon asks a server.
+    private static func group(of endpoint: String) -> String {
+        if endpoint.hasSuffix(" /api/timeline") { return "timeline" }
+        return endpoint.contains(" /api/items") || endpoint.contains(" /api/capture") ? "items" : "other"
     }
 
     enum Kind: String { case gauge, counter }

@@ -81,10 +81,14 @@ struct VerifyRequest: Request {
         }
         defer { daemon.isVerifying.store(false, ordering: .relaxed) }
         let report = try await daemon.parts.engine.verify(texts) { context.send(VerifyProgress(items: $0)) }
-        try LastVerification(
+        let last = LastVerification(
             at: report.to, differences: report.onlyThere + report.onlyHere + report.differing + report.skipped,
-            epoch: report.epoch
-        ).save(beside: daemon.database)
+            epoch: report.epoch)
+        // Who may read the copy may read it, too.
+        let path = LastVerification.path(beside: daemon.database)
+        if let reason = WholeFile.replace(path, by: last.text, mode: 0o640) {
+            throw UserFacingError(.diskError, "\(path) cannot be replaced: \(reason).")
+        }
         return report
     }
 }

@@ -108,7 +108,8 @@ package final class RequestMetrics: Sendable {
             if usage.hasFailed { costs.failures += 1 }
             costs.bytesSent += usage.bytesSent
             costs.bytesReceived += usage.bytesReceived
-            costs.meanDuration = Double(duration.wholeMicroseconds / Int64(costs.requests)) / 1_000
+            // Not rounded: times the requests it is a counter (`prsnlctl metrics`), which may not fall.
+            costs.meanDuration = Double(duration.wholeMicroseconds) / Double(costs.requests) / 1_000
             costs.longestDuration = max(costs.longestDuration, Double(usage.duration.wholeMicroseconds) / 1_000)
             endpoints[usage.endpoint] = (costs, duration)
         }

@@ -17,28 +17,14 @@ package struct LastVerification: Sendable, Equatable, Codable {
         (self.at, self.differences, self.epoch) = (at, differences, epoch)
     }
 
-    private static func path(_ database: String) -> String { database + ".verified" }
+    package static func path(beside database: String) -> String { database + ".verified" }
 
-    /// Another file in its place.
-    ///
-    /// - Throws: `disk_error`.
-    package func save(beside database: String) throws(UserFacingError) {
-        let path = Self.path(database)
-        let new = path + ".new"
-        unlink(new)
-        // Readable by those who may read the database, as the umask has it for both.
-        let file = prsnl_open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o640)
-        let bytes = Array("\(Self.title)\n\(at)\n\(differences)\n\(epoch)\n".utf8)
-        let isWritten = file >= 0 && write(file, bytes, bytes.count) == bytes.count
-        if file >= 0 { close(file) }
-        guard isWritten, rename(new, path) == 0 else {
-            throw UserFacingError(.diskError, "\(path) cannot be written: \(String(cString: strerror(errno))).")
-        }
-    }
+    /// As it stands in the file.
+    package var text: String { "\(Self.title)\n\(at)\n\(differences)\n\(epoch)\n" }
 
     /// `nil` where there is none of this copy.
     init?(beside database: String, epoch: String) {
-        let file = prsnl_open(Self.path(database), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+        let file = prsnl_open(Self.path(beside: database), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 256)
