@@ -22,7 +22,8 @@ import Testing
         let json = try JSONOutput.pretty(Samples.report(Samples.fresh, nil))
         // Without gaps, daemon, pull and error there is nothing below them; all other members are there.
         let below = [
-            "daemon.", "no_daemon.", "pull.", "last_error.", "copy.gaps[].", "copy.texts.", "copy.search.", "copy.verified.",
+            "daemon.", "no_daemon.", "pull.", "last_error.", "copy.gaps[].", "copy.texts.", "copy.search.",
+            "copy.verified.",
             "outbox.failing.",
         ]
         let expected = try JSONPaths.of(try JSONOutput.pretty(Samples.full)).filter { path in

@@ -117,6 +117,22 @@ import Testing
         #expect(daemon.pollExit() == nil)
     }
 
+    /// EX_TEMPFAIL: more often than a refusal would be tried.
+    @Test func whatACommandCannotTakeNowIsNeverSetAside() async throws {
+        let (fixture, daemon) = try await running()
+        try await note("for later", fixture)
+        let taken = fixture.folder.file("taken")
+        let script = "echo >>'\(taken).runs'; [ $(wc -l <'\(taken).runs') -gt 4 ] || exit 75; cat >>'\(taken)'"
+        let reader = try fixture.startControl(["changes", "--follow", "--cursor", "later", "--", "sh", "-c", script])
+        try await eventually("the row to be taken") {
+            (try? TestFile.text(taken))?.contains("for later") == true
+        }
+        reader.signal(SIGINT)
+        #expect(try await reader.waitForExit() == .status(0))
+        #expect(try await fixture.control("changes", "--failed", "--cursor", "later").stdout == "")
+        #expect(daemon.pollExit() == nil)
+    }
+
     /// The command is told, and what it had comes again.
     @Test func aStopEndsTheCommandTooAndCountsAsNoRefusal() async throws {
         let (fixture, daemon) = try await running()

@@ -14,7 +14,8 @@ enum VerifyCommand {
             CommandOption(
                 "--texts", .optional("PART"), "Texts too: all of them, or a part such as `1/7`, another one each week."),
             CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
-            CommandOption("--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
+            CommandOption(
+                "--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
         ], asks: [VerifyRequest.self]
     ) { context, arguments throws(UserFacingError) in
         if ["--texts", "--file", "--digest"].count(where: arguments.has) > 1 {
@@ -65,7 +66,9 @@ struct VerifyRequest: Request {
         case "none": return VerifiedTexts.none
         case "all": return .all
         default:
-            guard text.hasPrefix("1/"), let parts = Int(text.dropFirst(2)), (2...366).contains(parts) else { return nil }
+            guard text.hasPrefix("1/"), let parts = Int(text.dropFirst(2)), (2...366).contains(parts) else {
+                return nil
+            }
             return .part(of: parts)
         }
     }
@@ -74,7 +77,9 @@ struct VerifyRequest: Request {
 
     func answer(_ context: RequestContext) async throws(UserFacingError) -> VerifyReport? {
         let daemon = try context.requireDaemon()
-        guard let texts = Self.texts(texts) else { throw UserFacingError(.usage, "There is no such part of the texts.") }
+        guard let texts = Self.texts(texts) else {
+            throw UserFacingError(.usage, "There is no such part of the texts.")
+        }
         guard !daemon.isVerifying.exchange(true, ordering: .relaxed) else {
             throw UserFacingError(
                 .daemonBusy, "Another verification is under way.", consequence: "Nothing was compared.")
@@ -133,7 +138,8 @@ extension VerifyReport: Report {
         if parts.isEmpty {
             lines.append("\(style.paint("Equal", .green)): \(amount), to \(shown).")
         } else {
-            lines.append("\(style.paint("Not equal", .yellow)) to \(shown): \(parts.joined(separator: ", ")), of \(amount).")
+            lines.append(
+                "\(style.paint("Not equal", .yellow)) to \(shown): \(parts.joined(separator: ", ")), of \(amount).")
             if onlyThere + onlyHere + differing > 0 {
                 lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
             }

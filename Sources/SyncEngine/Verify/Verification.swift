@@ -189,7 +189,9 @@ struct Verification {
                 try await readByPages()
                 report = counted
                 open = open.filter { before[$0.key] != nil }
-                for row in try comparison.onlyHere() where before[ByteText(row.id)] != nil { open[ByteText(row.id)] = row }
+                for row in try comparison.onlyHere() where before[ByteText(row.id)] != nil {
+                    open[ByteText(row.id)] = row
+                }
             }
             for (id, difference) in before where open[id] == nil {
                 add(.inMotion, difference, "it differed when it was read first, and is equal since")
