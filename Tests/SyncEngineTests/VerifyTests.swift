@@ -64,13 +64,21 @@ import Testing
             try plant("*", "UPDATE item SET title = title || 'x' WHERE id = ID")
             try plant("*", #"UPDATE item SET tags = '["planted"]' WHERE id = ID"#)
             try plant("*", "UPDATE item SET updated_at = '2099-01-01T00:00:00.000000Z' WHERE id = ID")
-            if hasTexts { try plant("*", "UPDATE item_body SET content = content || 'x' WHERE item_id = ID") }
+            if hasTexts {
+                try plant("*", "UPDATE item_body SET content = content || 'x' WHERE item_id = ID")
+                try plant("*", "UPDATE item_body SET content = 'x', version = '2020-01-01T00:00:00.000000Z' WHERE item_id = ID")
+                try plant("*", #"UPDATE item_body SET metadata = '{"planted":1}' WHERE item_id = ID"#)
+            }
             let extra = UUIDs.next(&random)
             try store.execute(
                 "INSERT INTO item (id, created_at, title) SELECT '\(extra)', created_at, 'too many' FROM item WHERE id = '\(free.first ?? "")'"
             )
             planted[extra] = "+"
         }
+        let oldest = UUIDs.next(&random)
+        try store.execute(
+            "INSERT INTO item (id, created_at, title) VALUES ('\(oldest)', '0000-01-01T00:00:00.000000Z', 'too old')")
+        planted[oldest] = "+"
         // What is left may change.
         let server = fixture.server
         let changing = Mutex((random, free, Set<String>()))
@@ -127,6 +135,21 @@ import Testing
             VerifiedTexts.part(of: 7).part(at: start.advanced(by: .seconds(week * 7 * 86_400)))?.number
         }
         #expect(Set(parts) == Set(0..<7))
+    }
+
+    /// Every column, also where NULL becomes nothing.
+    @Test func aDigestIsOfEveryColumn() async throws {
+        let fixture = try await fixture(.cursor, 3)
+        let store = try Connection(path: fixture.path, mode: .readWrite)
+        var seen: Set<String> = []
+        for column in ItemColumn.all.map(\.name) where column != "id" {
+            let values = column == "duration" ? ["NULL", "0.0", "0.1 + 0.2", "0.3"] : ["'a'", "'b'"]
+            for value in values {
+                try store.execute("UPDATE item SET \(column) = \(value)")
+                let digest = try StoreReader(path: fixture.path).digest(at: .earliest).digest
+                #expect(seen.insert(digest).inserted, "\(column) = \(value)")
+            }
+        }
     }
 
     /// Equal if, and only if, the timelines are.

@@ -119,7 +119,7 @@ package final class TimelineComparison {
 
     package enum TextState: Sendable, Equatable {
         case same, differs
-        /// The copy knows that it has yet to fetch it, or cannot, or is of another version than the answer.
+        /// The copy knows that it has yet to fetch it, or cannot; or the answer is of another version than the item's row.
         case inMotion
     }
 
@@ -128,15 +128,16 @@ package final class TimelineComparison {
         try reader.readTogether { () throws(SQLiteFailure) in
             try reader.connection.cached(
                 """
-                SELECT body.content, body.transcription, body.version, \(TextTables.isBehind),
+                SELECT body.content, body.transcription, body.metadata, item.updated_at, \(TextTables.isBehind),
                     EXISTS (SELECT 1 FROM text_problem WHERE text_problem.item_id = item.id)
                 FROM item LEFT JOIN item_text AS body ON body.item_id = item.id WHERE item.id = ?
                 """
             ).bind(text.id).first { row in
                 let transcription = text.transcriptionIsContent ? text.content : text.transcription
-                if row.has(text.content, 0), row.has(transcription, 1) { return .same }
-                if row.int(3) != 0 || row.int(4) != 0 || row.isNull(2) && !row.isNull(0) { return .inMotion }
-                let isSameVersion = text.updatedAt.flatMap { new in row.timestamp(2).map { new.isSame(as: $0) } }
+                if row.has(text.content, 0), row.has(transcription, 1), row.has(text.metadata, 2) { return .same }
+                if row.int(4) != 0 || row.int(5) != 0 { return .inMotion }
+                // An older answer is out of a cache, a newer one of a change that the copy has yet to read.
+                let isSameVersion = text.updatedAt.flatMap { new in row.timestamp(3).map { new.isSame(as: $0) } }
                 return isSameVersion == false ? .inMotion : .differs
             } ?? .inMotion
         }

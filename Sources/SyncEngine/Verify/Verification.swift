@@ -220,12 +220,12 @@ struct Verification {
             }
             try page.requireConsistency(TimelineRequest(.before(request.before), limit: limit))
             // The rest of the last instant may be on the next page.
-            let last = page.nextCursor == nil ? .earliest : page.items.last?.createdAt ?? .earliest
+            let last = page.nextCursor.map { page.items.last?.createdAt ?? $0 }
             for item in page.items where left[ByteText(item.id)] != nil {
                 for difference in try comparison.compare([item]) { open[ByteText(item.id)] = difference }
                 left[ByteText(item.id)] = nil
             }
-            for (id, difference) in left where difference.createdAt > last || last == top {
+            for (id, difference) in left where last.map({ difference.createdAt > $0 || $0 == top }) ?? true {
                 left[id] = nil
                 if last == top {
                     skip(difference.id, "the server does not show all items of the instant \(top)")
