@@ -1,5 +1,6 @@
 import Commands
 import Console
+import DevServer
 import Glibc
 import PRSNLCore
 import TestSupport
@@ -23,6 +24,22 @@ import Testing
 
     private func waitUntilIdle(_ machine: Machine) async throws {
         try await eventually("the last scrape's process to end") { try await scrapes(machine).isEmpty }
+    }
+
+    /// The weekly comparison: it fails where copy and server are not equal, and says what differs.
+    @Test func theWeeklyComparisonFailsWhereTheyAreNotEqual() async throws {
+        try await ServiceScene.run { scene in
+            let machine = scene.machine
+            #expect(try await machine.run("systemctl", "is-enabled", "prsnld-verify.timer").stdout == "disabled\n")
+            try await scene.startComplete()
+            try await machine.must("systemctl", "start", "prsnld-verify.service")
+            #expect(try await machine.run("prsnlctl", "status").stdout.contains("equal to the server's list"))
+            let id = try #require(scene.server.items(owner: DevAccount.owner.id).last?.id)
+            #expect(scene.server.delete(id))
+            #expect(try await machine.run("systemctl", "start", "prsnld-verify.service").exit != .status(0))
+            _ = try await machine.waitForJournal(of: "prsnld-verify.service", containing: "+ \(id.prefix(8))")
+            #expect(try await machine.run("prsnlctl", "status").stdout.contains("1 difference"))
+        }
     }
 
     @Test func eachScrapeIsOneProcessAndBetweenThemNothingRuns() async throws {

@@ -66,7 +66,9 @@ import Testing
             try plant("*", "UPDATE item SET updated_at = '2099-01-01T00:00:00.000000Z' WHERE id = ID")
             if hasTexts {
                 try plant("*", "UPDATE item_body SET content = content || 'x' WHERE item_id = ID")
-                try plant("*", "UPDATE item_body SET content = 'x', version = '2020-01-01T00:00:00.000000Z' WHERE item_id = ID")
+                try plant(
+                    "*",
+                    "UPDATE item_body SET content = 'x', version = '2020-01-01T00:00:00.000000Z' WHERE item_id = ID")
                 try plant("*", #"UPDATE item_body SET metadata = '{"planted":1}' WHERE item_id = ID"#)
             }
             let extra = UUIDs.next(&random)

@@ -26,7 +26,9 @@ extension StoreReader {
             connection.removeDeadline()
             var (all, items) = (Fingerprint(), 0)
             // SQLite gives 15 digits of a number by itself, and it may have 17.
-            let columns = ItemColumn.all.map { $0.name == "duration" ? "iif(duration IS NULL, NULL, printf('%!.17g', duration))" : $0.name }
+            let columns = ItemColumn.all.map {
+                $0.name == "duration" ? "iif(duration IS NULL, NULL, printf('%!.17g', duration))" : $0.name
+            }
             try connection.prepare(
                 "SELECT updated_at, \(columns.joined(separator: ", ")) FROM item WHERE deleted_at IS NULL ORDER BY id"
             ).rows { row in
