@@ -58,7 +58,8 @@ import Testing
             "cat >>'\(taken)'; exec sleep 0.02",
         ]
         var reader = try fixture.startControl(command)
-        for round in 0..<40 {
+        var commandKills = 0
+        for round in 0..<LongSearch.cases(40, of: 1_500) {
             #expect(try await fixture.control(["note", "-"], input: "note \(round)").exit == .status(0))
             switch Int.random(in: 0..<3, using: &random) {
             case 0:
@@ -69,7 +70,13 @@ import Testing
                 daemon.signal(SIGKILL)
                 _ = try await daemon.waitForExit()
                 daemon = try await fixture.startReady()
-            default: break
+            default:
+                // Not one of a batch three times: that is a refusal.
+                let children = try? TestFile.text("/proc/\(reader.processID)/task/\(reader.processID)/children")
+                guard round > 8 * commandKills, let child = children?.split(separator: " ").first.flatMap({ pid_t($0) })
+                else { break }
+                kill(child, SIGKILL)
+                commandKills += 1
             }
         }
         daemon.signal(SIGTERM)

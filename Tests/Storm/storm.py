@@ -187,9 +187,25 @@ class Storm:
             pass
         self.judge.claims()
         self.judge.settled(self.world.failing)
+        self.verify()
         self.checkpoints += 1
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
+
+    def verify(self):
+        """The product's own comparison, beside the judge's: the server rests, so that neither may find anything."""
+        self.world.keep_login()
+        code, report, complaint = self.world.control("verify", seconds=120)
+        if code not in (0, 4) or report is None:
+            self.world.accident(f"verify ended with {code}: {report} {complaint}")
+            return
+        for line in report["differences"]:
+            if line["sign"] in "-+*":
+                self.judge.find("accident", f"verify {line['item_id']}", f"verify finds {line}")
+        code, report, complaint = self.world.control("verify", "--file", seconds=120)
+        wrong = [rule for rule in (report or {}).get("invariants", [{"findings": [complaint]}]) if rule["findings"]]
+        if code != 0:
+            self.judge.find("accident", f"verify --file {[rule.get('name') for rule in wrong]}", f"verify --file finds {wrong}")
 
     def left_hidden(self):
         """Items that a backup has hidden again."""
