@@ -5,12 +5,12 @@ import datetime
 import json
 import select
 import struct
-import subprocess
 import sqlite3
+import subprocess
 import time
 
-import tour
 from measure import MEBIBYTE, MemoryWatch, duration, mebibytes, median
+import tour
 from rows import ITEMS, Row, cpu_of, daemon_on_copy
 from tour import Failed
 
@@ -44,6 +44,11 @@ def changes(bench):
         item = server.items()[0]["id"]
         # The first change of a copy makes the table's first page.
         edit(server, setting, item, "first")
+        # While somebody reads an earlier state, the log is not begun again.
+        reader = stack.enter_context(contextlib.closing(
+            sqlite3.connect(f"file:{tour.quoted(setting.database)}?mode=ro", uri=True, isolation_level=None)))
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM change").fetchone()
         salt, before = frames(setting.database)
         follower = stack.enter_context(subprocess.Popen(
             [tour.CONTROL, "--config", setting.path, "changes", "--follow", "--json", "--since",
