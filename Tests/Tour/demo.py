@@ -275,7 +275,8 @@ def follow_and_verify(steps, server, setting):
     server.post("/__dev/edit", id=item, title="Followed")
     setting.control("sync", "--wait")
     code, text = control(setting, "changes", "--cursor", "demo", "--json")
-    rows = [json.loads(line) for line in text.splitlines()[1:]]
+    # The daemon fetches texts at its own pace, and a text that comes just now is a change too.
+    rows = [row for row in map(json.loads, text.splitlines()[1:]) if row["kind"] != "text"]
     steps.check(
         code == 0 and [(row["item_id"], row["kind"], row["new"].get("title")) for row in rows] == [(item, "edited", "Followed")],
         "the edit is one line, with the old title and the new one")
