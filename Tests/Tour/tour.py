@@ -208,9 +208,10 @@ class Setting:
 
     def control(self, *arguments, seconds=120):
         """A command of prsnlctl: exit code, what it printed, and what it complained about."""
+        # The places of readers are kept beside the database, not among those of whoever runs the tour.
         done = subprocess.run(
             [CONTROL, "--config", self.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=seconds, env=clean_environment())
+            timeout=seconds, env=clean_environment() | {"XDG_STATE_HOME": os.path.dirname(self.path)})
         return done.returncode, done.stdout, done.stderr
 
     def status(self):
