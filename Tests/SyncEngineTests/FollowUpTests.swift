@@ -287,6 +287,28 @@ import Testing
         #expect(try made(fixture).title == "Ours")
     }
 
+    /// The answer to the edit is a failure, so the cache is asked, and it has no version either.
+    @Test func aFailedEditIsNotTakenForDeliveredByACacheThatHasTheSame() async throws {
+        let fixture = try await fixture {
+            $0.quirks.itemCache = .seconds(86_400)
+            $0.quirks.detailLacksUpdatedAt = true
+        }
+        try await fixture.accept(.url(url, title: "Ours"))
+        try await fixture.pull()
+        let id = try made(fixture).id
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source, seed: 7)
+        defer { client.shutdown() }
+        try #require(try await client.session().item(id)?.title == "Ours")
+        let failure = fixture.server.script(.answer(status: 500, body: "{}"), on: .change, times: 1)
+        try await settleAndPull(fixture)
+        try await fixture.carryAll()
+        #expect(failure.appliedCount == 1)
+        #expect(try made(fixture).title == "Ours")
+        try fixture.expectSound()
+    }
+
     /// The cache still has the title that the server has replaced since.
     @Test func aCaptureThatIsRepeatedDoesNotBelieveACacheThatItsTitleIsThere() async throws {
         let fixture = try await fixture { $0.quirks.itemCache = .seconds(86_400) }

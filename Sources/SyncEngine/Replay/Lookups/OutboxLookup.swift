@@ -89,9 +89,9 @@ struct OutboxLookup: Sendable {
         _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
     ) async throws(SyncFailure) -> WriteOutcome {
         switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
-        case .done where task.entry.attempts == 0 && (!task.entry.onlyAdds || updatedAt == nil):
-            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and what
-            // follows a creation too where the answer does not say how old it is.
+        case .done where updatedAt == nil || task.entry.attempts == 0 && !task.entry.onlyAdds:
+            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and so is
+            // all of which the answer does not say how old it is: a second time changes nothing, and its answer is the proof.
             return .queued(.notApplied())
         case .done:
             var delivery = WriteOutcome.Delivery()
