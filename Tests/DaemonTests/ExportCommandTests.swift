@@ -72,6 +72,46 @@ import Testing
         #expect(try scene.text(markerless).hasSuffix("Text 2\n\n\(Self.marker)"))
     }
 
+    @Test func aSearchHasAFolderOfItsOwn() async throws {
+        let scene = try await ExportScene()
+        try await scene.change("UPDATE item SET tags = '[\"bread\"]' WHERE rowid IN (2, 4, 5)")
+        let home = scene.fixture.folder.file("home")
+        for folder in [home, home + "/.config", home + "/.config/prsnld"] { mkdir(folder, 0o700) }
+        try TestFile.write("loaves = tag:bread\n", to: "\(home)/.config/prsnld/searches")
+        func export(_ arguments: String...) async throws -> DaemonFixture.Ended {
+            let child = try scene.fixture.startControl(["export"] + arguments, environment: ["HOME": home])
+            return (try await child.waitForExit(), child.stdout, child.stderr)
+        }
+        let first = try await export(scene.folder, "--query", "@loaves")
+        #expect(first.stdout == "Exported 3 items to \(scene.folder): 3 written, 0 unchanged.\n", "\(first)")
+        try scene.append("mine\n", to: "2026-11-02 Item 4.md")
+        // Two items leave the search, and one of their files has a person's words.
+        try await scene.change("UPDATE item SET tags = NULL WHERE rowid IN (2, 4)")
+        let second = try await export(scene.folder, "--query", "@loaves")
+        #expect(
+            second.stdout
+                == "Exported 1 item to \(scene.folder): 0 written, 1 unchanged, 1 removed, 1 moved to .deleted.\n",
+            "\(second)")
+        #expect(try scene.tree().keys.sorted() == [".deleted/2026-11-02 Item 4.md", "2026-11-02 Item 5.md"])
+        // What would empty the folder by a mistake.
+        let before = try scene.tree()
+        for query in [
+            [], ["--query", "tag:bread"], ["--query", "tga:bread"], ["--query", "@loafs"], ["--query", " "],
+        ] {
+            let refused = try await scene.export(query)
+            #expect(refused.exit != .status(0), "\(query): \(refused)")
+            #expect(try scene.tree() == before, "\(query): \(refused)")
+        }
+        let lines = try await export("-", "--format", "jsonl", "--query", "tag:bread")
+        #expect(
+            lines.stdout.split(separator: "\n").count == 1 && lines.stdout.contains(#""title":"Item 5""#), "\(lines)")
+        // The search may find nothing. A copy without items says nothing about it.
+        try await scene.change("UPDATE item SET tags = NULL")
+        let none = try await export(scene.folder, "--query", "@loaves")
+        #expect(none.exit == .status(0) && none.stderr.hasPrefix("prsnlctl: No item was found.\n"), "\(none)")
+        #expect(try scene.names() == [])
+    }
+
     @Test func aFileWithoutItsIDIsThePersons() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()

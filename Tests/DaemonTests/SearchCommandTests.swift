@@ -145,7 +145,8 @@ import Testing
         #expect(tags.stdout == "2  baking\n1  later\n")
         for (word, offered) in [
             ("tag:ba", "baking\t2 items\n"), ("word:+l", "+later\t1 item\n"), ("word:-l", "-later\t1 item\n"),
-            ("search:@", ""), ("instance:no-such", ""), ("odd", ""),
+            ("type:v", "video\t1 item\n"), ("type:l", "link\tno item\n"), ("search:@", ""), ("instance:no-such", ""),
+            ("odd", ""),
         ] { #expect(try await fixture.control("list", "--complete", word).stdout == offered, "\(word)") }
         let complete = try await fixture.control("list", "--complete", "id:\(Self.items[0].id.prefix(6))")
         #expect(complete.stdout == "\(Self.items[0].id)\tSourdough for beginners\n")

@@ -57,8 +57,6 @@ import Testing
         #expect(try await shell.offered("prsnlctl queue --state=", pages: pages) == states)
         #expect(try await shell.offered("prsnlctl queue --state p", pages: pages) == ["parked"])
         #expect(try await shell.offered("prsnlctl queue --state=p", pages: pages) == ["parked"])
-        #expect(
-            try await shell.offered("prsnlctl capture --type ", pages: pages) == WriteLimits.contentTypes.sorted())
         // What only a person knows is not guessed.
         #expect(try await shell.offered("prsnlctl note --title ", pages: pages) == [])
     }
@@ -104,7 +102,9 @@ import Testing
             """, to: folder.file("prsnlctl"), mode: 0o700)
         for (line, asked) in [
             ("list --tag ", "tag:"), ("edit --add-tag a", "tag:a"), ("capture --tag=a", "tag:a"), ("tag +a", "word:+a"),
-            ("search @a", "search:@a"), ("tag --query @a", "search:@a"), ("--instance a", "instance:a"),
+            ("search @a", "search:@a"), ("tag --query @a", "search:@a"), ("search --type a", "type:a"),
+            ("capture --type a", "type:a"),
+            ("export --query @a", "search:@a"), ("--instance a", "instance:a"),
         ] {
             try TestFile.write("", to: folder.file("asked"))
             let offered = try await shell.offered("prsnlctl \(line)", pages: pages, path: folder.path)

@@ -20,7 +20,7 @@ enum CompletionValue: Equatable {
         case .required("WORDS"): self = .asked("search")
         case .required("NAME"): self = .asked("instance")
         case .required("STATE"): self = .words(OutboxEntry.State.allCases.map(\.rawValue))
-        case .required("TYPE"): self = .words(WriteLimits.contentTypes)
+        case .required("TYPE"): self = .asked("type")
         case .required, .optional: self = .free
         }
     }

@@ -28,11 +28,15 @@ final class ExportFolder {
 
     /// Runs `body` with the folder that a person names. For root, in a folder of another user, with that user's rights.
     ///
-    /// - Throws: `export_mismatch` where it holds the export of another copy. All its files would be those of deleted items.
+    /// - Throws: `export_mismatch` where it holds the export of another copy or search. All its files would be those of deleted
+    ///   items.
     static func run<Result>(
-        in path: String, of copy: ExportOrigin, _ body: (ExportFolder) throws(UserFacingError) -> Result
+        in path: String, of copy: ExportOrigin, _ choice: ExportChoice?,
+        _ body: (ExportFolder) throws(UserFacingError) -> Result
     ) throws(UserFacingError) -> Result {
-        try OpenFolder.run(in: path) { files throws(UserFacingError) in
+        var copy = copy
+        copy.query = choice?.query
+        return try OpenFolder.run(in: path) { files throws(UserFacingError) in
             let folder = try ExportFolder(files, copy)
             try folder.checkOrigin()
             return try body(folder)
@@ -82,7 +86,16 @@ final class ExportFolder {
                 consequence: "Nothing was exported.", recoverySuggestion: "Use that one, or name another folder.")
         }
         let former = lines[1].split(separator: "\t", omittingEmptySubsequences: false)
-        guard former.count == 3, former[1] != ExportOrigin.none, lines[1] != copy.line else { return }
+        guard former.count >= 3, lines[1] != copy.line else { return }
+        let query = former.dropFirst(3).first.map(String.init)
+        guard query == copy.query.map(ExportOrigin.field) else {
+            func what(_ query: String?) -> String { query.map { "what the search \($0) finds" } ?? "all items" }
+            throw UserFacingError(
+                .exportMismatch,
+                SafeText.harmless("\(files.path) holds \(what(query)), and you ask for \(what(copy.query))."),
+                consequence: Self.unchanged, recoverySuggestion: "Name another folder for this.")
+        }
+        guard former[1] != ExportOrigin.none else { return }
         let isOfServer = former[1] == ExportOrigin.field(copy.serverURL)
         let (what, now) = isOfServer ? ("another account", copy.accountID) : (String(former[1]), copy.serverURL)
         throw UserFacingError(
@@ -147,8 +160,10 @@ extension ExportOrigin {
         return text.replacing("\\", with: "\\\\").replacing("\t", with: "\\t").replacing("\n", with: "\\n")
     }
 
-    /// Server and account, between tabs.
-    fileprivate var line: String { "origin\t\(Self.field(serverURL))\t\(Self.field(accountID))" }
+    /// Server and account, and the query if there is one, between tabs.
+    fileprivate var line: String {
+        "origin\t\(Self.field(serverURL))\t\(Self.field(accountID))" + (query.map { "\t\(Self.field($0))" } ?? "")
+    }
 
     /// Eight digits, by which a file says of which copy it is.
     var mark: String { String(Fingerprint(line).hexadecimal.prefix(8)) }

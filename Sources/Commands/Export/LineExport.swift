@@ -9,12 +9,14 @@ package enum LineExport {
     /// Into `DIR/prsnl.jsonl`, which is replaced when all of it is on the disk.
     ///
     /// - Parameter path: absolute.
-    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportReport {
-        try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
+    package static func run(
+        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String
+    ) throws(UserFacingError) -> ExportReport {
+        try ExportFolder.run(in: path, of: try reader.exportOrigin(), choice) { folder throws(UserFacingError) in
             let (temporary, file) = try folder.create()
-            let lines = try write(reader, to: file)
+            let lines = try write(reader, choice, to: file)
             // A copy that was begun again must not replace a whole backup.
-            if lines == 0, let former = try folder.files.status(fileName), former.st_size > 0 {
+            if lines == 0, choice == nil, let former = try folder.files.status(fileName), former.st_size > 0 {
                 try folder.inner.remove(temporary)
                 throw folder.isOfEmptyCopy
             }
@@ -26,19 +28,21 @@ package enum LineExport {
     }
 
     /// To stdout.
-    package static func print(_ reader: StoreReader) throws(UserFacingError) {
+    package static func print(_ reader: StoreReader, _ choice: ExportChoice? = nil) throws(UserFacingError) {
         let copy = dup(STDOUT_FILENO)
         guard copy >= 0 else { throw FolderFailure.error(errno, "written", "stdout") }
-        _ = try write(reader, to: OpenFile(copy, "stdout"))
+        _ = try write(reader, choice, to: OpenFile(copy, "stdout"))
     }
 
-    private static func write(_ reader: StoreReader, to file: OpenFile) throws(UserFacingError) -> Int {
+    private static func write(
+        _ reader: StoreReader, _ choice: ExportChoice?, to file: OpenFile
+    ) throws(UserFacingError) -> Int {
         var position: StoreReader.LinePosition? = .init()
         var bytes: [UInt8] = []
         var lines = 0
         while let here = position {
             bytes.removeAll(keepingCapacity: true)
-            let (count, next) = try reader.appendLines(after: here, to: &bytes)
+            let (count, next) = try reader.appendLines(after: here, of: choice?.ids, to: &bytes)
             // It may be a terminal, or come to one.
             bytes = Array(JSONText.escapingControls(String(decoding: bytes, as: UTF8.self)).utf8)
             try file.write(bytes)

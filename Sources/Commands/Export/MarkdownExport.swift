@@ -24,6 +24,9 @@ package final class MarkdownExport {
     private let entries: [OpenFolder.Entry]
     /// By the ids of their items. After the comparison, the files that no item has.
     private var found: [ByteText: [FoundFile]] = [:]
+    private let choice: ExportChoice?
+    /// The files of items that the search finds no more.
+    private var left: [FoundFile] = []
     private var changed: [Change] = []
     /// Written, and not in their places yet.
     var waiting: [WaitingFile] = []
@@ -37,9 +40,11 @@ package final class MarkdownExport {
     private var failure: UserFacingError?
 
     /// - Parameter path: absolute.
-    package static func run(_ reader: StoreReader, path: String) throws(UserFacingError) -> ExportReport {
-        try ExportFolder.run(in: path, of: try reader.exportOrigin()) { folder throws(UserFacingError) in
-            let export = try MarkdownExport(reader, folder, path)
+    package static func run(
+        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String
+    ) throws(UserFacingError) -> ExportReport {
+        try ExportFolder.run(in: path, of: try reader.exportOrigin(), choice) { folder throws(UserFacingError) in
+            let export = try MarkdownExport(reader, choice, folder, path)
             try export.findFiles()
             try export.compare()
             try folder.saveOrigin()
@@ -50,7 +55,10 @@ package final class MarkdownExport {
         }
     }
 
-    private init(_ reader: StoreReader, _ folder: ExportFolder, _ path: String) throws(UserFacingError) {
+    private init(
+        _ reader: StoreReader, _ choice: ExportChoice?, _ folder: ExportFolder, _ path: String
+    ) throws(UserFacingError) {
+        self.choice = choice
         report = ExportReport(format: .markdown, folder: path)
         self.folder = folder
         self.reader = reader
@@ -61,7 +69,9 @@ package final class MarkdownExport {
 
     private func findFiles() throws(UserFacingError) {
         // One that was made before the daemon had reached its server names none.
-        let marks = [folder.copy.mark, ExportOrigin().mark]
+        var unreached = ExportOrigin()
+        unreached.query = folder.copy.query
+        let marks = [folder.copy.mark, unreached.mark]
         for entry in entries where entry.isFile && Self.isItemName(entry.name) {
             guard let head = try head(entry.name), let id = head.id else { continue }
             // One of another copy, which a person has put here, is none of ours.
@@ -91,10 +101,11 @@ package final class MarkdownExport {
         let hasFiles = found.values.contains { $0.contains { $0.provenance != nil } }
         let localIDs = Dictionary(folder.copy.givenIDs.map { (ByteText($0.given), $0.local) }, uniquingKeysWith: { $1 })
         try reader.exportRows { row in
-            report.items += 1
             let id = ByteText(row.id)
             let files =
                 found.removeValue(forKey: id) ?? localIDs[id].flatMap { found.removeValue(forKey: ByteText($0)) }
+            guard choice?.ids.contains(id) ?? true else { return left += files ?? [] }
+            report.items += 1
             let file = files.flatMap { Self.choose($0, row) }
             if let file, file.provenance?.row == row.fingerprint {
                 report.unchanged += 1
@@ -102,7 +113,7 @@ package final class MarkdownExport {
                 changed.append(Change(createdAt: row.createdAt, id: row.id, name: file?.name))
             }
         }
-        guard report.items > 0 || !hasFiles else { throw folder.isOfEmptyCopy }
+        guard report.items > 0 || choice != nil || !hasFiles else { throw folder.isOfEmptyCopy }
     }
 
     /// Where a person has copied a file, the copy is left alone. It has a longer name, or one without the date.
@@ -152,6 +163,9 @@ package final class MarkdownExport {
     // MARK: Deleted items
 
     private func removeVanished() throws(UserFacingError) {
+        for file in left where file.provenance != nil {
+            try attempt { () throws(UserFacingError) in try remove(file.name) }
+        }
         for (id, files) in found.sorted(by: { $0.key < $1.key }) {
             let isDeleted = try reader.isKnownDeleted(id.text)
             for file in files {

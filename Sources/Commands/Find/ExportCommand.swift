@@ -8,6 +8,7 @@ enum ExportCommand {
         "export", "Write every item into a folder, as Markdown or as lines of JSON.", operands: .one("DIR"),
         options: [
             CommandOption("--format", "FORMAT", "`markdown` (a file for each item) or `jsonl` (one file)."),
+            .text("--query", "WORDS", "Only the items that a search finds, in a folder of their own."),
             CommandOption("--quiet", nil, "Print nothing but errors."),
         ], onlyReads: true, needsRoot: true
     ) { context, arguments throws(UserFacingError) in
@@ -17,10 +18,11 @@ enum ExportCommand {
         if target == "-" { return try printLines(context, arguments, format) }
         let path = context.environment.absolute(target)
         let reader = try StoreReader(path: context.paths.database)
+        let choice = try choice(reader, context, arguments)
         let report =
             switch format {
-            case .markdown: try MarkdownExport.run(reader, path: path)
-            case .jsonl: try LineExport.run(reader, path: path)
+            case .markdown: try MarkdownExport.run(reader, choice, path: path)
+            case .jsonl: try LineExport.run(reader, choice, path: path)
             }
         if !arguments.has("--quiet") { try context.write(report) }
         return .fine
@@ -39,9 +41,30 @@ enum ExportCommand {
     ) throws(UserFacingError) -> ExitCode {
         guard format == .jsonl else { throw arguments.failure("stdout takes --format jsonl alone") }
         guard context.isText else { throw arguments.failure("stdout takes the lines themselves, without --json") }
-        try LineExport.print(try StoreReader(path: context.paths.database))
+        let reader = try StoreReader(path: context.paths.database)
+        try LineExport.print(reader, try choice(reader, context, arguments))
         return .fine
     }
+
+    private static func choice(
+        _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
+    ) throws(UserFacingError) -> ExportChoice? {
+        guard let words = arguments.value("--query") else { return nil }
+        if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
+        let query = try SavedSearches.query(words, context)
+        // A search for what does not exist would empty the folder.
+        if let field = query.unknownFields.first { throw arguments.failure("there is no \(field) in a search") }
+        let found = try reader.search(query, limit: ListOptions.most, newestFirst: true)
+        let remarks = ItemListReport(found, shortIDs: [], words: words).remarks
+        if !arguments.has("--quiet") { for remark in remarks { context.say(remark) } }
+        return ExportChoice(query: words, ids: Set(found.items.map { ByteText($0.id) }))
+    }
+}
+
+/// The items that `--query` asks for.
+package struct ExportChoice: Sendable {
+    let query: String
+    let ids: Set<ByteText>
 }
 
 /// What an export did: the JSON of `prsnlctl export --json`.
@@ -58,7 +81,7 @@ package struct ExportReport: Sendable, Equatable, Codable {
     /// Files, new ones and changed ones.
     package var written = 0
     package var unchanged = 0
-    /// Files of deleted items.
+    /// Files of deleted items, and of those that the search finds no more.
     package var removed = 0
     /// Files of deleted items that a person had changed: they are in `.deleted` now.
     package var moved = 0

@@ -12,7 +12,8 @@ enum ListCommand {
             .limit, .ids, .reverse,
             .text(
                 "--complete", "KIND:PREFIX",
-                "For shells: each `id`, `tag`, `word` of `tag`, `search` or `instance` that begins so, and what it is."),
+                "For shells: each `id`, `tag`, `type`, `word` of `tag`, `search` or `instance` that begins so, and what it is."
+            ),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if let word = arguments.value("--complete") {
@@ -65,6 +66,10 @@ private enum Completion {
             try StoreReader(path: context.paths.database).tagCounts().filter { isPlain($0.tag) }.map { tag in
                 ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
             }
+        case "type":
+            try StoreReader(path: context.paths.database).typeCounts().filter { isPlain($0.tag) }.map { type in
+                (type.tag, Formatting.count(type.items, "item"))
+            } + WriteLimits.contentTypes.map { ($0, "no item") }
         case "search": try SavedSearches.all(context).map { ("@" + $0.name, $0.query) }
         case "instance": DefaultPaths.instances.map { ($0, "prsnld@\($0)") }
         default: []

@@ -98,7 +98,7 @@ enum RelatedCommand {
 /// What `search`, `related` and `list` have in common.
 enum ListOptions {
     private static let usual = 20
-    private static let most = 1_000_000
+    static let most = 1_000_000
 
     static func limit(_ arguments: ParsedArguments) throws(UserFacingError) -> Int {
         guard let text = arguments.value("--limit") else { return usual }

@@ -259,6 +259,15 @@ extension StoreReader {
         }
     }
 
+    /// The types of all items, the most used first.
+    package func typeCounts() throws(UserFacingError) -> [TagCount] {
+        try readTogether { () throws(SQLiteFailure) in
+            try connection.prepare(
+                "SELECT type, count(*) FROM timeline WHERE type IS NOT NULL GROUP BY type ORDER BY count(*) DESC, type"
+            ).all { TagCount(tag: $0.text(0) ?? "", items: $0.int(1)) }
+        }
+    }
+
     /// How far the full-text index is; `nil` where the file has none yet.
     package func searchState() throws(UserFacingError) -> SearchState? {
         try readTogether { () throws(SQLiteFailure) -> SearchState? in

@@ -23,6 +23,8 @@ package struct ExportOrigin: Sendable {
     package var accountID: String?
     /// Every interval of the timeline has been read. An item that is not in the copy is not on the server.
     package var isComplete = false
+    /// The words of `--query`; `nil` where all items are exported.
+    package var query: String?
     /// The ids that items had before the server gave them one, and those that it gave them.
     package var givenIDs: [(local: String, given: String)] = []
 
@@ -164,9 +166,10 @@ extension StoreReader {
     /// Appends the next group of lines: the items of `timeline`, then those that were made here, each in the order of their ids,
     /// and tombstones among them. So an item has one line, whatever the daemon does meanwhile.
     ///
+    /// - Parameter chosen: the ids of which there are lines; `nil` for all.
     /// - Returns: how many lines they are, and where to go on; `nil` at the end.
     package func appendLines(
-        after position: LinePosition, to bytes: inout [UInt8]
+        after position: LinePosition, of chosen: Set<ByteText>?, to bytes: inout [UInt8]
     ) throws(UserFacingError) -> (count: Int, next: LinePosition?) {
         var position = position
         var count = 0
@@ -184,8 +187,9 @@ extension StoreReader {
                 guard ByteText(position.id) < ByteText(id) else {
                     throw SQLiteFailure(code: SQLITE_CORRUPT, message: "the ids are not in order", operation: "export")
                 }
-                try Self.append(row, id, text, to: &bytes)
                 position.id = id
+                guard chosen?.contains(ByteText(id)) ?? true else { return }
+                try Self.append(row, id, text, to: &bytes)
                 count += 1
             }
             return bytes.count - start <= Self.groupSize
