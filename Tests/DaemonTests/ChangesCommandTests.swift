@@ -205,6 +205,27 @@ import Testing
         let present = reread.stdout.split(separator: "\n").filter { $0.contains(#""kind":"present""#) }
         #expect(present.count == 7)
         #expect(try await fixture.control("changes", "--cursor", "old").stdout == "")
+        let matching = try await fixture.control("changes", "--reread", "--match", "two OR three", "--json")
+        #expect(matching.stdout.split(separator: "\n").dropFirst().allSatisfy { $0.contains(#""kind":"present""#) })
+        #expect(matching.stdout.split(separator: "\n").count == 3, "\(matching)")
+    }
+
+    @Test func whoIsBehindForDaysAndWhoIsTooEarlyIsTold() async throws {
+        let (fixture, daemon) = try await running()
+        #expect(try await fixture.control("changes", "--cursor", "slow").exit == .status(0))
+        try await note("the first of them", fixture)
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        #expect(try await !fixture.control("status").stdout.contains("The reader slow"))
+        let file = try Connection(path: fixture.database, mode: .readWrite)
+        let old = TimeSource.system.now().advanced(by: .seconds(-16 * 86_400))
+        try file.execute("UPDATE change_log SET at = '\(old)' WHERE seq > 1")
+        let status = try await fixture.control("status").stdout
+        #expect(status.contains("slow is 1 change behind"), "\(status)")
+        // As before the end of the first pull.
+        try file.execute("DELETE FROM change_log; UPDATE change_state SET items_before = NULL")
+        let early = try await fixture.control("changes")
+        #expect(early.exit == .status(0) && early.stdout == "" && early.stderr.contains("the first pull"), "\(early)")
     }
 
     /// A reader of lines can read it.

@@ -227,6 +227,24 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// The second is a size that was never written, for which there is not the memory.
+    @Test(arguments: [
+        "DELETE FROM search_index_data",
+        "UPDATE search_index_data SET block = X'000000000101010087FFFFFF7F' WHERE id = 10",
+    ])
+    func theDaemonBuildsADamagedIndexAgain(damage: String) async throws {
+        let fixture = try await stopped()
+        let damaged = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, damage])
+        #expect(damaged.exit == .status(0), "\(damaged)")
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("note", "A zebra crossing").exit == .status(0))
+        _ = try await daemon.waitForErrorLine(containing: "is built again")
+        _ = try await eventually("the words of an item") {
+            try await fixture.control("search", "sourdough").stdout.isEmpty ? nil : true
+        }
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     /// Ids are a server's texts. What a shell would make something else of is not handed on.
     @Test func onlyPlainIdsAreHandedOn() async throws {
         let ids = ["cccc0001-0000", "zzzz cccc0001-0000", "--yes", "*", "$(reboot)", "a\nb", "..", "x;y", "\u{1B}[31m"]

@@ -30,7 +30,7 @@ import Testing
         #expect(try reader.exportItem("item-1") != nil)
         var lines: [UInt8] = []
         var place: StoreReader.LinePosition? = .init()
-        while let next = place { place = try reader.appendLines(after: next, to: &lines).next }
+        while let next = place { place = try reader.appendLines(after: next, of: nil, to: &lines).next }
         #expect(lines.split(separator: UInt8(ascii: "\n")).count == 3)
     }
 

@@ -104,7 +104,10 @@ import Testing
     @Test(arguments: [
         "DELETE FROM search_index_data WHERE id = 10", "DELETE FROM search_index_config",
         "DELETE FROM search_index_data",
-        "UPDATE search_index_data SET block = randomblob(40) WHERE id = 10", "DELETE FROM search_state",
+        "UPDATE search_index_data SET block = X'5F3759DF2545F4914F6CDD1D9E3779B97F4A7C15F39CC0605CEDC8341082276BF3A27251' WHERE id = 10",
+        "DELETE FROM search_state",
+        // One level of two thousand million segments, which SQLite asks the memory for.
+        "UPDATE search_index_data SET block = X'000000000101010087FFFFFF7F' WHERE id = 10",
         "DELETE FROM search_document WHERE docid % 2 = 0", "DELETE FROM search_tag", "DROP TABLE search_tag",
         "DELETE FROM search_index_docsize", "DELETE FROM search_index_idx", "DROP TRIGGER search_item_changed",
         "UPDATE search_document SET row = 777 WHERE docid = 7",

@@ -18,6 +18,7 @@ struct ChangeStream {
     /// What the cursor's file has.
     private var saved: ChangePlace?
     private var hasHeader = false
+    private var hasExcuse = false
     private var interruption: Interruption?
     /// In seconds, before the next try; and how many rows were set aside since the command took one.
     private var (wait, inARow) = (1, 0)
@@ -72,7 +73,8 @@ struct ChangeStream {
                 recoverySuggestion: "Give its lines to the command yourself, and then go on with --cursor.")
         }
         let context = context
-        place = try StoreReader(path: context.paths.database).presentItems { place throws(UserFacingError) in
+        place = try StoreReader(path: context.paths.database).presentItems(matching: match) {
+            place throws(UserFacingError) in
             try printHeader(place.epoch, from: place.seq, to: place.seq)
         } _: { row throws(UserFacingError) in
             try context.print(Self.line(row, context))
@@ -95,6 +97,10 @@ struct ChangeStream {
             }
             try printHeader(epoch, from: place?.seq ?? (rows.first.map { $0.seq - 1 } ?? newest), to: newest)
             guard let last = rows.last else {
+                if newest == 0, !hasExcuse {
+                    hasExcuse = true
+                    context.say("No change is noted yet: that begins when the first pull has ended.")
+                }
                 // Also where it was given, and nothing has come since.
                 try move(to: place ?? ChangePlace(epoch: epoch, seq: newest))
                 return .fine

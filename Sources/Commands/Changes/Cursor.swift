@@ -102,6 +102,7 @@ struct Cursor {
 
     /// Half of what is kept.
     private static let farBehind = Int64(StoreReader.keptChanges / 2)
+    private static let longBehind = Duration.seconds(StoreReader.keptDays * 86_400 / 2)
 
     private static func names(_ folder: String) -> [String] {
         var found = glob_t()
@@ -123,11 +124,13 @@ struct Cursor {
             do throws(UserFacingError) {
                 let cursor = try Cursor(name, context)
                 guard let (place, database) = try cursor.saved(), database == cursor.database else { continue }
-                let distance = try StoreReader(path: database).distance(from: place) ?? 0
+                let (distance, since) = try StoreReader(path: database).distance(from: place) ?? (0, nil)
                 behind = max(behind ?? 0, distance)
-                if distance > farBehind {
+                let isOld = since.map { $0 < TimeSource.system.now().advanced(by: .zero - longBehind) } ?? false
+                if distance > farBehind || isOld {
+                    let first = since.map { ", the first of \(Formatting.time($0))" } ?? ""
                     warnings.append(
-                        "The reader \(name) is \(Formatting.count(Int(distance), "change")) behind; \(Formatting.count(StoreReader.keptChanges)) are kept."
+                        "The reader \(name) is \(Formatting.count(Int(distance), "change")) behind\(first). \(Formatting.count(StoreReader.keptChanges)) are kept, for \(StoreReader.keptDays) days."
                     )
                 }
                 let failed = try cursor.failed().count

@@ -30,20 +30,19 @@ extension StoreReader {
                 known[id] = before
                 try states.add([before, after].compactMap(\.self), of: row.int64(0))
             }
-            try states.look()
-            return states.found
+            return try states.take()
         }
     }
 }
 
 /// Items as they were, in a database in memory, so that a query is about them what it is about the copy.
-private final class ItemStates {
+final class ItemStates {
     private let memory: Connection
     private let query: SearchQuery
     private var waiting: [(seq: Int64, json: String)] = []
-    private(set) var found: Set<Int64> = []
+    private var found: Set<Int64> = []
 
-    private static let atOnce = 1_000
+    static let atOnce = 1_000
 
     init(_ query: SearchQuery) throws(SQLiteFailure) {
         self.query = query
@@ -59,7 +58,14 @@ private final class ItemStates {
         if waiting.count >= Self.atOnce { try look() }
     }
 
-    func look() throws(SQLiteFailure) {
+    /// Those of which a state was found since the last time.
+    func take() throws(SQLiteFailure) -> Set<Int64> {
+        try look()
+        defer { found = [] }
+        return found
+    }
+
+    private func look() throws(SQLiteFailure) {
         guard !waiting.isEmpty else { return }
         try memory.execute("DELETE FROM item; DELETE FROM local_edit; INSERT INTO words (words) VALUES ('delete-all')")
         let names = ItemColumn.all.map(\.name).filter { $0 != "id" && $0 != "content" }

@@ -111,11 +111,16 @@ extension StoreReader {
     /// So many rows are kept at the most.
     package static let keptChanges = ChangeLog.most
 
-    /// How many changes there are after a place; `nil` where that cannot be said.
-    package func distance(from place: ChangePlace) throws(UserFacingError) -> Int64? {
+    /// And for so many days.
+    package static let keptDays = Int(ChangeLog.life.components.seconds) / 86_400
+
+    /// How many changes there are after a place, and when the first of them was; `nil` where that cannot be said.
+    package func distance(from place: ChangePlace) throws(UserFacingError) -> (changes: Int64, since: Timestamp?)? {
         try readTogether { () throws(SQLiteFailure) in
             guard let (epoch, _, newest) = try changeBounds(), epoch == place.epoch else { return nil }
-            return max(0, newest - place.seq)
+            let first = try connection.prepare("SELECT at FROM change_log WHERE seq > ? ORDER BY seq LIMIT 1")
+                .bind(Int(place.seq)).first { $0.timestamp(0) }
+            return (max(0, newest - place.seq), first ?? nil)
         }
     }
 
@@ -135,10 +140,12 @@ extension StoreReader {
     /// The whole timeline as rows of the kind `present`, and the place after which changes go on without a hole: of one moment.
     ///
     /// - Parameters:
+    ///   - query: only what it finds.
     ///   - begin: gets the place, before the first row.
     ///   - each: gets the rows in the order of time, each with the place's number.
     package func presentItems(
-        _ begin: (ChangePlace) throws(UserFacingError) -> Void, _ each: (Change) throws(UserFacingError) -> Void
+        matching query: SearchQuery?, _ begin: (ChangePlace) throws(UserFacingError) -> Void,
+        _ each: (Change) throws(UserFacingError) -> Void
     ) throws(UserFacingError) -> ChangePlace {
         var failure: UserFacingError?
         let place = try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
@@ -150,12 +157,27 @@ extension StoreReader {
             connection.removeDeadline()
             let place = ChangePlace(epoch: epoch, seq: newest, at: at)
             do throws(UserFacingError) { try begin(place) } catch { return .failure(error) }
-            try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row in
-                let change = Change(
-                    seq: newest, at: row.timestamp(1) ?? .earliest, itemID: row.text(0), kind: "present",
-                    origin: row.text(2) ?? "", old: nil, new: row.text(3))
-                do throws(UserFacingError) { try each(change) } catch { failure = error }
+            let states = try query.map { query throws(SQLiteFailure) in try ItemStates(query) }
+            var waiting: [Change] = []
+            func handOn() throws(SQLiteFailure) {
+                let found = try states?.take()
+                do throws(UserFacingError) {
+                    for (number, change) in waiting.enumerated() where found?.contains(Int64(number)) ?? true {
+                        try each(change)
+                    }
+                } catch { failure = error }
+                waiting = []
             }
+            try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row throws(SQLiteFailure) in
+                let json = row.text(3)
+                try states?.add([json].compactMap(\.self), of: Int64(waiting.count))
+                waiting.append(
+                    Change(
+                        seq: newest, at: row.timestamp(1) ?? .earliest, itemID: row.text(0), kind: "present",
+                        origin: row.text(2) ?? "", old: nil, new: json))
+                if waiting.count == ItemStates.atOnce { try handOn() }
+            }
+            try handOn()
             return .success(place)
         }.get()
         if let failure { throw failure }

@@ -363,19 +363,23 @@ struct SQLiteFailure: Error {
     func userFacing(path: String) -> UserFacingError {
         let cause = "SQLite \(code) while doing \(operation): \(message)"
         let unchanged = "Nothing of this step was written."
-        func error(_ code: ErrorCode, _ text: String) -> UserFacingError {
-            UserFacingError(code, text, consequence: unchanged, cause: cause)
+        func error(_ code: ErrorCode, _ text: String, cure: Advice? = nil) -> UserFacingError {
+            UserFacingError(code, text, consequence: unchanged, recoverySuggestion: cure, cause: cause)
         }
         switch primary {
         case SQLITE_FULL: return error(.diskFull, "No space left for the database \(path).")
         case SQLITE_NOTADB: return error(.notADatabase, "\(path) is not an SQLite database.")
         case SQLITE_CORRUPT: return error(.databaseDamaged, "The database \(path) is damaged: \(message).")
         case SQLITE_READONLY: return error(.databaseReadOnly, "The database \(path) cannot be written: \(message).")
-        case SQLITE_INTERRUPT, SQLITE_NOMEM, SQLITE_TOOBIG:
+        case SQLITE_INTERRUPT:
             return error(
-                .databaseUnreadable,
-                "Reading the database \(path) took too much \(primary == SQLITE_INTERRUPT ? "time" : "memory"), and was given up."
-            )
+                .databaseUnreadable, "Reading the database \(path) took too much time, and was given up.",
+                cure: "Try again when the disk has less to do.")
+        // A size that was never written may ask for all of the memory that there is.
+        case SQLITE_NOMEM, SQLITE_TOOBIG:
+            return error(
+                .databaseUnreadable, "Reading the database \(path) took too much memory, and was given up.",
+                cure: "Parts of the file may be damaged: `prsnlctl doctor` looks.")
         case SQLITE_BUSY, SQLITE_LOCKED:
             return error(.databaseBusy, "Another program holds a lock on the database \(path).")
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH:

@@ -190,7 +190,7 @@ extension Store {
             }
         } catch {
             // An index of which SQLite cannot even read the beginning can be neither renamed nor dropped.
-            guard [.databaseDamaged, .storeBug].contains(error.code) else { throw error }
+            guard [.databaseDamaged, .databaseUnreadable, .storeBug].contains(error.code) else { throw error }
             try recreate { connection throws(SQLiteFailure) in
                 for name in ["search_index", Self.retired] { try connection.forgetVirtualTable(name) }
             }

@@ -79,7 +79,9 @@ struct SearchIndexer: Sendable {
                 }
             }
         } catch {
-            guard error.code == .databaseDamaged, try await store.isIndexDamaged() else { throw error }
+            guard [.databaseDamaged, .databaseUnreadable].contains(error.code), try await store.isIndexDamaged() else {
+                throw error
+            }
             log(.warning, .store, "the full-text index is damaged, and is built again: \(error.message)")
             try await store.rebuildIndex()
             store.committed.signal()
