@@ -216,11 +216,11 @@ import Testing
         try await note("the first of them", fixture)
         daemon.signal(SIGTERM)
         #expect(try await daemon.waitForExit() == .status(0))
-        #expect(try await !fixture.control("status").stdout.contains("The reader slow"))
+        #expect(try await !fixture.control("status").stderr.contains("The reader slow"))
         let file = try Connection(path: fixture.database, mode: .readWrite)
         let old = TimeSource.system.now().advanced(by: .seconds(-16 * 86_400))
         try file.execute("UPDATE change_log SET at = '\(old)' WHERE seq > 1")
-        let status = try await fixture.control("status").stdout
+        let status = try await fixture.control("status").stderr
         #expect(status.contains("slow is 1 change behind"), "\(status)")
         // As before the end of the first pull.
         try file.execute("DELETE FROM change_log; UPDATE change_state SET items_before = NULL")
