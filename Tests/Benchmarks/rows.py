@@ -262,9 +262,10 @@ def is_idle(setting):
 def poll(bench):
     polls = 5
     with daemon_on_copy(bench, ITEMS, poll_interval="2s") as (server, setting, daemon):
-        # The first poll after the start may have something to note.
+        # The start is noted in the file some seconds later, and the first poll may have something to note.
         start = server.timeline_requests()
         wait_until(lambda: server.timeline_requests() > start and is_idle(setting), "a poll", 30)
+        wait_until(lambda: setting.query("SELECT stopped_cleanly FROM copy") == [(0,)], "the start to be noted", 30)
         file, written = FileWatch(setting.database), bytes_written(daemon.pid)
         before, counts = server.timeline_requests(), server.requests()
         wait_until(lambda: server.timeline_requests() >= before + polls and is_idle(setting), f"{polls} polls", 60)
@@ -279,12 +280,13 @@ def poll(bench):
     Run(peer)
     again = Run(peer, output=subprocess.PIPE)
     rewritten = json.loads(again.output)["rows_written"]
-    clean = not touched and not committed and written == 0
+    # A reader marks its snapshot in a page of `-shm`, which the kernel counts once when it has put that page away.
+    clean = not touched and not committed and written in (0, 4_096)
     return [Row(
         f"poll without news ({polls} polls)",
         f"{total / polls:.1f} requests each ({looks} pages in all), {'no commit' if not committed else f'commits: {pages}'}, "
         f"{written:,} bytes written",
-        "1 request; 0 rows, 0 bytes written", f"the peer writes {rewritten} rows, {again.written:,} bytes",
+        "1 request; 0 rows, 0 bytes written but a mark in `-shm`", f"the peer writes {rewritten} rows, {again.written:,} bytes",
         total == looks == polls and clean)]
 
 
