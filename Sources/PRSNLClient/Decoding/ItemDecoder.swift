@@ -32,13 +32,12 @@ struct ItemDecoder {
         return decoder.outcome(reader, start..<reader.offset)
     }
 
-    private consuming func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
+    private mutating func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
         if item.id.isEmpty || !hasCreatedAt {
             let reason = item.id.isEmpty ? idProblem : createdAtProblem
             return .rejected(
                 RejectedItem(id: item.id.isEmpty ? nil : item.id, raw: reader.text(Self.cut(range)), reason: reason))
         }
-        var item = item
         item.extra = extra.object
         return .item(item)
     }

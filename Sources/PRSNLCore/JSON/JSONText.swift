@@ -11,16 +11,23 @@ package enum JSONText {
     /// Appends a string as a JSON string, with its quotation marks.
     package static func appendString(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
-            case UInt8(ascii: "\\"): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
-            case 0x0A: bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
-            case 0..<0x20:
-                let hex = String(byte, radix: 16)
-                bytes.append(contentsOf: Array("\\u00\(hex.count < 2 ? "0" : "")\(hex)".utf8))
-            default: bytes.append(byte)
+        var text = text
+        text.withUTF8 { text in
+            // What needs no escape is copied as a whole.
+            var start = 0
+            for (index, byte) in text.enumerated()
+            where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes.append(contentsOf: text[start..<index])
+                start = index + 1
+                switch byte {
+                case 0x0A: bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(ascii: "n")])
+                case 0..<0x20:
+                    let hex = String(byte, radix: 16)
+                    bytes.append(contentsOf: Array("\\u00\(hex.count < 2 ? "0" : "")\(hex)".utf8))
+                default: bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
+                }
             }
+            bytes.append(contentsOf: text[start...])
         }
         bytes.append(UInt8(ascii: "\""))
     }

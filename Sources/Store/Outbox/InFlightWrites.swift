@@ -35,9 +35,11 @@ struct InFlightWrites: Sendable {
 
     mutating func noteProcessed(_ items: [String]) { for item in items { awaited.remove(ByteText(item)) } }
 
+    var awaitsNothing: Bool { awaited.isEmpty }
+
     /// Whether something waits for the item, and the server has processed it.
     func awaits(_ item: TimelineItem, now: ServerTime?) -> Bool {
-        guard !awaited.isEmpty, awaited.contains(ByteText(item.id)) else { return false }
+        guard awaited.contains(ByteText(item.id)) else { return false }
         return item.status != TimelineItem.pendingStatus
             || ServerTime(item.createdAt) <= (now ?? .earliest).advanced(by: .zero - OutboxWriter.settlingPatience)
     }

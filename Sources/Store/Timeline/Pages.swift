@@ -195,6 +195,7 @@ extension Store {
     private func noteProcessed(
         _ page: PageChange, now: Timestamp, _ connection: Connection
     ) throws(SQLiteFailure) -> [String] {
+        if inFlight.awaitsNothing { return [] }
         let written = inFlight.writtenSince(page.asOf)
         let serverNow = serverNow
         let items = page.items.filter { inFlight.awaits($0, now: serverNow) && written[ByteText($0.id)] == nil }.map(

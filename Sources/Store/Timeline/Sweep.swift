@@ -243,6 +243,7 @@ extension Store {
             ).bind(item.raw).bind(item.id).bind(item.reason).bind(now).run()
         }
         let known = try rejectedIDs(connection)
+        if known.isEmpty { return kept }
         for item in healed where known.contains(ByteText(item.id)) {
             try connection.prepare("DELETE FROM rejected_item WHERE item_id = ?").bind(item.id).run()
         }
