@@ -243,8 +243,8 @@ struct Pace: Sendable, Equatable {
     private var sent: [Duration] = []
     private var closedUntil: Duration = .zero
     private var lastChange: Duration = .zero
-    /// So many windows without a refusal, and the limit is tried: other clients may have gone.
-    private var patience = Pace.shortestPatience
+    /// So many times `trialWait` without a refusal, and the limit is tried: other clients may have gone.
+    private var patience = 1
     /// More than was seen to be taken, as a trial.
     private var trial: Int?
 
@@ -254,8 +254,10 @@ struct Pace: Sendable, Equatable {
     /// A refusal after fewer than this may be another client's doing: it takes a second one to make a limit.
     private static let plausibleLimit = 20
     private static let remembered = 3
-    private static let shortestPatience = 10
-    private static let longestPatience = 120
+    private static let longestPatience = 12
+
+    /// An hour, so that a server refuses one an hour of those that wait, and not less than ten windows.
+    private var trialWait: Duration { max(.seconds(3_600), window * 10) }
 
     /// Requests per window; `nil` while nothing is known.
     var limit: Int? {
@@ -266,7 +268,7 @@ struct Pace: Sendable, Equatable {
     mutating func noteSent(at uptime: Duration) {
         sent.append(uptime)
         if sent.count > Self.longestMemory { sent.removeFirst(sent.count - Self.longestMemory / 2) }
-        if let limit, uptime - lastChange >= window * patience {
+        if let limit, uptime - lastChange >= trialWait * patience {
             trial = limit * 2
             lastChange = uptime
         }
@@ -283,7 +285,7 @@ struct Pace: Sendable, Equatable {
         let count = sent.count { uptime - $0 < window }
         // A trial that brought nothing is repeated less and less often.
         if trial != nil {
-            patience = count > accepted.max() ?? 0 ? Self.shortestPatience : min(patience * 2, Self.longestPatience)
+            patience = count > accepted.max() ?? 0 ? 1 : min(patience * 2, Self.longestPatience)
         }
         trial = nil
         accepted.append(count)
