@@ -165,7 +165,7 @@ struct CommandContext: Sendable {
             throw UserFacingError(
                 .diskError, "The answer could not be written to stdout.",
                 consequence: "The command itself was carried out.",
-                recoverySuggestion: "Check where stdout goes to; look with `prsnlctl queue`.")
+                recoverySuggestion: "Check where stdout goes to. `prsnlctl queue` shows what waits to be sent.")
         }
     }
 

@@ -7,6 +7,7 @@ import Store
 /// The command line: finds the command and turns errors into words and exit codes.
 package enum Prsnlctl {
     package static func main() {
+        Descriptors.holdStandardPlaces()
         // libcurl would write the keys of our connections there.
         unsetenv("SSLKEYLOGFILE")
         MemoryBound.set()

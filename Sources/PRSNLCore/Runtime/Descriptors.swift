@@ -3,6 +3,15 @@ import Glibc
 
 /// What takes more than one call of the system.
 package enum Descriptors {
+    /// Before anything is opened: where stdin, stdout or stderr is closed, the next file or socket would get its number, and what
+    /// is printed would go there. What takes the place can be neither read nor written, so that it fails as a closed one does.
+    package static func holdStandardPlaces() {
+        for (place, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        where fcntl(place, F_GETFD) < 0 {
+            _ = open("/dev/null", mode)
+        }
+    }
+
     /// Writes all of it, however often it is interrupted.
     ///
     /// - Returns: 0, or the errno of what failed.

@@ -10,6 +10,7 @@ import Store
 @main
 enum Prsnld {
     static func main() {
+        Descriptors.holdStandardPlaces()
         // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
         let signals = TerminationSignals()
         MemoryUse.forbidInspection()
