@@ -102,6 +102,18 @@ import Testing
         #expect(help.exit == .status(0) && help.stdout.hasPrefix("usage: prsnlctl queue drop"), "\(help)")
     }
 
+    /// The next file or socket would get the number of a stdout that is closed, and the answer with it.
+    @Test(arguments: ["note x", "capture https://example.org/closed", "list", "queue"])
+    func aClosedStdoutIsAnError(words: String) async throws {
+        let fixture = try await fixture()
+        let daemon = try await fixture.startReady()
+        let control = try BuiltProducts.executable("prsnlctl")
+        let ended = try await ChildProcess.run(
+            "/bin/sh", ["-c", "'\(control)' --config '\(fixture.configuration)' \(words) >&-"])
+        #expect(ended.exit == .status(1) && ended.stderr.contains("could not be written to stdout"), "\(ended)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test func anItemIsEditedInAnEditor() async throws {
         let fixture = try await fixture()
         let item = fixture.server.items()[0]
@@ -130,6 +142,15 @@ import Testing
         #expect(
             try await broken.waitForExit() == .status(2) && broken.shown.contains("What was written is in"),
             "\(broken.shown)")
+        // As git has it: an empty text gives up. One that stays wrong is not shown for ever.
+        let emptied = try edited(by: ":>")
+        #expect(
+            try await emptied.waitForExit() == .status(0) && emptied.shown.contains("nothing was changed"),
+            "\(emptied.shown)")
+        let wrong = try edited(by: "printf '%s' --- >")
+        #expect(
+            try await wrong.waitForExit() == .status(2) && wrong.shown.contains("What was written is in"),
+            "\(wrong.shown)")
         let edits = try entries(fixture).sorted { $0.id < $1.id }.compactMap { entry in
             if case .edit(let edit) = entry.payload { edit.title } else { nil }
         }

@@ -79,6 +79,10 @@ import Testing
             let words = ended.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(ended.exit == .status(2) && words.contains(reason), "\(words): \(ended)")
         }
+        // Words of a title may be the beginnings of other ids.
+        let titles = try await fixture.control("delete", "-", input: "\(id)\n\(id)  a title\n")
+        #expect(titles.exit == .status(2) && titles.stderr.contains("line 2 of stdin has more than an id"), "\(titles)")
+        #expect(try await fixture.control("queue").stdout == "The queue is empty.\n")
         let refused = try await fixture.control("tag", "+a", "-a", id)
         #expect(
             refused.exit == .status(1) && refused.stderr.contains(#""a" is to be added and to be removed"#),

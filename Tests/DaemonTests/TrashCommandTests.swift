@@ -65,7 +65,7 @@ import Testing
         #expect(list.stdout.contains("(waits to be deleted (#1))"), "\(list)")
         let restore = try await fixture.control("restore", item.id)
         #expect(restore.exit == .status(0) && restore.stdout == "dropped #1\n", "\(restore)")
-        #expect(restore.stderr.contains("not deleted: \(item.id.prefix(8))"), "\(restore)")
+        #expect(restore.stderr.contains("\(item.id.prefix(8)) stays"), "\(restore)")
         #expect(try await fixture.control("show", item.id).stdout.contains("https://example.org/kept"))
         #expect(try await fixture.control("list", "--deleted").stdout.isEmpty)
     }

@@ -22,6 +22,7 @@ enum Editor {
         let name = path.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         setenv("PRSNL_EDITED", name, 1)
         var shown = text
+        var former: [Substring]?
         while true {
             try put(shown, into: name)
             // The variable may have options, and is a shell's to split, as git and crontab have it.
@@ -39,11 +40,12 @@ enum Editor {
                 unlink(name)
                 return value
             } catch {
-                guard saved != shown else {
+                let lines = saved.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("#") }
+                guard saved != shown, Array(lines) != former else {
                     throw failure("\(error.message.withoutFullStop). What was written is in \(name)")
                 }
+                former = Array(lines)
                 context.say("\(error.message) The editor shows it again.")
-                let lines = saved.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("#") }
                 shown = "# \(error.message)\n" + lines.joined(separator: "\n")
             }
         }
@@ -82,10 +84,13 @@ struct EditedItem: Equatable {
         return String(decoding: matter.bytes, as: UTF8.self)
     }
 
-    /// - Parameter original: has what the text leaves out.
+    /// - Parameter original: has what the text leaves out. An empty text changes nothing.
     /// - Throws: `usage`, with the line that cannot be read.
     init(_ text: String, of original: EditedItem) throws(UserFacingError) {
         self = original
+        if text.split(whereSeparator: \.isNewline).allSatisfy({ $0.allSatisfy(\.isWhitespace) || $0.first == "#" }) {
+            return
+        }
         var isInside = false
         var isInTags = false
         var seen: Set<String> = []

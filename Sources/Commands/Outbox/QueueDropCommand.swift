@@ -52,6 +52,7 @@ enum QueueDropCommand {
         if plan.dropped.count > QueueRequest.usuallyListed {
             StandardStream.error.write("  and \(plan.dropped.count - QueueRequest.usuallyListed) more\n")
         }
+        if let may = plan.maybeAppliedSentence { context.say("\(may)") }
         return confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }
@@ -108,6 +109,8 @@ package struct DropReport: ControlReply {
     package var dependents: [Int64]
     /// Whose place a dropped deletion had taken, and that wait again.
     package var revived: [Int64] = []
+    /// Of the dropped ones, those that the server may have applied.
+    package var maybeApplied: [Int64] = []
 
     package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
         self.source = source
@@ -115,6 +118,13 @@ package struct DropReport: ControlReply {
         dropped = outcome.dropped
         dependents = outcome.dependents
         revived = outcome.revived
+        maybeApplied = outcome.maybeApplied
+    }
+
+    fileprivate var maybeAppliedSentence: String? {
+        maybeApplied.isEmpty
+            ? nil
+            : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next pull shows it then."
     }
 
     /// 1 where nothing was dropped because of dependents.
@@ -130,6 +140,7 @@ extension DropReport: Report {
         } else {
             lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
             if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
+            if let may = maybeAppliedSentence, !dryRun { lines.append(may) }
         }
         return paragraphs(lines, style)
     }

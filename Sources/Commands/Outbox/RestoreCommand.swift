@@ -13,7 +13,12 @@ enum RestoreCommand {
         let reader = try StoreReader(path: context.paths.database)
         var deleted: [ShownItem] = []
         for id in try NamedItems.ids(arguments) {
-            let item = try reader.deletedItem(id)
+            let item: ShownItem
+            do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
+                throw UserFacingError(
+                    error.code, error.message, consequence: "Nothing was restored.",
+                    recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
+            }
             if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
         }
         let waiting = deleted.filter { $0.deletion?.at == nil }
@@ -52,7 +57,8 @@ enum RestoreCommand {
         let report = try context.answer(DropRequest(entries: entries, withDependents: false, dryRun: false))
         if isAll { try context.write(report) }
         let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
-        context.say("not deleted: \(ids); the deletion was not sent yet")
+        let those = items.count == 1 ? "its deletion was" : "their deletions were"
+        context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
     }
 
     private static func again(_ shown: ShownItem) throws(UserFacingError) -> NewItem {

@@ -55,6 +55,10 @@ package struct UndoReport: ControlReply {
     package var undone: Bool
     /// How many writes the command has made; 0 where there is no command to take back.
     package var count: Int
+    /// When it was accepted.
+    @Nullable package var acceptedAt: Timestamp?
+    /// Writes were given up since, which `undo` does not bring back.
+    package var droppedSince: Bool
     /// How many of them were taken back.
     package var taken: Int
     /// The first 50 of these, as they were before.
@@ -70,6 +74,8 @@ package struct UndoReport: ControlReply {
         self.source = source
         undone = outcome.count > 0 && outcome.taken == outcome.count
         count = outcome.count
+        acceptedAt = outcome.acceptedAt
+        droppedSince = outcome.hasDroppedSince
         taken = outcome.taken
         writes = outcome.entries.map(QueueReport.Entry.init)
         kept = outcome.kept.map(QueueReport.Entry.init)
@@ -88,6 +94,14 @@ extension UndoReport: Report {
         var lines: [String] = []
         if taken > 0 { lines.append("taken back: \(names(writes, of: taken))") }
         if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
+        if taken == 0 {
+            let time = acceptedAt.map { " The last command that wrote was at \(Formatting.time($0))." } ?? ""
+            lines.append("Nothing was taken back.\(time)")
+        }
+        if droppedSince, !undone {
+            lines.append(
+                "What `queue drop` gave up since, or `restore` of what was not deleted yet, does not come back.")
+        }
         if !kept.isEmpty {
             let isKnown = kept.allSatisfy { $0.state == OutboxEntry.State.delivered.rawValue }
             lines.append(

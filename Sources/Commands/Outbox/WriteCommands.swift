@@ -206,10 +206,26 @@ enum NamedItems {
         var ids: [String] = []
         var seen: Set<ByteText> = []
         for word in words ?? arguments.operands {
-            let piped = word == "-" ? try TextInput.read("-", field: "ids").split(whereSeparator: \.isWhitespace) : nil
-            for id in piped?.map(String.init) ?? [word] where seen.insert(ByteText(id)).inserted { ids.append(id) }
+            for id in word == "-" ? try piped(arguments) : [word] where seen.insert(ByteText(id)).inserted {
+                ids.append(id)
+            }
         }
         if ids.isEmpty { throw arguments.failure("there is no id on stdin") }
+        return ids
+    }
+
+    /// One id a line: a title beside it has words that may be the beginnings of other ids.
+    private static func piped(_ arguments: ParsedArguments) throws(UserFacingError) -> [String] {
+        var ids: [String] = []
+        for (number, line) in try TextInput.read("-", field: "ids").split(whereSeparator: \.isNewline).enumerated() {
+            let words = line.split(whereSeparator: \.isWhitespace)
+            guard words.count < 2 else {
+                throw arguments.failure(
+                    "line \(number + 1) of stdin has more than an id; `prsnlctl list --ids` and `search --ids` print ids alone"
+                )
+            }
+            ids += words.map(String.init)
+        }
         return ids
     }
 

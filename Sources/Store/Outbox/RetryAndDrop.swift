@@ -33,6 +33,8 @@ package struct DropOutcome: Sendable, Equatable {
     package var dependents: [Int64] = []
     /// Whose place a dropped deletion had taken, and that wait again.
     package var revived: [Int64] = []
+    /// Of the dropped ones, those that the server may have applied.
+    package var maybeApplied: [Int64] = []
 }
 
 // What people do with entries: try again, give up.
@@ -83,7 +85,10 @@ extension Store {
         if let strange = try missing(ids) { throw Self.unknown(strange) }
         for entry in try outboxEntries(ids) where !entry.state.isDroppable {
             throw UserFacingError(
-                .entryNotChangeable, "#\(entry.id) cannot be dropped: it is \(entry.state.rawValue).",
+                .entryNotChangeable,
+                entry.state == .dropped
+                    ? "#\(entry.id) was dropped already."
+                    : "#\(entry.id) cannot be dropped: it is \(entry.state.rawValue).",
                 consequence: "Nothing was dropped.",
                 recoverySuggestion: "Look at it with `prsnlctl queue show \(entry.id)`.")
         }
@@ -95,6 +100,8 @@ extension Store {
             }
             guard outcome.dependents.isEmpty || withDependents else { return outcome }
             outcome.dropped = (chosen.union(outcome.dependents)).sorted()
+            let maybeApplied = try writer.connection.cached("SELECT 1 FROM outbox WHERE id = ? AND maybe_applied = 1")
+            for id in outcome.dropped where try maybeApplied.bind(Int(id)).hasRow() { outcome.maybeApplied.append(id) }
             guard !dryRun else { return outcome }
             for id in outcome.dropped { outcome.revived += try writer.drop(id) }
             return outcome

@@ -4,6 +4,10 @@ package import PRSNLCore
 package struct UndoOutcome: Sendable, Equatable {
     /// How many writes it has made.
     package var count = 0
+    /// When it was accepted.
+    package var acceptedAt: Timestamp?
+    /// Writes were given up since, by `queue drop`, or by `restore` of what was not deleted yet.
+    package var hasDroppedSince = false
     /// How many of them were taken back, and the first 50 of these, as they were before.
     package var taken = 0
     package var entries: [OutboxEntry] = []
@@ -33,6 +37,16 @@ extension OutboxWriter {
             """
         ).all { $0.int64(0) }
         var outcome = UndoOutcome(count: ids.count)
+        if let last = ids.first {
+            let row = try connection.prepare(
+                """
+                SELECT accepted_at, EXISTS (SELECT 1 FROM outbox AS other WHERE other.state = 'dropped'
+                    AND other.remark IS NOT 'taken back' AND other.ended_at > outbox.accepted_at)
+                FROM outbox WHERE id = ?
+                """
+            ).bind(Int(last)).first { ($0.timestamp(0), $0.int(1) == 1) }
+            (outcome.acceptedAt, outcome.hasDroppedSince) = row ?? (nil, false)
+        }
         var tasks: [OutboxTask] = []
         for id in ids {
             guard let task = try task(id) else { throw stale("#\(id) is gone") }
