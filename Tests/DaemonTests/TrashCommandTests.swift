@@ -57,6 +57,26 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// The server shows a note at once, and its text only when it has worked on it.
+    @Test func aNoteThatTheServerStillWorksOnIsNotLost() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 2)) {
+            WriteScene.makeQuick(&$0)
+            $0.settling = .after(.seconds(3_600))
+        }
+        let daemon = try await fixture.startReady()
+        let note = try await fixture.control("note", "giraffe alpha text", "--wait")
+        #expect(note.exit == .status(0), "\(note)")
+        #expect(try await fixture.control("sync", "--wait").exit == .status(0))
+        let id = try #require(fixture.server.captures.first).id
+        let shown = try fixture.decode(ItemReport.self, try await fixture.control("show", id, "--json"))
+        #expect(shown.content == "giraffe alpha text" && shown.textState == .written, "\(shown)")
+        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        let restore = try await fixture.control("restore", id, "--wait")
+        #expect(restore.exit == .status(0), "\(restore)")
+        #expect(fixture.server.captures.map(\.content) == ["giraffe alpha text", "giraffe alpha text"])
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test func aDeletionThatWaitsIsTakenBack() async throws {
         let fixture = try await fixture()
         let item = try item(fixture)

@@ -95,6 +95,8 @@ package struct ItemReport: Sendable, Equatable, Codable {
         case outdated
         /// It was not fetched yet.
         case missing
+        /// The server's is not: this is what was written here.
+        case written
         /// The server still works on the item.
         case pending
         case tooLarge = "too_large"
@@ -157,6 +159,7 @@ package struct ItemReport: Sendable, Equatable, Codable {
     }
 
     private static func state(of shown: ShownItem) -> TextState {
+        if shown.isAsWritten { return .written }
         if shown.item.status == TimelineItem.pendingStatus { return .pending }
         if shown.isOutdated { return .outdated }
         if shown.fetchedAt != nil || shown.text.content != nil { return .current }
@@ -253,6 +256,7 @@ extension ItemReport: Report {
                 "The server may have another text now. This is its text of \(textVersion.map(Formatting.time) ?? "before")"
                 + reason
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
+        case .written: return "This is what was written here. The server has no text of it yet."
         case .pending: return "The server still works on this item, so that there is no text yet."
         case .tooLarge:
             return "Its text was not fetched\(reason) \(style.command("prsnlctl sync --text \(id)")) fetches it."

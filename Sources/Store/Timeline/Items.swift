@@ -117,6 +117,8 @@ package struct ShownItem: Sendable, Equatable {
     package var wordCount: Int?
     /// The server has changed the item since.
     package var isOutdated = false
+    /// The server's text is not here; this is what was sent to make the item.
+    package var isAsWritten = false
     /// Why the text is not here, or is an older one.
     package var problem: TextProblem?
     /// `nil` for a live item.
@@ -195,6 +197,17 @@ extension StoreReader {
             shown.author = row.text("author")
             shown.publishedAt = row.text("published_at")
             shown.wordCount = row.text("word_count") == nil ? nil : row.int("word_count")
+        }
+        // A server shows a note at once, and its text only when it has worked on it, if ever.
+        if shown.text.content == nil, shown.text.transcription == nil {
+            let payload =
+                try connection.prepare(
+                    "SELECT payload FROM outbox WHERE item_id = ? AND kind = 'note' AND state = 'delivered' ORDER BY id DESC LIMIT 1"
+                ).bind(shown.item.id).first { OutboxEntry.Payload(kind: .note, json: $0.text(0)) } ?? nil
+            if case .create(let made)? = payload {
+                shown.text.content = made.note
+                shown.isAsWritten = made.note != nil
+            }
         }
         try connection.prepare(
             """
