@@ -77,6 +77,16 @@ import Testing
             )
             planted[extra] = "+"
         }
+        // What has come since the copy's last reading is no difference.
+        for _ in 0..<3 { fixture.server.addNew() }
+        fixture.time.advance(by: .seconds(10))
+        for _ in 0..<5 {
+            if let id = free.popFirst() { _ = fixture.server.edit(id) { $0.title = "edited before" } }
+        }
+        fixture.time.advance(by: .seconds(10))
+        let broken = UUIDs.next(&random)
+        try store.execute("INSERT INTO item (id, created_at, title) VALUES ('\(broken)', '2025-02-30', 'no day')")
+        planted[broken] = "+"
         let oldest = UUIDs.next(&random)
         try store.execute(
             "INSERT INTO item (id, created_at, title) VALUES ('\(oldest)', '0000-01-01T00:00:00.000000Z', 'too old')")
@@ -117,6 +127,29 @@ import Testing
             #expect(sign == "~" || sign == "+" && deleted.contains(id), "\(id) \(sign)")
         }
         #expect(report.outcome == .different)
+    }
+
+    /// What the copy reads while it is compared is newer than what it is compared with.
+    @Test(arguments: Dialect.allCases, [100, 300, 500, 600])
+    func aSweepInTheMidstRaisesNoAlarm(_ dialect: Dialect, _ count: Int) async throws {
+        let fixture = try await fixture(dialect, 600)
+        fixture.time.advance(by: .seconds(10))
+        for id in fixture.server.items(owner: DevAccount.owner.id).map(\.id).prefix(300) {
+            #expect(fixture.server.edit(id) { $0.title = "edited before" })
+        }
+        fixture.time.advance(by: .seconds(10))
+        let sweep = Mutex<Task<Void, Never>?>(nil)
+        let report = try await fixture.withEngine { engine, _ in
+            let report = try await engine.verify(.none, poll: { _ = await engine.runOnce(texts: false) }) { compared in
+                sweep.withLock { sweep in
+                    guard compared >= count, sweep == nil else { return }
+                    sweep = Task { _ = await engine.runOnce(full: true, texts: false) }
+                }
+            }
+            await sweep.withLock { $0 }?.value
+            return report
+        }
+        #expect(report.outcome == .equal, "\(report)")
     }
 
     @Test func anInstantThatTheServerDoesNotShowWholeIsSkippedAndSaid() async throws {

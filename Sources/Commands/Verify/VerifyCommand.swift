@@ -127,6 +127,10 @@ extension VerifyReport: Report {
             ].compactMap(\.self).joined(separator: "  ")
             return "\(difference.sign.rawValue) \(id)  \(what)"
         }
+        if differences.count < counted {
+            lines.append(
+                "… and \(Formatting.count(counted - differences.count)) more, which are counted and not listed.")
+        }
         let seconds = "between \(Formatting.time(from)) and \(Formatting.time(to))"
         let shown = "what \(style.safe(server)) showed\(account.map { " \(style.safe($0))" } ?? "") \(seconds)"
         let amount =

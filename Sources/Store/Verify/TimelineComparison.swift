@@ -15,6 +15,16 @@ package struct RowDifference: Sendable, Equatable {
     package var createdAt: Timestamp
     /// On the server.
     package var updatedAt: Timestamp?
+
+    /// Both say that it was changed last at the same time, so that the copy has read what it should have. A change of tags alone
+    /// moves no time on the main server.
+    package var isOfOneVersion: Bool {
+        guard updatedAt != nil, case .differs(let names) = kind else { return false }
+        return names != ["tags"] && !names.contains("updated_at")
+    }
+
+    /// Of 10,000 differences, each has its title in memory.
+    fileprivate static func title(_ title: String?) -> String? { title.map { String($0.prefix(60)) } }
 }
 
 /// The file beside what a server shows, over a connection of its own: as every other reader sees it.
@@ -61,7 +71,7 @@ package final class TimelineComparison {
                 guard let kind else { continue }
                 differences.append(
                     RowDifference(
-                        id: item.id, kind: kind, title: item.title, createdAt: item.createdAt,
+                        id: item.id, kind: kind, title: RowDifference.title(item.title), createdAt: item.createdAt,
                         updatedAt: item.updatedAt))
             }
             return differences
@@ -89,9 +99,11 @@ package final class TimelineComparison {
             try reader.connection.prepare("SELECT rowid, id, created_at, title FROM item WHERE deleted_at IS NULL")
                 .all { row in
                     let number = row.int64(0)
-                    guard number <= newest, !isShown(number), let id = row.text(1), let created = row.timestamp(2)
-                    else { return nil }
-                    return RowDifference(id: id, kind: .onlyHere, title: row.text(3), createdAt: created)
+                    guard number <= newest, !isShown(number), let id = row.text(1) else { return nil }
+                    // A time that is none is below all others.
+                    return RowDifference(
+                        id: id, kind: .onlyHere, title: RowDifference.title(row.text(3)),
+                        createdAt: row.timestamp(2) ?? .earliest)
                 }
         }
     }

@@ -31,6 +31,18 @@ package struct VerifyReport: Sendable, Equatable, Codable {
         /// Nothing tells whether it came after that.
         package var isUndated: Bool { sign == .onlyHere || sign == .differs && fields == ["tags"] }
 
+        /// By sign, and then by id: two answers can be compared line by line.
+        package func isBefore(_ other: Difference) -> Bool {
+            (sign.rawValue, ByteText(itemID ?? "")) < (other.sign.rawValue, ByteText(other.itemID ?? ""))
+        }
+
+        /// In bytes of JSON, at the most.
+        fileprivate var size: Int {
+            var bytes: [UInt8] = []
+            for text in [itemID, title, reason].compactMap(\.self) + fields { JSONText.appendString(text, to: &bytes) }
+            return bytes.count + 160
+        }
+
         package init(
             sign: Sign, itemID: String? = nil, title: String? = nil, fields: [String] = [], reason: String? = nil,
             readAt: Timestamp? = nil
@@ -68,8 +80,24 @@ package struct VerifyReport: Sendable, Equatable, Codable {
         (self.server, self.account, self.from, self.to) = (server, account, from, to)
     }
 
-    /// So many are listed at the most.
-    private static let most = 10_000
+    /// Of what was added so far; no member of the answer.
+    private struct Size: Sendable, Equatable {
+        var bytes = 0
+        static func == (_: Size, _: Size) -> Bool { true }
+    }
+
+    private var size = Size()
+
+    private enum CodingKeys: CodingKey {
+        case schemaVersion, outcome, server, account, from, to, items, texts, requests, onlyThere, onlyHere, differing,
+            skipped
+        case inMotion, digest, epoch, differences
+    }
+
+    /// Bytes of differences that are listed. An answer has to fit into what the daemon keeps for a client (1 MiB).
+    private static let largest = 900_000
+
+    package var counted: Int { onlyThere + onlyHere + differing + skipped + inMotion }
 
     package mutating func add(_ difference: Difference) {
         switch difference.sign {
@@ -80,7 +108,8 @@ package struct VerifyReport: Sendable, Equatable, Codable {
         case .inMotion: inMotion += 1
         }
         if difference.sign != .inMotion { outcome = .different }
-        if differences.count < Self.most { differences.append(difference) }
+        size.bytes += difference.size
+        if size.bytes <= Self.largest { differences.append(difference) }
     }
 }
 

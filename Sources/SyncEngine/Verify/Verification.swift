@@ -30,6 +30,7 @@ struct Verification {
     private static let rounds = 3
     /// How much later than the copy's reading a change has to be, to be one after it. Clocks differ by what is known of them.
     private static let slack: Duration = .seconds(2)
+    private static let firstYear = Timestamp.earliest.advanced(by: .seconds(366 * 86_400))
 
     /// - Throws: `daemon_busy` before the first pull has ended.
     init(
@@ -68,6 +69,7 @@ struct Verification {
             try await settle()
             if let part = texts.part(at: report.from), dialect != .express { try await compareTexts(part) }
             report.to = time.now()
+            report.differences.sort { $0.isBefore($1) }
             report.requests = requests.count
             (report.digest, report.epoch) = try StoreReader(path: store.path).stamp(at: report.to)
             return report
@@ -162,7 +164,8 @@ struct Verification {
             let number = end == 0 ? .init(number: 1, limit: largest) : OverlappingPages.following(end, largest: largest)
             do {
                 let page = try await fetch(.page(number.number), limit: number.limit, session)
-                total = page.total ?? 0
+                // Where the server does not count them, the first page that brings no more is the last.
+                total = page.total ?? .max
                 try compare(page)
                 guard number.start + page.count > end else { return }
                 end = number.start + page.count
@@ -181,6 +184,8 @@ struct Verification {
             if round > 0 { await poll() }
             let before = open
             let session = try await identity.session()
+            // Before the rows are read: what the copy reads meanwhile makes them newer than this says, and never older.
+            let coverage = await store.coverage
             open = [:]
             if dialect == .cursor {
                 try await readAgain(before, session)
@@ -196,8 +201,8 @@ struct Verification {
             for (id, difference) in before where open[id] == nil {
                 add(.inMotion, difference, "it differed when it was read first, and is equal since")
             }
-            for (id, difference) in open where before[id] == difference {
-                if try await conclude(difference, hasPolled: round > 0, session) { open[id] = nil }
+            for (id, difference) in open.sorted(by: { $0.key < $1.key }) where before[id] == difference {
+                if try await conclude(difference, coverage, hasPolled: round > 0, session) { open[id] = nil }
             }
             try await identity.prove(session, counting: requests)
         }
@@ -207,6 +212,11 @@ struct Verification {
     /// Of dialect C: the pages on which the items are, or were.
     private mutating func readAgain(_ asked: [ByteText: RowDifference], _ session: ClientSession) async throws {
         var left = asked
+        // No server has items of the year 0, nor takes a cursor of it: a time in the file that is none stands there.
+        for (id, difference) in asked where difference.createdAt < Self.firstYear {
+            left[id] = nil
+            if try comparison.hasItem(difference.id) { open[id] = difference }
+        }
         var limit = CursorPlan.largestPage
         while let top = left.values.map(\.createdAt).max() {
             let request = CursorPlan.Request.from(top, limit: limit)
@@ -250,20 +260,22 @@ struct Verification {
                 readAt: readAt))
     }
 
+    /// - Parameter coverage: as it was before the rows were compared.
     /// - Returns: False where it may be younger than what the copy has read, so that it has a poll first.
     private mutating func conclude(
-        _ difference: RowDifference, hasPolled: Bool, _ session: ClientSession
+        _ difference: RowDifference, _ coverage: Coverage, hasPolled: Bool, _ session: ClientSession
     ) async throws -> Bool {
-        let readAt = await store.coverage.readAt(difference.createdAt)
+        let readAt = coverage.readAt(difference.createdAt)
         let changed = difference.updatedAt ?? difference.createdAt
-        let isLater = readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? false
+        // What lies above all that the copy has read is new.
+        let isLater = readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? true
         switch difference.kind {
+        case .differs where difference.isOfOneVersion:
+            add(.differs, difference, readAt: readAt)
         case .onlyThere, .differs:
-            // A change of tags alone moves no time on the main server.
-            let isDated = !isLater && difference.kind != .differs(["tags"])
-            guard hasPolled || isDated else { return false }
+            guard hasPolled else { return false }
             if isLater {
-                add(.inMotion, difference, "it was changed there after the copy has read it", readAt: readAt)
+                add(.inMotion, difference, "it was changed there after the copy had read it", readAt: readAt)
             } else {
                 add(difference.kind == .onlyThere ? .onlyThere : .differs, difference, readAt: readAt)
             }
@@ -324,8 +336,12 @@ struct Verification {
         let start = time.uptime()
         requests.add()
         do {
-            // What is gone has been compared with the list.
-            guard let text = try await session.text(of: id, limit: Self.largestText) else { return .same }
+            guard let text = try await session.text(of: id, limit: Self.largestText) else {
+                report.add(
+                    VerifyReport.Difference(
+                        sign: .inMotion, itemID: id, fields: ["text"], reason: "the server does not have it by its id"))
+                return .same
+            }
             let state = try comparison.state(of: text)
             switch state {
             case .same, .differs: report.texts += 1
