@@ -263,7 +263,7 @@ struct Verification {
             let isDated = !isLater && difference.kind != .differs(["tags"])
             guard hasPolled || isDated else { return false }
             if isLater {
-                add(.inMotion, difference, "it was changed there after the copy has read it", readAt: readAt)
+                add(.inMotion, difference, "it was changed there after the copy had read it", readAt: readAt)
             } else {
                 add(difference.kind == .onlyThere ? .onlyThere : .differs, difference, readAt: readAt)
             }
