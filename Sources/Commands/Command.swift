@@ -24,17 +24,28 @@ struct Command: Sendable {
 }
 
 extension Command {
-    /// - Parameter options: those beside `--json` and `--help`, which all commands have.
+    /// - Parameter options: those beside `--help`, which all commands have, and `--json`.
     init(
         _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
-        options: [CommandOption] = [], language: [CommandDescription.Term] = [],
-        examples: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], onlyReads: Bool = false,
-        needsRoot: Bool = false, run: @escaping Body
+        withoutOperands: String? = nil, options: [CommandOption] = [], language: [CommandDescription.Term] = [],
+        examples: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], hasJSON: Bool = true,
+        onlyReads: Bool = false, needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
-            name: name, aliases: aliases, summary: summary, operands: operands, options: options + [.json, .help],
-            language: language, examples: examples)
-        self.init(entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot, run: .withContext(run))
+            name: name, aliases: aliases, summary: summary, operands: operands,
+            options: options + (hasJSON ? [.json] : []) + [.help], language: language, examples: examples,
+            withoutOperands: withoutOperands)
+        self.init(
+            entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot,
+            run: .withContext { context, arguments throws(UserFacingError) in
+                do throws(UserFacingError) { return try run(context, arguments) } catch {
+                    let isVague = error.recoverySuggestion == ErrorCode.usage.recoverySuggestion
+                    guard isVague, let help = arguments.failure("").nextCommand else { throw error }
+                    throw UserFacingError(
+                        .usage, error.message, consequence: error.consequence, recoverySuggestion: "See \(help).",
+                        nextCommand: help)
+                }
+            })
     }
 
     init(

@@ -8,6 +8,8 @@ package struct CommandDescription: Sendable, Equatable {
     package let aliases: [String]
     package let summary: String
     package let operands: CommandOperands
+    /// The command that has the same options and needs no operands.
+    package let withoutOperands: String?
     package let options: [CommandOption]
     /// What the operands may say, part by part.
     package let language: [Term]
@@ -29,11 +31,11 @@ package struct CommandDescription: Sendable, Equatable {
 
     package init(
         name: String, aliases: [String] = [], summary: String, operands: CommandOperands = .none,
-        options: [CommandOption], language: [Term] = [], examples: [Term] = []
+        options: [CommandOption], language: [Term] = [], examples: [Term] = [], withoutOperands: String? = nil
     ) {
         self.name = name
         self.aliases = aliases
-        (self.language, self.examples) = (language, examples)
+        (self.language, self.examples, self.withoutOperands) = (language, examples, withoutOperands)
         self.summary = summary
         self.operands = operands
         self.options = options

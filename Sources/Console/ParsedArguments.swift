@@ -75,6 +75,7 @@ package struct ParsedArguments: Sendable, Equatable {
     private func looksLikeValue(_ argument: String, of option: String) -> Bool {
         let options = command?.options ?? []
         guard let known = options.first(where: { $0.name == option }), case .optional = known.form else { return false }
+        if command?.operands.maximum == 0 { return true }
         // A number of the queue, or the beginning of an id, has no unit.
         return argument.utf8.first.map { (48...57).contains($0) } == true
             && argument.last.map { "smhd".contains($0) } == true
@@ -130,7 +131,9 @@ package struct ParsedArguments: Sendable, Equatable {
             throw Self.failure(table, nil, "a command is missing")
         }
         if operands.count < command.operands.minimum {
-            throw Self.failure(table, command, "\(command.operands.usage) is missing")
+            throw Self.failure(
+                table, command, "\(command.operands.usage) is missing",
+                nearest: values.isEmpty ? nil : command.withoutOperands)
         }
     }
 
@@ -142,7 +145,8 @@ package struct ParsedArguments: Sendable, Equatable {
     private static func failure(
         _ table: CommandTable, _ command: CommandDescription?, _ reason: String, nearest: String? = nil
     ) -> UserFacingError {
-        let help = NextCommand([table.program] + [command?.name].compactMap(\.self) + ["--help"])
+        let help = NextCommand(
+            line: [table.program, command?.name, "--help"].compactMap(\.self).joined(separator: " "))
         return UserFacingError(
             .usage, reason + (nearest.map { "; did you mean \($0)?" } ?? "."),
             recoverySuggestion: "See \(help).", nextCommand: help)

@@ -175,7 +175,7 @@ package final class NetMonitor: Sendable {
 
     private func report(_ old: Connectivity, _ new: Connectivity) {
         tell(.connectivity, [new.reason?.message ?? "the server answers"])
-        guard old.state != .unknown || new.state != .online else { return }
+        guard new.state != .unknown, old.state != .unknown || new.state != .online else { return }
         log(
             new.state == .online ? .notice : .warning, .net,
             "\(new.state.rawValue)" + (new.reason.map { ": \($0.message) [\($0.code.rawValue)]" } ?? ""))

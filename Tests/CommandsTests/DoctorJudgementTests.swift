@@ -138,6 +138,8 @@ import Testing
         var facts = server()
         facts.ping?.clockOffset = offset
         #expect(levels(facts, "clock") == [level])
+        facts.ping?.error = UserFacingError(.connectFailed, "No connection.")
+        #expect(levels(facts, "clock") == [level == .ok ? .notChecked : level])
         facts.ping?.clockOffset = nil
         #expect(levels(facts, "clock") == [.notChecked])
     }

@@ -38,7 +38,7 @@ extension Samples {
                 code_of_tomorrow at GET /\\u{1B}, once
                   last   2026-11-21 04:05:14 UTC (1 min ago)
 
-                offline at GET /api/auth/me, 2 times; over since
+                offline at GET /api/auth/me, 2 times; it is over
                   first  2026-11-20 22:00:00 UTC (6 h ago)
                   last   2026-11-20 23:00:00 UTC (5 h ago)
                   No route to prsnl.example.org.

@@ -58,6 +58,8 @@ import Testing
                 == "queued #12 (on disk, not delivered yet; No connection; waits for #11; "
                 + "will be sent when the server is reachable)\n")
         #expect(waited.exitCode == .notDelivered)
+        let held = report(.queued, waited: true, sending: .inTurn) { $0.awaitsDecision = 11 }
+        #expect(held.text(style()) == "queued #12 (on disk, not delivered yet; waits for a decision about #11)\n")
         #expect(report(.unknown, waited: true).exitCode == .notDelivered)
         #expect(report(.dropped, waited: true).exitCode == .notDelivered)
     }
@@ -113,6 +115,15 @@ import Testing
                 and 100,000 more
 
                 """)
+        for (code, words) in [
+            ("edit_conflict", "To overwrite the server's values: "), ("write_invalid", "To send it: "),
+        ] {
+            var parked = Samples.entry(7, .parked)
+            parked.errorCode = code
+            let list = OutboxList(entries: [parked], total: 1)
+            let text = QueueReport(list, filter: .open, source: .daemon, now: Samples.now).text(style())
+            #expect(text.contains(words) && text.contains("To compare") == (code == "edit_conflict"), "\(text)")
+        }
         let nothing = QueueReport(OutboxList(entries: [], total: 0), filter: .open, source: .file, now: Samples.now)
         #expect(nothing.text(style()) == "The queue is empty.\n")
     }
@@ -143,6 +154,16 @@ import Testing
         try expectScreen("retryingSaysHowManyAndWhyNotTheOthers", Samples.retried.text(style()))
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
         #expect(nothing.text(style()) == "Nothing to do.\n")
+        var outcome = RetryOutcome()
+        outcome.skippedByReason = [.isDue: 1]
+        for (sending, next) in [
+            (Sending.whenReachable, "will be sent when the server is reachable."),
+            (.inTurn, "is tried within ten seconds, or when the server's own"),
+        ] {
+            let text = RetryReport(outcome, dryRun: false, source: .daemon, sending: sending).text(style())
+                .split(separator: "\n").joined(separator: " ")
+            #expect(text.hasPrefix("Nothing to change. What is due \(next)"), "\(text)")
+        }
     }
 
     @Test func droppingNamesWhatWentAndWhatWouldHaveToGo() {

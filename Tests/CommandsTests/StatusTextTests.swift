@@ -214,7 +214,7 @@ import Testing
         var over = Samples.withError
         over.lastError?.isOver = true
         let text = Samples.report(over).text(TextStyle())
-        #expect(text.contains("(30 s ago); over since\n"))
+        #expect(text.contains("(30 s ago); it is over\n"))
         #expect(!text.contains("Check that the server runs"))
     }
 
@@ -350,5 +350,7 @@ import Testing
             isComplete: false, added: 0, changed: 0, deleted: 0, problem: UserFacingError(.deletionsHeld, "Held."))
         #expect(held.exitCode == .needsAttention)
         #expect(SyncResult.started.exitCode == .fine)
+        let second = SyncResult(followed: true).text(TextStyle())
+        #expect(second.hasPrefix("A pull is under way. Another one follows. Follow it with"), "\(second)")
     }
 }

@@ -30,6 +30,8 @@ import Testing
         ([], "a command is missing"), (["stauts"], "did you mean status?"),
         (["--jsno", "status"], "did you mean --json?"),
         (["status", "--wait"], "--wait is not an option of status"), (["status", "sync"], "one argument too many"),
+        (["verify", "--texts", "1/7"], "did you mean --texts=1/7?"),
+        (["metrics", "--json"], "not an option of metrics"),
         (["--config"], "the value is missing"), (["--config=", "status"], "the value is missing"),
         (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
         (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),

@@ -182,7 +182,9 @@ import Testing
     @Test func whatMayHaveBeenMissedIsNeverAnEmptyList() async throws {
         let (fixture, daemon) = try await running()
         for text in ["one", "two", "three"] { try await note(text, fixture) }
-        #expect(try await fixture.control("changes", "--cursor", "old", "--batch", "1").stdout.contains("pulled"))
+        #expect(
+            try await fixture.control("changes", "--cursor", "old", "--batch", "1").stdout.contains(
+                "  #1  the first pull has ended: "))
         daemon.signal(SIGTERM)
         #expect(try await daemon.waitForExit() == .status(0))
         let epoch = try #require(
@@ -200,6 +202,15 @@ import Testing
         _ = try await follower.waitForLine(containing: #"{"seq":4,"#)
         follower.signal(SIGINT)
         // Everything again, and then no hole.
+        for ignored in [
+            ["--reread", "--since", "3"], ["--reread", "--batch", "2"], ["--failed", "--cursor", "old", "--follow"],
+        ] { #expect(try await fixture.control(["changes"] + ignored).exit == .status(2), "\(ignored)") }
+        let since = try await fixture.control("changes", "--since", "x")
+        #expect(since.stderr.contains("the number of a change or EPOCH:NUMBER"), "\(since)")
+        let name = try await fixture.control("changes", "--cursor", "a/b")
+        #expect(name.exit == .status(2) && name.stderr.contains("changes --help`"), "\(name)")
+        let shown = try await fixture.control("changes", "--reread").stdout
+        #expect(shown.contains("  present ") && shown.contains("  \"two\"\n"), "\(shown)")
         let reread = try await fixture.control("changes", "--reread", "--cursor", "old", "--json")
         #expect(reread.exit == .status(0))
         let present = reread.stdout.split(separator: "\n").filter { $0.contains(#""kind":"present""#) }
@@ -226,6 +237,10 @@ import Testing
         try file.execute("DELETE FROM change_log; UPDATE change_state SET items_before = NULL")
         let early = try await fixture.control("changes")
         #expect(early.exit == .status(0) && early.stdout == "" && early.stderr.contains("the first pull"), "\(early)")
+        for words in [["list"], ["list", "--ids"], ["search", "nowhere"], ["tags"]] {
+            let list = try await fixture.control(words)
+            #expect(list.stderr.contains("The first pull has not ended. So far the copy has"), "\(list)")
+        }
     }
 
     /// A reader of lines can read it.

@@ -359,19 +359,20 @@ import Testing
         if let daemon { #expect(try await daemon.terminate() == .status(0)) }
     }
 
-    @Test(arguments: ["4", "#4", "59e", "123456"])
+    @Test(arguments: ["1", "#1", "59e", "123456"])
     func whatIsNoIDDeletesNothingAndANumberOfTheQueueGetsAHint(text: String) async throws {
         var items = DevItem.generate(count: 3)
-        items[0].id = "4aaa1111-0000-4000-8000-000000000001"
+        items[0].id = "1aaa1111-0000-4000-8000-000000000001"
         items[1].id = "59ec2222-0000-4000-8000-000000000002"
         let fixture = try await fixture(items: items)
+        #expect(try await fixture.control("note", "a write").exit == .status(0))
         let ended = try await fixture.control("delete", text, "--json")
         #expect(ended.exit == .status(1))
         let error = try #require(try fixture.decode(WriteReport.self, ended).writes[0].error)
         #expect(error.codeName == "item_unknown")
-        let number = text.drop { $0 == "#" }
-        #expect(error.recoverySuggestion.description.contains("queue show \(number)`") == (text != "59e"), "\(error)")
-        #expect(try entries(fixture).isEmpty)
+        let isWrite = text.hasSuffix("1")
+        #expect(error.recoverySuggestion.description.contains("queue show 1`") == isWrite, "\(error)")
+        #expect(try entries(fixture).count == 1)
     }
 
     @Test func aDeletionShowsTheTitleAndOnATerminalAsks() async throws {
@@ -497,7 +498,7 @@ import Testing
             (["note", String(repeating: "x", count: 50_001)], "note: 50,001 characters, at most 50,000 are allowed"),
             (["note", "x", "--title", String(repeating: "é", count: 501)], "title: 501 characters, at most 500"),
             (["note", "x", "--tag", "no_underscores"], "tag"),
-            (["note", "x", "--title", ""], "title: it is empty"),
+            (["note", "x", "--title", ""], "The title is empty."),
             (["note", "x", "--title", "   "], "title: it is nothing but white space"),
             (["capture", "ftp://example.com/"], "url: "),
             (["capture", "https://example.com/", "--type", "auto"], "type: auto is not sent"),

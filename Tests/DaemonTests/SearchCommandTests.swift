@@ -60,6 +60,18 @@ import Testing
         let unknown = try await fixture.control("search", "writer:ada", "https://example.org", "--ids")
         #expect(
             unknown.stderr.hasPrefix("prsnlctl: There is no writer:; there are after: author: before:"), "\(unknown)")
+        for words in [["search", "tag:bakin"], ["list", "--tag", "bakin"]] {
+            let tag = try await fixture.control(words)
+            #expect(tag.stderr == "prsnlctl: No item has the tag bakin. Did you mean baking?\n", "\(tag)")
+        }
+        let or = try await fixture.control("search", "cursor or walks")
+        #expect(or.stderr.contains("\"or\" was looked for as a word."), "\(or)")
+        let field = try await fixture.control("search", "site:")
+        #expect(field.stderr.contains("site: has nothing behind it"), "\(field)")
+        let missing = try await fixture.control("search", "--tag", "baking")
+        #expect(missing.exit == .status(2) && missing.stderr.contains("did you mean list?"), "\(missing)")
+        let state = try await fixture.control("search", "is:foo")
+        #expect(state.exit == .status(2) && state.stderr.contains("search --help`"), "\(state)")
         let few = try await fixture.control("search", "for", "--tag", "baking", "--type", "video", "--ids")
         #expect(few.stdout == Self.items[1].id + "\n", "\(few)")
         let newest = try await fixture.control("search", "for", "--newest", "-n", "1", "--json")
@@ -122,6 +134,11 @@ import Testing
             #expect(none.exit == .status(0) && none.stdout.isEmpty, "\(none)")
             #expect(none.stderr.contains("No item was found."), "\(none)")
         }
+        for (words, part) in [("", "an empty query"), ("  ", "an empty query"), ("()", "()"), ("*", "*")] {
+            let nothing = try await fixture.control("search", words)
+            #expect(nothing.stderr.contains("There is nothing to look for in \(part).\n"), "\(nothing)")
+        }
+        #expect(try await fixture.control("list", "--deleted").stderr.contains("Nothing was deleted"))
         #expect(try await fixture.control("search").exit == .status(2))
         #expect(try await fixture.control("search", "after:someday").exit == .status(2))
         #expect(try await fixture.control("search", "--limit", "0", "x").exit == .status(2))
@@ -268,7 +285,7 @@ import Testing
         let fixture = try await stopped("search_index = no")
         let found = try await fixture.control("search", "sourdough")
         #expect(found.exit == .status(0) && found.stdout.isEmpty)
-        #expect(found.stderr.contains("Up to 3 items cannot be found yet"))
+        #expect(found.stderr.contains("3 new or changed items are not in the search index yet."))
         #expect(try await fixture.control("status").stdout.contains("3 items cannot be found until"))
         // The list needs none.
         #expect(try await fixture.control("list", "--tag", "later", "--ids").stdout == Self.items[0].id + "\n")

@@ -33,7 +33,7 @@ import Testing
         let hold = fixture.server.script(.hold, on: .timeline)
         let ended = try await fixture.control("sync", "--json")
         #expect(ended.exit == .status(0))
-        #expect(try fixture.decode(SyncResult.self, ended) == .started)
+        #expect(try fixture.decode(SyncResult.self, ended).outcome == .started)
         try await fixture.server.waitForRequest(.timeline)
         hold.release()
         #expect(daemon.pollExit() == nil)

@@ -26,7 +26,7 @@ import Testing
 
     @Test func aWordOneLetterAwayIsOfferedInItsPlace() async throws {
         try await index([
-            "Sourdough for beginners", "A starter for rye", "Κυριακή στο χωριό", "Хлеб на закваске", "Straße",
+            "Sourdough for beginners", "A starter for rye", "Κυριακή στο χωριό", "Хлеб на закваске", "Straße", "Ёжик",
         ])
         for (typed, offered) in [
             ("sourdogh", "sourdough"), ("sourdouugh", "sourdough"), ("soordough", "sourdough"),
@@ -36,6 +36,9 @@ import Testing
         ] {
             #expect(try offers(typed).first == offered, "\(typed)")
         }
+        // Each form that the index takes for the same once, and none that ends in a sign.
+        #expect(try offers("ежк") == ["ежик"])
+        #expect(try offers("starte'").allSatisfy { !$0.contains("'") })
         for nothing in ["sourdough", "xyzzyx", "begin*", "a", "12345", "\"sourdogh for\"", "面包"] {
             let offered = try offers(nothing)
             #expect(offered.isEmpty, "\(nothing): \(offered)")

@@ -12,7 +12,7 @@ enum AccountCommand {
         options: [
             CommandOption(
                 "--accept-new", nil,
-                "Set this copy aside, with what was not delivered, and start one of the account or server of now."),
+                "Set this copy aside, with what was not delivered, and begin a new one."),
             CommandOption("--dry-run", nil, "Only say what would be done."),
         ], asks: [AccountRequest.self], needsRoot: true, run: run)
 

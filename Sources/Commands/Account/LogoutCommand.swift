@@ -137,7 +137,7 @@ extension LogoutReport: Report {
             lines.append(
                 "The copy stays: \(Formatting.count(items, "item"))"
                     + (undelivered.map { $0 > 0 ? ", and \(Formatting.count($0, "undelivered write"))" : "" } ?? "")
-                    + ". It is brought up to date after the next login.")
+                    + ". The next login, or a key in api_key_file, keeps it up to date.")
         }
         return paragraphs(lines, style)
     }

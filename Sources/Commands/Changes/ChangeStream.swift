@@ -135,11 +135,16 @@ struct ChangeStream {
 
     private static func line(_ row: Change, _ context: CommandContext) -> String {
         guard context.isText else { return row.line + "\n" }
-        let id = row.itemID.map(OutboxWords.shortID) ?? "-"
-        let what = [row.kind == "edited" ? row.fields : nil, row.title].compactMap(\.self).joined(separator: ": ")
-        return
-            "\(Formatting.time(row.at))  #\(row.seq)  \(row.kind) \(row.origin == "here" ? "here " : "")\(SafeText.harmless(id))  "
-            + SafeText.harmless(what) + "\n"
+        let front = "\(Formatting.time(row.at))  #\(row.seq)  "
+        if row.kind == "pulled" {
+            let items = row.new.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+            return front + "the first pull has ended: \(Formatting.count(items, "item"))\n"
+        }
+        let what = [
+            row.itemID.map(OutboxWords.shortID), row.title.map { " \"\($0)\"" },
+            row.kind == "edited" ? row.fields.map { "(\($0))" } : nil,
+        ].compactMap(\.self).joined(separator: " ")
+        return front + "\(row.kind) \(row.origin == "here" ? "here " : "")\(SafeText.harmless(what))\n"
     }
 
     /// What may have been missed is said, and never an empty list.

@@ -13,24 +13,30 @@ enum ChangesCommand {
         options: [
             CommandOption(
                 "--since", "PLACE",
-                "Those after a number, after `EPOCH:NUMBER`, or since a time; all that are kept without it."),
+                "Those after a number, after `EPOCH:NUMBER`, or since a time. Without it: all that are kept."),
             CommandOption(
                 "--match", "QUERY",
                 "Those of items that a search finds, before the change or after it; texts are not looked at."),
             CommandOption("--follow", nil, "Go on with those that come, until it is interrupted."),
             .text("--cursor", "NAME", "Go on where the reader of that name was, and keep its place."),
             CommandOption(
-                "--batch", .required("N"), "As many at once for a command, or in all; 100 for a command without it."),
+                "--batch", .required("N"), "At most N changes. With a command: N at a time (100 unless given)."),
             CommandOption(
                 "--reread", nil, "Print the whole timeline first, as rows of the kind `present`, and go on from there."),
             CommandOption("--failed", nil, "With --cursor: print those that its command has refused again and again."),
-            CommandOption("--retry-failed", nil, "With --cursor and a command: hand those to it once more."),
+            CommandOption("--retry-failed", nil, "With --cursor: hand the set-aside changes to the command again."),
         ], asks: [WatchRequest.self], onlyReads: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
         let cursor: Cursor?
         if let name = arguments.value("--cursor") { cursor = try Cursor(name, context) } else { cursor = nil }
+        let alone = ["--retry-failed", "--failed", "--reread"].first(where: arguments.has)
+        let others =
+            ["--since", "--batch"] + (alone == "--reread" ? [] : ["--failed", "--reread", "--match", "--follow"])
+        if let alone, let other = others.first(where: { $0 != alone && arguments.has($0) }) {
+            throw arguments.failure("\(alone) and \(other) exclude each other")
+        }
         if arguments.has("--failed") || arguments.has("--retry-failed") {
             guard let cursor else { throw arguments.failure("--failed and --retry-failed need --cursor NAME") }
             let failed = try cursor.failed()
@@ -78,6 +84,7 @@ enum ChangesCommand {
         if let seq = Int64(text), seq >= 0 {
             return ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: seq)
         }
-        return try reader.changePlace(at: try TimeWord.parse(text, now: TimeSource.system.now(), option: "--since"))
+        let option = "--since takes a time, the number of a change or EPOCH:NUMBER:"
+        return try reader.changePlace(at: try TimeWord.parse(text, now: TimeSource.system.now(), option: option))
     }
 }

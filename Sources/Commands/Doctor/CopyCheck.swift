@@ -87,7 +87,7 @@ struct CopyCheck: Check, Equatable {
         if status.copy.rejected > 0 {
             quirks.append("\(Formatting.count(status.copy.rejected, "item")) that could not be read")
         }
-        guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect.rawValue), without quirks") }
+        guard !quirks.isEmpty else { return .ok(.server, "dialect", "\(dialect.rawValue) when last pulled, no quirks") }
         return .warning(
             .server, "dialect", "\(dialect.rawValue); \(quirks.joined(separator: "; "))",
             "The copy lacks these; docs/errors.md (crowded_instant, items_rejected).", next: "prsnlctl status")

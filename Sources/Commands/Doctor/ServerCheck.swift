@@ -58,7 +58,9 @@ struct ServerCheck: Check, Equatable {
             return .notChecked(.server, "clock", "no answer told the server's time")
         }
         let size = clockOffset.magnitude
-        guard size > Self.clockNotice else { return .ok(.server, "clock", "as the server's") }
+        guard size > Self.clockNotice || ping.error != nil else { return .ok(.server, "clock", "as the server's") }
+        // What the daemon knows from an earlier answer.
+        guard size > Self.clockNotice else { return .notChecked(.server, "clock", "PRSNL does not answer") }
         let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
         let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
         let advice: Advice =

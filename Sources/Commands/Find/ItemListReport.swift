@@ -45,6 +45,8 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
 
     /// For the text: what was searched for; `nil` for a list.
     var words: String?
+    /// For the text: said where there is no item.
+    var none: Advice
 
     private enum CodingKeys: String, CodingKey {
         case schemaVersion, items, more, notIndexed, ignored, unknownFields, suggestions, missingTexts
@@ -70,6 +72,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
         more = list.hasMore
         notIndexed = list.unindexed
         self.words = words
+        none = words == nil ? "There are no such items." : "No item was found."
     }
 
     /// The same items, the last first.
@@ -79,9 +82,9 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     package var remarks: [Advice] {
         var remarks: [Advice] = []
         if !ignored.isEmpty {
+            let parts = ignored.prefix(5).joined(separator: " ")
             remarks.append(
-                "There is nothing to look for in \(ignored.prefix(5).joined(separator: " ")): it has no letter, digit or emoji."
-            )
+                "There is nothing to look for in \(parts.allSatisfy(\.isWhitespace) ? "an empty query" : parts).")
         }
         for field in unknownFields {
             let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)
@@ -91,9 +94,15 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
                     : "There is no \(field); did you mean \(near.joined(separator: " or "))?")
         }
         if items.isEmpty {
-            let found: Advice = words == nil ? "There are no such items." : "No item was found."
             let offer = suggestions.map { "\"\($0)\"" }.joined(separator: " or ")
-            remarks.append(suggestions.isEmpty ? found : "\(found) Did you mean \(offer)?")
+            remarks.append(suggestions.isEmpty ? none : "\(none) Did you mean \(offer)?")
+            let typed = words?.split(separator: " ") ?? []
+            for word in typed where SearchQuery.fields.contains(word.lowercased()) {
+                remarks.append("\(word) has nothing behind it, and was looked for as a word.")
+            }
+            if typed.dropFirst().dropLast().contains(where: { $0 == "or" || $0 == "Or" }) {
+                remarks.append("\"or\" was looked for as a word. Write OR between two words.")
+            }
         }
         if missingTexts > 0 {
             let are = missingTexts == 1 ? "is" : "are"
@@ -101,7 +110,8 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
                 "\(Formatting.count(missingTexts, "text")) \(are) not here yet; their words cannot be found.")
         }
         if notIndexed > 0 {
-            let items = "Up to \(Formatting.count(notIndexed, "item")) cannot be found yet, or only by earlier words"
+            let items =
+                "\(Formatting.count(notIndexed, "new or changed item")) \(notIndexed == 1 ? "is" : "are") not in the search index yet"
             // The status says nothing of what takes a moment.
             remarks.append(
                 notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")

@@ -33,7 +33,12 @@ enum ListCommand {
             try arguments.has("--deleted")
             ? reader.deletedItems(filter, limit: limit) : reader.list(filter, limit: limit)
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
-        try ListOptions.print(&report, context, arguments)
+        if arguments.has("--deleted") {
+            if filter.isEmpty { report.none = "Nothing was deleted in the last 30 days." }
+        } else if list.items.isEmpty {
+            report.none = try ListOptions.unknownTag(filter.tags, reader) ?? report.none
+        }
+        try ListOptions.print(&report, reader, context, arguments)
         return .fine
     }
 }
@@ -90,7 +95,9 @@ private enum Completion {
 enum TagsCommand {
     static let command = Command("tags", "List the tags, the most used first.", onlyReads: true) {
         context, _ throws(UserFacingError) in
-        try context.write(TagsReport(tags: try StoreReader(path: context.paths.database).tagCounts()))
+        let reader = try StoreReader(path: context.paths.database)
+        try context.write(TagsReport(tags: try reader.tagCounts()))
+        if context.isText { for remark in try ListOptions.firstPull(reader) { context.say(remark) } }
         return .fine
     }
 }

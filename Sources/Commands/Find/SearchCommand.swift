@@ -6,8 +6,9 @@ import Store
 enum SearchCommand {
     static let command = Command(
         "search", or: ["find"], "Find items by their words, the best first.", operands: .some("WORD"),
+        withoutOperands: "list",
         options: CommandOption.conditions + [
-            CommandOption("--newest", nil, "The newest first, and not the best."), .limit, .ids, .reverse,
+            CommandOption("--newest", nil, "Sort by date."), .limit, .ids, .reverse,
         ], language: language, examples: examples,
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
@@ -32,9 +33,10 @@ enum SearchCommand {
         report.unknownFields = query.unknownFields
         if list.items.isEmpty {
             report.suggestions = try SavedSearches.suggestions(for: query, typed: words, and: filter, reader, context)
-            report.missingTexts = try reader.summary().copy.texts?.missing ?? 0
+            if !query.match.isEmpty { report.missingTexts = try reader.summary().copy.texts?.missing ?? 0 }
+            if let unknown = try ListOptions.unknownTag(query.tags, reader) { report.none = unknown }
         }
-        try ListOptions.print(&report, context, arguments)
+        try ListOptions.print(&report, reader, context, arguments)
         return .fine
     }
 
@@ -90,7 +92,8 @@ enum RelatedCommand {
         let reader = try StoreReader(path: context.paths.database)
         let list = try reader.related(to: arguments.operands[0], limit: try ListOptions.limit(arguments))
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
-        try ListOptions.print(&report, context, arguments)
+        report.none = "No item shares rare words with this one."
+        try ListOptions.print(&report, reader, context, arguments)
         return .fine
     }
 }
@@ -120,20 +123,38 @@ enum ListOptions {
             before: try time("--before"))
     }
 
+    /// Why nothing is found, where a tag is asked for that no item has.
+    static func unknownTag(_ tags: [String], _ reader: StoreReader) throws(UserFacingError) -> Advice? {
+        guard !tags.isEmpty else { return nil }
+        let known = try reader.tagCounts().map(\.tag)
+        guard let unknown = tags.first(where: { !known.contains($0) && !known.contains($0.lowercased()) }) else {
+            return nil
+        }
+        let near = known.filter { EditDistance.between(unknown.lowercased(), $0) == 1 }.prefix(3)
+        let found: Advice = "No item has the tag \(unknown)."
+        return near.isEmpty ? found : "\(found) Did you mean \(near.joined(separator: " or "))?"
+    }
+
+    /// What a list lacks while the first pull goes on.
+    static func firstPull(_ reader: StoreReader) throws(UserFacingError) -> [Advice] {
+        guard let items = try reader.itemsBeforeFirstPullEnded() else { return [] }
+        return ["The first pull has not ended. So far the copy has \(Formatting.count(items, "item"))."]
+    }
+
     /// Items go to stdout, and what else is to be said to stderr, so that `--ids` can be handed on.
     static func print(
-        _ report: inout ItemListReport, _ context: CommandContext, _ arguments: ParsedArguments
+        _ report: inout ItemListReport, _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) {
         if arguments.has("--reverse") { report.reverse() }
         guard arguments.has("--ids") else {
             try context.write(report)
-            if context.isText { for remark in report.remarks { context.say(remark) } }
+            if context.isText { for remark in report.remarks + (try firstPull(reader)) { context.say(remark) } }
             return
         }
         if !context.isText { throw arguments.failure("--ids and --json exclude each other") }
         let ids = report.items.map(\.id).filter(isPlain)
         try context.print(ids.map { $0 + "\n" }.joined())
-        for remark in report.remarks { context.say(remark) }
+        for remark in report.remarks + (try firstPull(reader)) { context.say(remark) }
         let others = report.items.count - ids.count
         if others > 0 {
             context.say(

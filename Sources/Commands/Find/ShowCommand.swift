@@ -128,6 +128,8 @@ package struct ItemReport: Sendable, Equatable, Codable {
     @Nullable package var transcription: String? = nil
     /// As in `ItemListReport`.
     @Nullable package var deletion: DeletionReport? = nil
+    /// A write of it that waits for a decision.
+    @Nullable package var parked: Int64? = nil
     /// The latest first: `--earlier N` shows them.
     package var formerTexts: [FormerText] = []
     /// With `--earlier`: when it was replaced.
@@ -156,6 +158,7 @@ package struct ItemReport: Sendable, Equatable, Codable {
         content = shown.text.content
         transcription = shown.text.transcription
         deletion = shown.deletion.map(DeletionReport.init)
+        parked = shown.parked
     }
 
     private static func state(of shown: ShownItem) -> TextState {
@@ -196,7 +199,8 @@ extension ItemReport: Report {
         var times = "created \(Formatting.time(createdAt))"
         if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.time(updatedAt))" }
         let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
-        let kind = [type, platform, status == "completed" ? nil : status].compactMap(\.self)
+        let state = status == "failed" ? "the server could not process it" : status == "completed" ? nil : status
+        let kind = [type, platform, state].compactMap(\.self)
         let words = wordCount.map { [Formatting.count($0, "word")] } ?? []
         // An address stays whole, so that it can be copied.
         var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
@@ -210,6 +214,10 @@ extension ItemReport: Report {
                     : "made here and delivered; the next pull brings the server's item")
         case "edit": lines.append("edited here; the edit is not on the server yet")
         default: break
+        }
+        if let parked {
+            lines.append(
+                "the write #\(parked) waits for your decision: \(style.command("prsnlctl queue show \(parked)"))")
         }
         if let latest = formerTexts.first {
             let count = Formatting.count(formerTexts.count, "earlier text")

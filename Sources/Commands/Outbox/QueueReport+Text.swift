@@ -105,8 +105,9 @@ extension QueueReport.Entry {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
         if state == OutboxEntry.State.parked.rawValue {
+            let isConflict = error?.code == .editConflict
             let next: Advice =
-                "To send it: `prsnlctl retry-queue \(entry)`. To give it up: `prsnlctl queue drop \(entry)`. To compare: `prsnlctl queue show \(entry)`."
+                "To \(isConflict ? "overwrite the server's values" : "send it"): `prsnlctl retry-queue \(entry)`. To give it up: `prsnlctl queue drop \(entry)`. To \(isConflict ? "compare" : "look at it"): `prsnlctl queue show \(entry)`."
             lines += TextLayout.wrap(style.text(next), width: style.width - 4).map { "    " + $0 }
         }
         return lines

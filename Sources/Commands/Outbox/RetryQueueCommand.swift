@@ -102,10 +102,11 @@ extension RetryReport: Report {
         if touched == 0 {
             // The daemon is told anyway, and does not wait for its next look at a server that was away.
             let isTried = !dryRun && source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
-            lines.append(
-                isTried
-                    ? "Nothing to change. Due writes are tried now, or ten seconds after your last retry."
-                    : "Nothing to do.")
+            let next =
+                sending == .inTurn
+                ? "is tried within ten seconds, or when the server's own wait is over: see \(style.command("prsnlctl queue"))"
+                : sending.text(style)
+            lines.append(isTried ? "Nothing to change. What is due \(next)." : "Nothing to do.")
         } else {
             let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
             // The total counts all; the numbers are the first of them.

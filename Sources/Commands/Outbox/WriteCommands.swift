@@ -76,7 +76,9 @@ enum NoteCommand {
 /// `prsnlctl edit`: new values for some of the fields of items.
 enum EditCommand {
     static let command = Command(
-        "edit", "Change an item's title, summary or tags; `-` reads ids from stdin.", operands: .some("ID"),
+        "edit",
+        "Change an item's title, summary or tags. With an ID alone: in `$EDITOR`. `-` reads ids from stdin.",
+        operands: .some("ID"),
         options: [
             .text("--title", "TITLE", "The new title."),
             .text("--summary", "TEXT", "The new summary; `-` reads it from stdin."),

@@ -209,7 +209,8 @@ extension WriteReport: Report {
         }
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
-        parts.append(wasTried ? "will be tried again" : sending.text(style))
+        // What waits for a decision has no turn.
+        if write.awaitsDecision == nil { parts.append(wasTried ? "will be tried again" : sending.text(style)) }
         return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
     }
 
@@ -223,7 +224,7 @@ extension WriteReport: Report {
 enum OutboxWords {
     /// As much of a server's id as a person needs: ids may be shortened to what only one item has.
     static func shortID(_ id: String) -> String {
-        id.hasPrefix("local-") ? id : String(id.prefix(8))
+        String(id.prefix(id.hasPrefix("local-") ? 24 : 8))
     }
 
     /// `#10, #11 and 12 more`
@@ -306,7 +307,7 @@ package enum Sending: String, Sendable, Codable {
         case .whenReachable: "will be sent when the server is reachable"
         case .whenAuthorized:
             "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
-        case .whenPossible: "nothing is sent at the moment: see \(style.command("prsnlctl queue"))"
+        case .whenPossible: "will be sent later: see \(style.command("prsnlctl queue"))"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
     }

@@ -73,7 +73,7 @@ extension ErrorsReport: Report {
     private func lines(of error: RecurringError, _ style: TextStyle) -> [String] {
         let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
-        var lines = [error.isOver ? title + "; over since" : style.paint(title, .red)]
+        var lines = [error.isOver ? title + "; it is over" : style.paint(title, .red)]
         if error.count > 1 { lines.append("  first  \(Formatting.timeWithAge(error.first, now: generatedAt))") }
         lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt))")
         var words = [style.safe(error.message)]

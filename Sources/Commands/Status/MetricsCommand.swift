@@ -9,18 +9,20 @@ enum MetricsCommand {
     static let command = Command(
         "metrics", "Print the status as metrics for Prometheus.",
         options: [
-            CommandOption("--output", "FILE", "Replace FILE, which everybody may read, for the textfile collector."),
+            CommandOption("--output", "FILE", "Write into FILE (mode 0644), for the textfile collector."),
             CommandOption("--http", nil, "Answer one HTTP request on stdin, for a systemd socket with `Accept=yes`."),
-        ], asks: [StatusRequest.self], onlyReads: true,
+        ], asks: [StatusRequest.self], hasJSON: false, onlyReads: true,
         // Root's FILE is in a folder of root's.
         needsRoot: true
     ) { context, arguments throws(UserFacingError) in
         if arguments.has("--http") {
+            if arguments.has("--output") { throw arguments.failure("--http and --output exclude each other") }
             try MetricsConnection.serve { () throws(UserFacingError) in try text(context) }
         } else if let path = arguments.value("--output") {
             if let reason = WholeFile.replace(path, by: try text(context), mode: 0o644) {
                 throw UserFacingError(
-                    .diskError, "\(path) cannot be replaced: \(reason).", consequence: "It has the metrics of before.")
+                    .diskError, "\(path) cannot be written: \(reason).", consequence: "Nothing was written.",
+                    recoverySuggestion: "Check that its folder is there, may be written to, and has room.")
             }
         } else {
             try context.print(try text(context))

@@ -159,7 +159,7 @@ extension StatusReport: Report {
     }
 
     private func serverText(_ style: TextStyle) -> String {
-        guard let url = server.url else { return Formatting.notKnown }
+        guard let url = server.url else { return "known after the first pull" }
         return style.safe(url) + (server.dialect.map { ", dialect \($0.rawValue)" } ?? "")
     }
 
@@ -341,7 +341,7 @@ extension StatusReport: Report {
         let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         var lines = ["\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"]
         lines.append(
-            "last \(Formatting.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; over since" : ""))
+            "last \(Formatting.timeWithAge(error.last, now: generatedAt))" + (error.isOver ? "; it is over" : ""))
         lines.append(style.safe(error.message))
         // What to do about what is over, or about what "Problem" has said already, is noise.
         if !error.isOver, daemon?.problem?.codeName != error.code {

@@ -99,13 +99,15 @@ extension SyncNowRequest {
         guard isAccepted else {
             throw UserFacingError(.daemonBusy, "\(Self.mostPulls) pulls have been asked for and not yet ended.")
         }
+        let follows = text == nil && engine.state.activity == .pulling
         let order = SyncRequest(full: full, acceptDeletions: acceptDeletions, texts: texts, textOf: textOf)
         let pull = Task(executorPreference: TaskLoop.current) {
-            let result = await engine.sync(order)
+            var result = await engine.sync(order)
+            result.followed = follows
             daemon.pulls.withLock { $0 -= 1 }
             return result
         }
-        guard wait else { return .started }
+        guard wait else { return SyncResult(followed: follows) }
         return await withTaskGroup(of: Void.self) { group in
             group.addTask { await Self.showProgress(engine, context) }
             let result = await pull.value
@@ -143,7 +145,9 @@ extension SyncResult: Report {
     package func text(_ style: TextStyle) -> String {
         var lines: [String]
         switch outcome {
-        case .started: lines = ["Sync started. Follow it with \(style.command("prsnlctl status"))."]
+        case .started:
+            let began = followed == true ? "A pull is under way. Another one follows." : "Sync started."
+            lines = ["\(began) Follow it with \(style.command("prsnlctl status"))."]
         case .complete: lines = ["\(style.paint("Complete", .green)): \(amounts)."]
         case .incomplete:
             lines = [
@@ -151,6 +155,7 @@ extension SyncResult: Report {
             ]
         case .failed: lines = ["\(style.paint("Failed", .red)): \(amounts)."]
         }
+        if outcome != .started, followed == true { lines.append("The pull before it is not counted.") }
         if let problem {
             lines += problem.lines(style)
         }

@@ -12,7 +12,9 @@ enum VerifyCommand {
         "verify", "Compare the copy with the server, and write nothing.",
         options: [
             CommandOption(
-                "--texts", .optional("PART"), "Texts too: all of them, or a part such as `1/7`, another one each week."),
+                "--texts", .optional("PART"),
+                "Texts, too: `all` (as without PART), `none`, or a part such as `1/7`, another one each week."
+            ),
             CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
             CommandOption(
                 "--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
@@ -123,7 +125,7 @@ extension VerifyReport: Report {
                 difference.fields.isEmpty ? nil : difference.fields.joined(separator: ", "),
                 difference.title.map { style.safe($0) }, difference.reason.map { "(\(style.safe($0)))" },
                 difference.isUndated
-                    ? difference.readAt.map { "(the copy has read it last at \(Formatting.time($0)))" } : nil,
+                    ? difference.readAt.map { "(the copy last read it at \(Formatting.time($0)))" } : nil,
             ].compactMap(\.self).joined(separator: "  ")
             return "\(difference.sign.rawValue) \(id)  \(what)"
         }
@@ -131,8 +133,8 @@ extension VerifyReport: Report {
             lines.append(
                 "… and \(Formatting.count(counted - differences.count)) more, which are counted and not listed.")
         }
-        let seconds = "between \(Formatting.time(from)) and \(Formatting.time(to))"
-        let shown = "what \(style.safe(server)) showed\(account.map { " \(style.safe($0))" } ?? "") \(seconds)"
+        let place = style.safe(server) + (account.map { " for \(style.safe($0))" } ?? "")
+        let asked = "(asked from \(Formatting.time(from)) to \(Formatting.time(to)))"
         let amount =
             Formatting.count(items, "item") + (texts > 0 ? " and \(Formatting.count(texts, "text"))" : "")
         let parts = [
@@ -140,10 +142,11 @@ extension VerifyReport: Report {
             (skipped, "could not be compared"),
         ].filter { $0.0 > 0 }.map { "\(Formatting.count($0.0)) \($0.1)" }
         if parts.isEmpty {
-            lines.append("\(style.paint("Equal", .green)): \(amount), to \(shown).")
+            lines.append("\(style.paint("Equal", .green)): \(amount), as on \(place) \(asked).")
         } else {
             lines.append(
-                "\(style.paint("Not equal", .yellow)) to \(shown): \(parts.joined(separator: ", ")), of \(amount).")
+                "\(style.paint("Not equal", .yellow)) to \(place): \(parts.joined(separator: ", ")), of \(amount) \(asked)."
+            )
             if onlyThere + onlyHere + differing > 0 {
                 lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
             }

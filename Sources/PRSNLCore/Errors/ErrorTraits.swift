@@ -260,8 +260,7 @@ package struct ErrorTraits: Sendable {
         .editConflict: ErrorTraits(
             [.needsPerson],
             """
-            Compare the values with `prsnlctl queue show`. `prsnlctl retry-queue N` overwrites, `prsnlctl queue drop \
-            N` gives up.
+            Choose: `prsnlctl retry-queue N` overwrites the server's values, `prsnlctl queue drop N` gives the write up.
             """),
         .itemGone: ErrorTraits([.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
         .outcomeUndecidable: ErrorTraits(

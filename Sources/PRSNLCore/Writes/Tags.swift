@@ -61,7 +61,7 @@ package enum Tags {
             throw Refusal.of(field, "\(length) characters, at most \(WriteLimits.tag.upperBound) are allowed")
         }
         if length == 0 {
-            throw Refusal.of(field, "it is empty, 1 to \(WriteLimits.tag.upperBound) characters are allowed")
+            throw Refusal.empty(count == 1 ? "The tag" : "Tag number \(number)", WriteLimits.tag.upperBound)
         }
         if dialect == .express { return try Refusal.checkNotBlank(field, tag) }
         if isClean(tag.utf8) {

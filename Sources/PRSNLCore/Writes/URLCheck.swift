@@ -5,7 +5,7 @@ enum URLCheck {
         let (length, hasNUL) = Refusal.measure(url)
         if hasNUL { throw Refusal.nul("url") }
         if length == 0 {
-            throw Refusal.of("url", "it is empty, 1 to \(Count.text(WriteLimits.url)) characters are allowed")
+            throw Refusal.empty("The URL", WriteLimits.url)
         }
         if looksLikeFile(url) {
             throw Refusal.of(

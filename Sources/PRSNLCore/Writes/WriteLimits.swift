@@ -39,9 +39,14 @@ enum Refusal {
             throw of(field, "\(Count.text(length, "character")), at most \(Count.text(allowed.upperBound)) are allowed")
         }
         if length < allowed.lowerBound {
-            throw of(
-                field, "it is empty, \(allowed.lowerBound) to \(Count.text(allowed.upperBound)) characters are allowed")
+            throw empty("The \(field)", allowed.upperBound)
         }
+    }
+
+    static func empty(_ what: String, _ most: Int) -> UserFacingError {
+        UserFacingError(
+            .writeInvalid, "\(what) is empty. It may have 1 to \(Count.text(most, "character")).",
+            consequence: "Nothing was queued.")
     }
 
     static func check(title: String) throws(UserFacingError) {

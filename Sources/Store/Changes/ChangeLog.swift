@@ -69,9 +69,9 @@ enum ChangeLog {
     /// What it showed before the server's row was there.
     static let created = object(Views.creationRow(of: "?1"))
 
-    /// Columns id, created_at, origin and the members of each item, the oldest first.
+    /// Columns id, created_at, origin, the members of each item and its title, the oldest first.
     static let present = """
-        SELECT id, created_at, iif(pending IS 'creation', 'here', 'server'), json_patch('{}', json_object(\(members)))
+        SELECT id, created_at, iif(pending IS 'creation', 'here', 'server'), json_patch('{}', json_object(\(members))), title
         FROM timeline ORDER BY created_at, id
         """
 

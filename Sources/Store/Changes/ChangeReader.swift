@@ -114,6 +114,13 @@ extension StoreReader {
     /// And for so many days.
     package static let keptDays = Int(ChangeLog.life.components.seconds) / 86_400
 
+    /// How many items are here while the first pull has not ended; `nil` after it.
+    package func itemsBeforeFirstPullEnded() throws(UserFacingError) -> Int? {
+        try readTogether { () throws(SQLiteFailure) in
+            try changeBounds()?.newest == 0 ? Int(try connection.integer("SELECT live FROM copy")) : nil
+        }
+    }
+
     /// How many changes there are after a place, and when the first of them was; `nil` where that cannot be said.
     package func distance(from place: ChangePlace) throws(UserFacingError) -> (changes: Int64, since: Timestamp?)? {
         try readTogether { () throws(SQLiteFailure) in
@@ -174,7 +181,7 @@ extension StoreReader {
                 waiting.append(
                     Change(
                         seq: newest, at: row.timestamp(1) ?? .earliest, itemID: row.text(0), kind: "present",
-                        origin: row.text(2) ?? "", old: nil, new: json))
+                        origin: row.text(2) ?? "", old: nil, new: json, title: row.text(4)))
                 if waiting.count == ItemStates.atOnce { try handOn() }
             }
             try handOn()

@@ -43,6 +43,10 @@ package struct ItemFilter: Sendable, Equatable {
     /// Whether only what was deleted is meant, which no list shows else.
     var isOfDeleted: Bool { groups.contains([Condition(what: .state(.deleted))]) }
 
+    package var tags: [String] {
+        groups.joined().compactMap { if case .tag(let tag) = $0.what, !$0.isNegated { tag } else { nil } }
+    }
+
     /// What is certain of each item that is meant, so that others need not be read.
     var tag: String? {
         certain.lazy.compactMap { if case .tag(let tag) = $0.what, !$0.isNegated { tag } else { nil } }.first

@@ -75,10 +75,12 @@ package struct SearchQuery: Sendable, Equatable {
     package private(set) var unknownFields: [String] = []
     /// All that there are, as they are typed.
     package static let fields = QueryParts.fields.sorted().map { $0 + ":" }
+    /// Tags that items are to have. Those of deleted items are not counted anywhere.
+    package var tags: [String] { branches.filter { !$0.filter.isOfDeleted }.flatMap(\.filter.tags) }
     /// Whether there is nothing to look for.
     package var isEmpty: Bool { branches.allSatisfy(\.isEmpty) }
-    /// For all branches.
-    var match: String {
+    /// For all branches. Empty where no words are looked for.
+    package var match: String {
         branches.filter { !$0.isWithoutOnly }.map { "(\($0.match()))" }.joined(separator: " OR ")
     }
 
@@ -95,6 +97,7 @@ package struct SearchQuery: Sendable, Equatable {
     package init(_ text: String, now: Timestamp, saved: Saved? = nil) throws(UserFacingError) {
         var parts = QueryParts(text)
         branches = try group(&parts, now, saved, isInside: false, isNegated: false) ?? [Branch()]
+        if isEmpty, ignored.isEmpty { ignored = [text] }
     }
 
     /// Whether a saved search may have this name.

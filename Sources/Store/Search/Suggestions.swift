@@ -63,7 +63,9 @@ private struct IndexedWords {
     /// Those one letter away, the most frequent first; else the beginning of longer ones.
     func nearest(to term: SearchQuery.Term) throws(SQLiteFailure) -> [String] {
         var found: [(word: String, items: Int)] = []
-        for word in Self.neighbours(Array(term.text.lowercased())) {
+        var seen: Set<String> = []
+        for word in Self.neighbours(Array(term.text.lowercased())).sorted()
+        where seen.insert(SearchText.indexed(word) ?? word).inserted {
             let other = SearchQuery.Term(text: word, field: term.field)
             guard try have(other) else { continue }
             found.append((word, try count.bind(other.match).first { $0.int(0) } ?? 0))
@@ -88,15 +90,17 @@ private struct IndexedWords {
             if let next = after.dropFirst().first { words.insert(String(before + [next, here] + after.dropFirst(2))) }
         }
         words.remove(String(word))
-        return words.filter { $0.count >= lengths.lowerBound - 1 }
+        // What begins or ends in an apostrophe is found without it.
+        return words.filter { $0.count >= lengths.lowerBound - 1 && $0.first != "'" && $0.last != "'" }
     }
 
-    /// The small letters of the block of Unicode that the word's first one is of. The index has Latin ones without accents.
+    /// The small letters of the block of Unicode that the word's first one is of, as the index has them.
     private static func alphabet(of word: [Character]) -> [Character] {
         let first = word.first?.unicodeScalars.first?.value ?? 0
         let block = first < 0x250 ? 0 : first & ~0x7F
         return (block..<block + 0x80).compactMap(Unicode.Scalar.init)
-            .filter { $0.properties.isAlphabetic && !$0.properties.changesWhenLowercased }.map(Character.init)
+            .filter { $0.properties.isAlphabetic && Folding.replacement($0.value) == nil }
+            .filter { !$0.properties.changesWhenLowercased }.map(Character.init)
     }
 }
 

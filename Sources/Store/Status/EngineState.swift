@@ -117,10 +117,11 @@ package struct SyncResult: Sendable, Equatable, Codable {
     @Nullable package var texts: Int? = nil
     /// Why it is not complete, or what failed.
     @Nullable package var problem: UserFacingError? = nil
+    /// Whether another pull was under way when it was asked for, which is not counted.
+    @Nullable package var followed: Bool? = nil
 
-    package static let started = SyncResult(outcome: .started)
-
-    private init(outcome: Outcome) { self.outcome = outcome }
+    package static let started = SyncResult(followed: nil)
+    package init(followed: Bool?) { (outcome, self.followed) = (.started, followed) }
 
     /// The end of a pull.
     package init(

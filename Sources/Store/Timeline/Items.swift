@@ -123,6 +123,8 @@ package struct ShownItem: Sendable, Equatable {
     package var problem: TextProblem?
     /// `nil` for a live item.
     package var deletion: Deletion?
+    /// A write of it that waits for a decision, the oldest.
+    package var parked: Int64?
 
     package init(item: TimelineItem) {
         self.item = item
@@ -179,6 +181,9 @@ extension StoreReader {
                 .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
         }
         if schema >= Schema.versionWithTexts { try addText(to: &shown) }
+        shown.parked = try connection.prepare(
+            "SELECT id FROM outbox WHERE item_id = ? AND ended_at IS NULL AND state = 'parked' ORDER BY id LIMIT 1"
+        ).bind(id).first { $0.int64(0) }
         return shown
     }
 
@@ -257,7 +262,7 @@ struct ItemPrefix {
             throw UserFacingError(
                 .itemUnknown,
                 "\(prefix) is not the id of an item, and too short for the beginning of one: give \(Self.shortest) characters or more.",
-                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
+                consequence: consequence, recoverySuggestion: try queueHint(prefix))
         }
         let found = try candidates(prefix)
         guard let first = found.first else {
@@ -273,7 +278,7 @@ struct ItemPrefix {
             }
             throw UserFacingError(
                 .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
-                consequence: consequence, recoverySuggestion: Self.queueHint(prefix))
+                consequence: consequence, recoverySuggestion: try queueHint(prefix))
         }
         guard found.count == 1 else {
             throw UserFacingError(
@@ -286,11 +291,11 @@ struct ItemPrefix {
     }
 
     /// What looks like the number of a write.
-    private static func queueHint(_ text: String) -> Advice? {
+    private func queueHint(_ text: String) throws(SQLiteFailure) -> Advice? {
         let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
-        guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
-            return nil
-        }
+        guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }),
+            try connection.cached("SELECT 1 FROM outbox WHERE id = ?").bind(Int(digits)).hasRow()
+        else { return nil }
         return
             "If the write #\(digits) is meant: `prsnlctl queue show \(digits)`, or `prsnlctl queue drop \(digits)` to give it up."
     }
