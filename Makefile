@@ -31,6 +31,8 @@ TEST_LOG := .build/test.log
 # git: SwiftPM asks it about the package. g++: the C library's headers and the linker. libxml2, libncurses6: SwiftPM itself.
 BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
 TOUR_PACKAGES := python3 sqlite3
+# What the recipes of docs/recipes.md call.
+RECIPE_PACKAGES := jq git
 DEB_PACKAGES := dpkg-dev binutils git
 # From man-db on: what reads manual pages, completions, the Debian package and the metrics.
 TEST_PACKAGES := python3 python3-yaml sqlite3 openssl \
@@ -53,6 +55,7 @@ help:
 	@echo 'make run          pull a timeline from a development server, in the foreground (Ctrl-C ends it)'
 	@echo '                  SERVER=https://… API_KEY_FILE=… for a real server'
 	@echo 'make demo         the same as a scripted tour that checks itself, under a minute'
+	@echo 'make recipes      the recipes of docs/recipes.md that prsnlctl changes feeds, some seconds'
 	@echo 'make build        release binaries in $(RELEASE)'
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
 	@echo 'make storm        kills, faults and writes without end, judged: STORM_SECONDS=600 for each dialect, SEED=…,'
@@ -64,7 +67,7 @@ help:
 	@echo 'make screens      updates the screens that tests expect; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
-	@echo 'make check        what CI runs: format lint, build, tests, demo, scale, a minute of storm for each dialect, 240 kills'
+	@echo 'make check        what CI runs: format lint, build, tests, demo, recipes, scale, a minute of storm for each dialect, 240 kills'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
@@ -78,7 +81,7 @@ help:
 # SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
 PLACE := .build/place
 
-.PHONY: setup-build setup-tour setup-test setup-storm setup-scale setup-bench setup-deb
+.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb
 setup-build:
 	@$(SETUP) packages $(BUILD_PACKAGES)
 	@SWIFT="$(SWIFT)" $(SETUP) swift
@@ -88,6 +91,8 @@ setup-build:
 	    echo "make: .build is of $$(cat $(PLACE)), and this check-out is now in $(CURDIR): run make clean first" >&2; exit 1; }
 setup-tour:
 	@$(SETUP) packages $(TOUR_PACKAGES)
+setup-recipes:
+	@$(SETUP) packages $(RECIPE_PACKAGES)
 setup-test:
 	@$(SETUP) packages $(TEST_PACKAGES)
 setup-storm:
@@ -115,6 +120,10 @@ run: setup-tour $(if $(SERVER),build,build-debug)
 .PHONY: demo
 demo: setup-tour build
 	@BINARIES=$(RELEASE) python3 Tests/Tour/demo.py
+
+.PHONY: recipes
+recipes: setup-tour setup-recipes binaries
+	@BINARIES="$(BINARIES)" python3 Tests/Tour/recipes.py
 
 .PHONY: test-server
 test-server: setup-tour build
@@ -197,7 +206,7 @@ long-search: setup-build setup-test
 	@PRSNL_LONG_SEARCH=yes TEST_PATIENCE=0 .make/test --only "$(LONG_SEARCH)"
 
 .PHONY: check
-check: lint build test test-user demo
+check: lint build test test-user demo recipes
 	@$(MAKE) --no-print-directory scale KILLS=20
 # What breaks a promise often is found twice. What comes once in an hour of storm is reported, and its files are kept.
 	@$(MAKE) --no-print-directory storm STORM_SECONDS=60 LONG_SEARCH= \

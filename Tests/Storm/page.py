@@ -34,6 +34,7 @@ def rows(figures):
     yield "`kill -9` of the daemon", kills["daemon"]
     yield "`kill -9` of prsnlctl", kills["prsnlctl"]
     yield "`kill -9` of the server", kills["server"]
+    yield "`kill -9` of readers of changes", kills["readers"]
     yield "faults of the server", sum(figures["faults"].values())
     for name, count in figures["troubles"].items():
         yield name, count
@@ -47,6 +48,8 @@ def rows(figures):
     yield "claims checked", figures["claims"]
     yield "items compared", figures["rows_compared"]
     yield "titles and tags compared with what was asked for", figures["wishes"]
+    for name, count in figures["followers"].items():
+        yield name, count
     yield "claims about texts checked", figures["text_claims"]
     yield "texts compared", figures["texts_compared"]
     for kind, count in figures["findings"].items():

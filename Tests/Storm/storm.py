@@ -14,6 +14,7 @@ import threading
 import time
 
 from clocks import draw_ahead
+from followers import Followers
 from gate import Gate
 from history import History
 import page
@@ -24,7 +25,7 @@ from rivals import OtherClient
 from writes import Ledger, Writer
 
 KINDS = ["lost", "doubled", "misbound", "wrong deletion", "false tombstone", "false claim", "edit lost", "wish lost",
-         "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "index", "accident"]
+         "damaged", "unfairly parked", "stuck", "text wrong", "text missing", "false suspect", "index", "feed", "accident"]
 
 
 class Storm:
@@ -37,6 +38,7 @@ class Storm:
         self.ledger, self.gate = Ledger(), Gate()
         self.history = History(self.world.journal)
         self.judge = Judge(self.world, self.history, self.ledger)
+        self.followers = Followers(self.world, self.dice, self.judge.find)
         self.checkpoints = 0
         self.threads = [
             Writer(self.world, self.ledger, self.dice(name), name, self.gate) for name in "abcdef"[:options.writers]
@@ -51,6 +53,7 @@ class Storm:
         began = time.monotonic()
         self.world.start_daemon()
         tour.wait_until(lambda: self.world.setting.live() > 0, "the first copy", 30)
+        self.followers.start()
         for thread in self.threads:
             thread.start()
         try:
@@ -188,6 +191,7 @@ class Storm:
         self.judge.claims()
         self.judge.settled(self.world.failing)
         self.verify()
+        self.followers.judge(self.options.patience)
         self.checkpoints += 1
         for text in self.world.accidents:
             self.judge.find("accident", text, text)
@@ -279,6 +283,7 @@ class Storm:
             "checkpoints": self.checkpoints, "claims": judge.claims_checked, "rows_compared": judge.fields_compared,
             "texts_compared": judge.texts.compared, "text_claims": judge.texts.claims_checked,
             "words_looked_for": judge.index.looked, "wishes": judge.wishes.checked, "troubles": dict(self.world.counts),
+            "followers": self.followers.figures(),
             "faults": dict(self.history.faults),
             "findings": {kind: sum(key[0] == kind for key in judge.findings) for kind in KINDS},
         }
@@ -305,6 +310,7 @@ class Storm:
               f"STORM_SECONDS={self.seconds:g}; the files: {os.path.relpath(self.folder, tour.ROOT)}", flush=True)
 
     def end(self):
+        self.followers.end()
         self.world.end()
 
 

@@ -50,7 +50,7 @@ class World:
         self.server = self.daemon = None
         self.port = 0
         self.server_starts = self.daemon_starts = 0
-        self.kills = {"daemon": 0, "server": 0, "prsnlctl": 0}
+        self.kills = {"daemon": 0, "server": 0, "prsnlctl": 0, "readers": 0}
         self.clock = MachineClock(folder)
         self.counts = {"steps of the daemon's clock": 0, "steps of the server's clock": 0, "backups put back": 0,
                        "logins": 0, "empty lists": 0, "phases in which every edit fails": 0}
