@@ -83,6 +83,26 @@ import Testing
         #expect(seen.contains { $0.contains(#""title":"a\u0000c","duration":0.30000000000000004"#) }, "\(seen)")
     }
 
+    /// Infinities are no JSON.
+    @Test func durationsOfAnySizeAreChanges() async throws {
+        let store = try await complete()
+        let durations: [Double?] = [1e301, 2e301, 1e308, .leastNonzeroMagnitude, .infinity, -.infinity, nil]
+        for duration in durations {
+            var item = Fixture.article("first", title: "First")
+            (item.duration, item.updatedAt) = (duration, Fixture.at(9))
+            try await store.add([item])
+        }
+        await store.close()
+        let connection = try Connection(path: fixture.path, mode: .readOnly)
+        let seen = try connection.prepare(
+            "SELECT json_extract(new, '$.duration'), json_type(new, '$.duration') FROM change WHERE seq > 1 ORDER BY seq"
+        ).all { row -> String in
+            (row.text(0).flatMap { Double($0) }.map { "\($0)" } ?? "-") + " " + (row.text(1) ?? "-")
+        }
+        let numbers = ["1e+301 real", "2e+301 real", "1e+308 real", "5e-324 real"]
+        #expect(seen == numbers + ["inf text", "-inf text", "- null"], "\(seen)")
+    }
+
     @Test func idsWithAZeroByteAreTwoItems() async throws {
         let store = try await complete()
         try await store.add(["a\u{0}b", "a\u{0}c"].map { Fixture.article($0, title: "Before", at: 3) })
