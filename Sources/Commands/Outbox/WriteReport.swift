@@ -306,7 +306,7 @@ package enum Sending: String, Sendable, Codable {
         case .whenReachable: "will be sent when the server is reachable"
         case .whenAuthorized:
             "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
-        case .whenPossible: "nothing is sent at the moment: see \(style.command("prsnlctl queue"))"
+        case .whenPossible: "will be sent when that is possible again: see \(style.command("prsnlctl queue"))"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
     }
