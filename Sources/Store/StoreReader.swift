@@ -34,7 +34,7 @@ package final class StoreReader {
             do throws(SQLiteFailure) {
                 return try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
             } catch {
-                throw error.userFacing(path: path)
+                throw error.userFacing(path: path, isWriter: false)
             }
         }
         try read { () throws(SQLiteFailure) in
@@ -91,7 +91,9 @@ package final class StoreReader {
 
     func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
         try owner.run { () throws(UserFacingError) in
-            do throws(SQLiteFailure) { return try body() } catch { throw error.userFacing(path: path) }
+            do throws(SQLiteFailure) { return try body() } catch {
+                throw error.userFacing(path: path, isWriter: false)
+            }
         }
     }
 

@@ -152,6 +152,11 @@ import Testing
 
     @Test func retryingSaysHowManyAndWhyNotTheOthers() throws {
         try expectScreen("retryingSaysHowManyAndWhyNotTheOthers", Samples.retried.text(style()))
+        var held = Samples.retried
+        held.sending = .whenPossible
+        #expect(
+            held.text(style()).contains("They will be sent when that is possible again: see `prsnlctl queue`."),
+            "\(held.text(style()))")
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
         #expect(nothing.text(style()) == "Nothing to do.\n")
         var outcome = RetryOutcome()

@@ -221,6 +221,35 @@ import Testing
         #expect(matching.stdout.split(separator: "\n").count == 3, "\(matching)")
     }
 
+    @Test func someOfThoseThatAQueryFindsAreFollowedByTheRest() async throws {
+        let (fixture, daemon) = try await running()
+        for text in ["heron one", "other", "heron two", "other", "heron three", "other"] {
+            try await note(text, fixture)
+        }
+        let all = try await fixture.control("changes", "--match", "heron", "--json").stdout
+        let expected = all.split(separator: "\n").dropFirst().map(String.init)
+        #expect(expected.count >= 3, "\(all)")
+        var seen: [String] = []
+        for _ in 0...expected.count {
+            let some = try await fixture.control(
+                "changes", "--match", "heron", "--batch", "2", "--json", "--cursor", "some")
+            #expect(some.exit == .status(0))
+            let lines = some.stdout.split(separator: "\n").dropFirst().map(String.init)
+            #expect(lines.count == min(2, expected.count - seen.count), "\(some)")
+            seen += lines
+        }
+        #expect(seen == expected)
+        for words in ["(", ")"] {
+            let refused = try await fixture.control("changes", "--match", words)
+            #expect(refused.exit == .status(2) && refused.stderr.contains("nothing to look for"), "\(refused)")
+        }
+        let early = try await fixture.control("changes", "--since", "2999-01-01")
+        #expect(early.exit == .status(4) && early.stdout.isEmpty, "\(early)")
+        let now = try await fixture.control("changes", "--since", "\(TimeSource.system.now())")
+        #expect(now.exit == .status(0) && now.stdout.isEmpty, "\(now)")
+        #expect(daemon.pollExit() == nil)
+    }
+
     @Test func whoIsBehindForDaysAndWhoIsTooEarlyIsTold() async throws {
         let (fixture, daemon) = try await running()
         #expect(try await fixture.control("changes", "--cursor", "slow").exit == .status(0))

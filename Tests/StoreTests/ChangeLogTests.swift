@@ -83,6 +83,56 @@ import Testing
         #expect(seen.contains { $0.contains(#""title":"a\u0000c","duration":0.30000000000000004"#) }, "\(seen)")
     }
 
+    /// Infinities are no JSON.
+    @Test func durationsOfAnySizeAreChanges() async throws {
+        let store = try await complete()
+        let durations: [Double?] = [1e301, 2e301, 1e308, .leastNonzeroMagnitude, .infinity, -.infinity, nil]
+        for duration in durations {
+            var item = Fixture.article("first", title: "First")
+            (item.duration, item.updatedAt) = (duration, Fixture.at(9))
+            try await store.add([item])
+        }
+        await store.close()
+        let connection = try Connection(path: fixture.path, mode: .readOnly)
+        let seen = try connection.prepare(
+            "SELECT json_extract(new, '$.duration'), json_type(new, '$.duration') FROM change WHERE seq > 1 ORDER BY seq"
+        ).all { row -> String in
+            (row.text(0).flatMap { Double($0) }.map { "\($0)" } ?? "-") + " " + (row.text(1) ?? "-")
+        }
+        let numbers = ["1e+301 real", "2e+301 real", "1e+308 real", "5e-324 real"]
+        #expect(seen == numbers + ["inf text", "-inf text", "- null"], "\(seen)")
+    }
+
+    /// A row has only the hash of a long value, and SQLite 3.40 ends a text at U+0000.
+    @Test func longValuesAndWhatStandsBehindAZeroByteAreLookedAt() async throws {
+        let store = try await complete()
+        let long = String(repeating: "q", count: 20_000)
+        func summary(_ text: String, _ second: Int, _ title: String) async throws {
+            var item = Fixture.article("first", title: title)
+            (item.summary, item.updatedAt) = (text, Fixture.at(second))
+            try await store.add([item])
+        }
+        try await summary("ostrich " + long, 9, "First")
+        try await summary("ostrich " + long, 10, "nul\u{0}emu")
+        try await summary("heron " + long, 11, "Again")
+        try await summary("ostrich " + long, 12, "Again")
+        await store.close()
+        let reader = try StoreReader(path: fixture.path)
+        let place = ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: 0)
+        for (words, expected) in [
+            ("ostrich", [2, 3, 4, 5]), ("emu", [3, 4]), ("nul", [3, 4]), ("heron", []), ("title:again", [4, 5]),
+        ] as [(String, Set<Int64>)] {
+            let found = try reader.changes(after: place, matching: try SearchQuery(words, now: Self.now))
+            #expect(found == expected, "\(words)")
+        }
+        var present: [String?] = []
+        _ = try reader.presentItems(matching: try SearchQuery("ostrich", now: Self.now)) { _ in
+        } _: {
+            present.append($0.itemID)
+        }
+        #expect(present == ["first"])
+    }
+
     @Test func idsWithAZeroByteAreTwoItems() async throws {
         let store = try await complete()
         try await store.add(["a\u{0}b", "a\u{0}c"].map { Fixture.article($0, title: "Before", at: 3) })

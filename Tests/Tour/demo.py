@@ -270,7 +270,8 @@ def find_changes(steps, server, setting):
 
 def follow_and_verify(steps, server, setting):
     steps.start("Follow what changes, and compare the copy with the server")
-    control(setting, "changes", "--since", "2100-01-01", "--cursor", "demo")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1))
+    control(setting, "changes", "--since", now, "--cursor", "demo")
     item = server.items()[0]["id"]
     server.post("/__dev/edit", id=item, title="Followed")
     setting.control("sync", "--wait")

@@ -96,7 +96,7 @@ struct ChangeStream {
                 continue
             }
             try printHeader(epoch, from: place?.seq ?? (rows.first.map { $0.seq - 1 } ?? newest), to: newest)
-            guard let last = rows.last else {
+            guard var last = rows.last else {
                 if newest == 0, !hasExcuse {
                     hasExcuse = true
                     context.say("No change is noted yet: that begins when the first pull has ended.")
@@ -109,6 +109,10 @@ struct ChangeStream {
                 // All at once: what an item was is found by going back from what it is.
                 let found = try reader.changes(after: ChangePlace(epoch: epoch, seq: rows[0].seq - 1), matching: match)
                 rows.removeAll { !found.contains($0.seq) }
+                if rows.count > left {
+                    rows.removeSubrange(left...)
+                    last = rows[left - 1]
+                }
             }
             if let command {
                 guard try hand(rows, to: command, epoch) else { return follows ? .fine : .error }

@@ -71,7 +71,12 @@ enum ChangesCommand {
             throw arguments.failure("--batch with --follow is for a command: lines come as they are committed")
         }
         stream.match = try arguments.value("--match").map { words throws(UserFacingError) in
-            try SavedSearches.query(words, context)
+            let query = try SavedSearches.query(words, context)
+            guard !query.isEmpty else {
+                throw arguments.failure(
+                    "there is nothing to look for in --match \(SafeText.harmless(String(words.prefix(40))))")
+            }
+            return query
         }
         if let since = arguments.value("--since") { stream.place = try place(since, context) }
         if arguments.has("--reread") { try stream.reread() }
@@ -84,7 +89,13 @@ enum ChangesCommand {
         if let seq = Int64(text), seq >= 0 {
             return ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: seq)
         }
+        let now = TimeSource.system.now()
         let option = "--since takes a time, the number of a change or EPOCH:NUMBER:"
-        return try reader.changePlace(at: try TimeWord.parse(text, now: TimeSource.system.now(), option: option))
+        let time = try TimeWord.parse(text, now: now, option: option)
+        guard time <= now.advanced(by: .seconds(60)) else {
+            throw UserFacingError(
+                .changesMissed, "The time \(time) is yet to come.", recoverySuggestion: "Give a time that has come.")
+        }
+        return try reader.changePlace(at: time)
     }
 }

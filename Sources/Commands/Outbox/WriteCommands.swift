@@ -77,7 +77,7 @@ enum NoteCommand {
 enum EditCommand {
     static let command = Command(
         "edit",
-        "Change an item's title, summary or tags. With an ID alone: in `$EDITOR`. `-` reads ids from stdin.",
+        "Change an item's title, summary or tags; `-` reads ids from stdin, an ID alone opens `$EDITOR`.",
         operands: .some("ID"),
         options: [
             .text("--title", "TITLE", "The new title."),

@@ -53,9 +53,9 @@ enum ChangeLog {
     private static func object(_ row: String) -> String { "SELECT json_object(\(members)) FROM (\(row))" }
 
     private static let members = names.map { name in
-        // Infinity is no JSON. SQLite gives 15 digits by itself, and a number may have 17.
+        // Infinity is no JSON, and stands as a text. SQLite gives 15 digits by itself, and a number may have 17.
         name == "duration"
-            ? "'duration', iif(abs(duration) < 1e300, json(printf('%!.17g', duration)), NULL)"
+            ? "'duration', iif(abs(duration) < 9e999, json(printf('%!.17g', duration)), CAST(duration AS TEXT))"
             : "'\(name)', iif(length(CAST(\(name) AS BLOB)) > \(longestValue), text_mark(\(name), NULL), \(name))"
     }.joined(separator: ", ")
 

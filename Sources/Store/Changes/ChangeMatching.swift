@@ -4,14 +4,15 @@ extension StoreReader {
     /// The changes after a place of items that a query finds, as they were before the change or as they were after it: so that
     /// leaving what it finds is a change, too. Looked for are title, summary, tags and address, and not the texts.
     ///
-    /// A row has only what has changed. So what an item was is found by going back from what it is.
+    /// A row has only what has changed. So what an item was is found by going back from what it is. Of a value of more than 16 KiB, a row
+    /// has the hash: its words are those of the file, where that still has it.
     package func changes(after place: ChangePlace, matching query: SearchQuery) throws(UserFacingError) -> Set<Int64> {
         try readTogether { () throws(SQLiteFailure) in
             try connection.registerTextMark()
             connection.removeDeadline()
             let current = try connection.prepare(ChangeLog.shown)
             let patch = try connection.prepare("SELECT json_patch(?, ?)")
-            let states = try ItemStates(query)
+            let states = try ItemStates(query, of: connection)
             var known: [ByteText: String?] = [:]
             try connection.prepare(
                 "SELECT seq, item_id, kind, old, new FROM change_log WHERE seq > ? ORDER BY seq DESC"
@@ -28,7 +29,7 @@ extension StoreReader {
                     default: after
                     }
                 known[id] = before
-                try states.add([before, after].compactMap(\.self), of: row.int64(0))
+                try states.add([before, after].compactMap(\.self), of: row.int64(0), text)
             }
             return try states.take()
         }
@@ -39,13 +40,18 @@ extension StoreReader {
 final class ItemStates {
     private let memory: Connection
     private let query: SearchQuery
-    private var waiting: [(seq: Int64, json: String)] = []
+    private let file: Connection
+    private var waiting: [(seq: Int64, texts: [String: String])] = []
     private var found: Set<Int64> = []
+    /// Bytes of long values among those that wait.
+    private var size = 0
 
     static let atOnce = 1_000
+    private static let mostBytes = 16 << 20
 
-    init(_ query: SearchQuery) throws(SQLiteFailure) {
-        self.query = query
+    /// - Parameter file: which has the long values.
+    init(_ query: SearchQuery, of file: Connection) throws(SQLiteFailure) {
+        (self.query, self.file) = (query, file)
         memory = try Connection(path: ":memory:", mode: .readWrite)
         try memory.registerFolding()
         try memory.registerTokenizer()
@@ -53,9 +59,26 @@ final class ItemStates {
         try memory.execute("CREATE VIRTUAL TABLE words USING \(StoreReader.fts5), content='')")
     }
 
-    func add(_ states: [String], of seq: Int64) throws(SQLiteFailure) {
-        waiting += states.map { (seq, $0) }
-        if waiting.count >= Self.atOnce { try look() }
+    func add(_ states: [String], of seq: Int64, _ id: String) throws(SQLiteFailure) {
+        for state in states {
+            var texts = try ChangeNotes.texts(state)
+            for (name, mark) in texts where mark.hasPrefix(#"{"bytes":"#) {
+                guard let whole = try whole(name, id, mark) else { continue }
+                texts[name] = whole
+                size += whole.utf8.count
+            }
+            waiting.append((seq, texts))
+        }
+        if waiting.count >= Self.atOnce || size > Self.mostBytes { try look() }
+    }
+
+    /// The value that a mark stands for, where the file still has it.
+    private func whole(_ name: String, _ id: String, _ mark: String) throws(SQLiteFailure) -> String? {
+        guard ChangeLog.names.contains(name) else { return nil }
+        let shown = "\(Views.serverRow(of: "?1")) UNION ALL \(Views.creationRow(of: "?1"))"
+        let values = "SELECT \(name) AS value FROM item WHERE id = ?1 UNION ALL SELECT \(name) FROM (\(shown))"
+        return try file.cached("SELECT value FROM (\(values)) WHERE text_mark(value, NULL) = ?2").bind(id).bind(mark)
+            .first { $0.text(0) } ?? nil
     }
 
     /// Those of which a state was found since the last time.
@@ -68,19 +91,20 @@ final class ItemStates {
     private func look() throws(SQLiteFailure) {
         guard !waiting.isEmpty else { return }
         try memory.execute("DELETE FROM item; DELETE FROM local_edit; INSERT INTO words (words) VALUES ('delete-all')")
-        let names = ItemColumn.all.map(\.name).filter { $0 != "id" && $0 != "content" }
+        let names = ChangeLog.names.filter { $0 != "pending" && $0 != "duration" }
         let item = try memory.cached(
             """
             INSERT INTO item (rowid, id, \(names.joined(separator: ", ")))
-            SELECT ?1, ?1, \(names.map { "json_extract(?2, '$.\($0)')" }.joined(separator: ", "))
+            VALUES (?1, ?1, \(names.indices.map { "?\($0 + 2)" }.joined(separator: ", ")))
             """)
-        let edit = try memory.cached(
-            "INSERT INTO local_edit (item_id) SELECT ?1 WHERE json_extract(?2, '$.pending') IS NOT NULL")
+        let edit = try memory.cached("INSERT INTO local_edit (item_id) VALUES (?)")
         let words = try memory.cached(
             "INSERT INTO words (rowid, title, summary, tags, url) SELECT rowid, title, summary, tags, url FROM item")
         for (number, state) in waiting.enumerated() {
-            try item.bind(number).bind(state.json).run()
-            try edit.bind(number).bind(state.json).run()
+            item.bind(number)
+            for name in names { item.bind(state.texts[name]) }
+            try item.run()
+            if state.texts["pending"] != nil { try edit.bind(number).run() }
         }
         try words.run()
         for branch in query.branches {
@@ -97,6 +121,6 @@ final class ItemStates {
             }
             found.formUnion(numbers.map { waiting[$0].seq })
         }
-        waiting = []
+        (waiting, size) = ([], 0)
     }
 }

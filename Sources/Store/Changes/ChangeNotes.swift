@@ -152,6 +152,15 @@ final class ChangeNotes {
         return (object(before, named(after)), object(after, named(before)))
     }
 
+    /// Those of an object that are texts.
+    static func texts(_ json: String) throws(SQLiteFailure) -> [String: String] {
+        var texts: [String: String] = [:]
+        for (name, value) in try members(json) where value.first == UInt8(ascii: "\"") {
+            texts[name] = try? JSONReader.read(Array(value)) { try $0.string() }
+        }
+        return texts
+    }
+
     /// Of an object that SQLite has made; each value as JSON.
     private static func members(_ json: String) throws(SQLiteFailure) -> [(name: String, value: ArraySlice<UInt8>)] {
         let bytes = Array(json.utf8)

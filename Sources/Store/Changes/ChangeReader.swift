@@ -164,7 +164,7 @@ extension StoreReader {
             connection.removeDeadline()
             let place = ChangePlace(epoch: epoch, seq: newest, at: at)
             do throws(UserFacingError) { try begin(place) } catch { return .failure(error) }
-            let states = try query.map { query throws(SQLiteFailure) in try ItemStates(query) }
+            let states = try query.map { query throws(SQLiteFailure) in try ItemStates(query, of: connection) }
             var waiting: [Change] = []
             func handOn() throws(SQLiteFailure) {
                 let found = try states?.take()
@@ -177,7 +177,7 @@ extension StoreReader {
             }
             try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row throws(SQLiteFailure) in
                 let json = row.text(3)
-                try states?.add([json].compactMap(\.self), of: Int64(waiting.count))
+                try states?.add([json].compactMap(\.self), of: Int64(waiting.count), row.text(0) ?? "")
                 waiting.append(
                     Change(
                         seq: newest, at: row.timestamp(1) ?? .earliest, itemID: row.text(0), kind: "present",

@@ -359,10 +359,12 @@ struct SQLiteFailure: Error {
     /// A move of the outbox found its entry in another state than it must have: a defect of ours, rolled back like the rest.
     static let staleTransition = SQLITE_ERROR
 
-    /// What the failure means for people. `nothing` is what stands after it: that the file is as it was before.
-    func userFacing(path: String) -> UserFacingError {
+    /// What the failure means for people.
+    ///
+    /// - Parameter isWriter: whether there was anything to write.
+    func userFacing(path: String, isWriter: Bool = true) -> UserFacingError {
         let cause = "SQLite \(code) while doing \(operation): \(message)"
-        let unchanged = "Nothing of this step was written."
+        let unchanged = isWriter ? "Nothing of this step was written." : nil
         func error(_ code: ErrorCode, _ text: String, cure: Advice? = nil) -> UserFacingError {
             UserFacingError(code, text, consequence: unchanged, recoverySuggestion: cure, cause: cause)
         }

@@ -100,7 +100,7 @@ extension Store {
         guard old else { return }
         try write { connection throws(SQLiteFailure) in
             var deltas = CounterDeltas()
-            for table in ["item_body", "text_problem"] {
+            for table in ["item_body", "text_problem", "held_item"] {
                 try connection.prepare(
                     "DELETE FROM \(table) WHERE item_id IN (SELECT id FROM item WHERE \(isOld))"
                 ).bind(limit).run()

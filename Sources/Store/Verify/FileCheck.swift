@@ -1,3 +1,4 @@
+import CSQLite
 package import PRSNLCore
 
 /// One thing that has to hold in the file, and what of it does not.
@@ -19,17 +20,28 @@ package struct Invariant: Sendable, Equatable, Codable {
 
 /// What holds in a sound file at every moment, whoever was killed and when.
 enum FileCheck {
-    /// A query of each gives what does not hold, in words.
+    /// A query of each gives what does not hold, in words. Of two, `StoreReader.check` has more than a query.
     static let queries: [(name: String, rule: String, sql: String)] = [
         (
+            "integrity", "SQLite finds the file sound",
+            "SELECT integrity_check FROM pragma_integrity_check(\(mostFindings)) WHERE integrity_check != 'ok'"
+        ),
+        ("schema", "Tables, indexes, triggers and views are those of this release", ""),
+        (
+            "rows", "What there is one of is there",
+            ["copy", "search_state", "change_state"].map {
+                "SELECT 'no row of \($0)' WHERE NOT EXISTS (SELECT 1 FROM \($0)) UNION ALL "
+            }.joined()
+                + "SELECT 'epoch ' || epoch FROM change_state WHERE length(epoch) != 16 OR epoch GLOB '*[^0-9a-f]*'"
+        ),
+        ("times", "Times are times", values(times, isNoTime)),
+        ("json", "What is JSON can be read", values(json, "NOT json_valid(value)")),
+        (
             "items", "The counters of items are right",
-            """
-            SELECT 'live: ' || live || ', counted ' || found FROM
-                (SELECT live, (SELECT count(*) FROM item WHERE deleted_at IS NULL) AS found FROM copy) WHERE live != found
-            UNION ALL SELECT 'deleted: ' || deleted || ', counted ' || found FROM
-                (SELECT deleted, (SELECT count(*) FROM item WHERE deleted_at IS NOT NULL) AS found FROM copy)
-                WHERE deleted != found
-            """
+            counters([
+                ("live", "item WHERE deleted_at IS NULL"), ("deleted", "item WHERE deleted_at IS NOT NULL"),
+                ("deletions_held", "held_deletion"),
+            ])
         ),
         (
             "timeline", "The timeline shows each item once",
@@ -48,18 +60,18 @@ enum FileCheck {
             """
             SELECT 'a gap before ' || from_time FROM (SELECT from_time, lag(to_time) OVER (ORDER BY from_time) AS before
                 FROM coverage), copy
-            WHERE complete = 1 AND before IS NULL AND from_time > '0001-01-02'
+            WHERE complete = 1 AND iif(before IS NULL, from_time > '\(Timestamp.earliest)',
+                \(microseconds("from_time")) > \(microseconds("before")) + 1)
             UNION ALL SELECT 'nothing was read' FROM copy WHERE complete = 1 AND NOT EXISTS (SELECT 1 FROM coverage)
+            UNION ALL SELECT 'edits as of ' || coalesce(edits_as_of, 'no time') FROM copy WHERE edits_as_of
+                IS NOT iif(complete = 1, nullif((SELECT min(read_at) FROM coverage), '\(Timestamp.earliest)'), NULL)
             """
         ),
         (
             "queue", "The counters of the queue are right",
-            [("waiting", "'queued', 'sending', 'unknown'"), ("unknown", "'unknown'"), ("parked", "'parked'")].map {
-                """
-                SELECT '\($0.0): ' || \($0.0) || ', counted ' || found FROM (SELECT \($0.0),
-                    (SELECT count(*) FROM outbox WHERE state IN (\($0.1))) AS found FROM copy) WHERE \($0.0) != found
-                """
-            }.joined(separator: " UNION ALL ")
+            counters(
+                [("waiting", "'queued', 'sending', 'unknown'"), ("unknown", "'unknown'"), ("parked", "'parked'")]
+                    .map { ($0.0, "outbox WHERE state IN (\($0.1))") })
         ),
         (
             "writes", "Each write that waits has a next step, and each that was sent an attempt",
@@ -72,6 +84,9 @@ enum FileCheck {
                     AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
             UNION ALL SELECT 'an attempt of #' || entry_id || ', which is not there' FROM outbox_attempt
                 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = entry_id)
+            UNION ALL SELECT '#' || id || ' was sent ' || attempts || ' times, noted are ' || noted FROM
+                (SELECT id, attempts, (SELECT count(*) FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
+                    AS noted FROM outbox) WHERE attempts NOT BETWEEN 0 AND noted
             """
         ),
         (
@@ -81,17 +96,26 @@ enum FileCheck {
                 WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
             UNION ALL SELECT 'held ' || item_id FROM held_item WHERE NOT EXISTS (SELECT 1 FROM outbox
                 WHERE outbox.id = held_item.entry_id AND state IN ('sending', 'unknown'))
+                OR NOT EXISTS (SELECT 1 FROM item WHERE item.id = held_item.item_id)
+            UNION ALL SELECT 'creation ' || id FROM local_item WHERE delivered_at IS NULL AND NOT EXISTS (SELECT 1 FROM outbox
+                WHERE outbox.id = entry_id AND kind IN ('capture', 'note') AND ended_at IS NULL)
             """
         ),
         (
-            "index", "Each item is in the full-text index, or waits for it",
+            "index", "Each item that is shown is in the full-text index, or waits for it",
             """
-            SELECT 'item ' || item.id FROM item, search_state WHERE deleted_at IS NULL AND item.rowid <= through
-                AND NOT EXISTS (SELECT 1 FROM search_document WHERE search_document.row = item.rowid)
-                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = item.rowid)
-            UNION ALL SELECT 'document ' || docid FROM search_document WHERE search_document.row > 0
-                AND NOT EXISTS (SELECT 1 FROM item WHERE item.rowid = search_document.row)
-                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = search_document.row)
+            SELECT 'item ' || \(ShownRow.id) FROM search_state, (SELECT rowid AS row FROM item
+                UNION ALL SELECT -entry_id FROM local_item) AS one
+                \(ShownRow.join(row: "one.row"))
+            WHERE one.row <= through AND \(ShownRow.isShown)
+                AND NOT EXISTS (SELECT 1 FROM search_document WHERE search_document.row = one.row)
+                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = one.row)
+            UNION ALL SELECT 'document ' || docid FROM search_document AS document \(ShownRow.join(row: "document.row"))
+            WHERE NOT (\(ShownRow.isShown))
+                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)
+            UNION ALL SELECT 'tag ' || tag || ' of document ' || docid FROM search_tag
+                WHERE docid NOT IN (SELECT docid FROM search_document)
+            UNION ALL SELECT 'piece ' || docid FROM search_piece WHERE document NOT IN (SELECT docid FROM search_document)
             """
         ),
         (
@@ -102,17 +126,55 @@ enum FileCheck {
             """
         ),
         (
-            "changes", "The changes are numbered without a hole",
+            "changes", "The changes are numbered without a hole, and of known kinds",
             """
             SELECT 'after #' || before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM change_log)
             WHERE seq != before + 1
+            UNION ALL SELECT '#' || seq || ' ' || kind || ' ' || origin FROM change_log WHERE origin NOT IN ('server', 'here')
+                OR kind NOT IN ('added', 'edited', 'deleted', 'restored', 'text', 'pulled') OR (item_id IS NULL) != (kind = 'pulled')
             """
         ),
+        ("timeline_of_changes", "The timeline shows what the last change of each item says", ""),
     ]
+
+    private static func counters(_ counters: [(name: String, rows: String)]) -> String {
+        counters.map { name, rows in
+            "SELECT '\(name): ' || \(name) || ', counted ' || found FROM (SELECT \(name), (SELECT count(*) FROM \(rows)) AS found FROM copy) WHERE \(name) != found"
+        }.joined(separator: " UNION ALL ")
+    }
+
+    private static let times: KeyValuePairs = [
+        "item": ["created_at", "updated_at", "deleted_at", "missing_since", "found_at"],
+        "coverage": ["from_time", "to_time", "read_at"],
+        "copy": ["new_as_of", "edits_as_of", "swept_at", "sweep_started_at"],
+        "outbox": ["accepted_at", "ended_at", "next_attempt_at"], "local_item": ["created_at", "delivered_at"],
+        "change_log": ["at"],
+    ]
+    private static let isNoTime = """
+        value NOT GLOB '\("0000-00-00T00:00:00.000000Z".map { $0 == "0" ? "[0-9]" : "\($0)" }.joined())'
+            OR julianday(substr(value, 1, 19)) IS NULL
+        """
+    private static let json: KeyValuePairs = [
+        "item": ["tags", "extra"], "local_item": ["tags"], "local_edit": ["tags"],
+        "outbox": ["payload", "base", "theirs", "evidence"], "change_log": ["old", "new"],
+    ]
+
+    /// - Parameter condition: of `value`.
+    private static func values(_ columns: KeyValuePairs<String, [String]>, _ condition: String) -> String {
+        columns.flatMap { table, names in
+            names.map { "SELECT '\(table).\($0): ' || substr(\($0), 1, 60) AS found, \($0) AS value FROM \(table)" }
+        }.map { "SELECT found FROM (\($0)) WHERE value IS NOT NULL AND (\(condition))" }.joined(
+            separator: " UNION ALL ")
+    }
+
+    /// Of a time in the file.
+    private static func microseconds(_ time: String) -> String {
+        "(strftime('%s', substr(\(time), 1, 19)) * 1000000 + substr(\(time), 21, 6))"
+    }
 
     /// The last change of each item.
     static let lastChanges = """
-        SELECT item_id, kind, new, max(seq) FROM change_log WHERE item_id IS NOT NULL AND kind != 'text' GROUP BY item_id
+        SELECT item_id, kind, iif(json_valid(new), new, NULL), max(seq) FROM change_log WHERE item_id IS NOT NULL AND kind != 'text' GROUP BY item_id
         """
     static let mostFindings = 5
 }
@@ -123,27 +185,41 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) in
             connection.removeDeadline()
             try connection.registerTextMark()
-            var found = [
-                Invariant(
-                    name: "integrity", rule: "SQLite finds the file sound",
-                    findings: try connection.prepare("PRAGMA integrity_check(\(FileCheck.mostFindings))").all {
-                        $0.text(0)
-                    }.filter { $0 != "ok" })
-            ]
+            var found: [Invariant] = []
             for (name, rule, sql) in FileCheck.queries {
-                found.append(
-                    Invariant(
-                        name: name, rule: rule,
-                        findings: try connection.prepare("SELECT * FROM (\(sql)) LIMIT \(FileCheck.mostFindings)").all {
-                            $0.text(0) ?? "NULL"
-                        }))
+                var invariant = Invariant(name: name, rule: rule, findings: [])
+                do throws(SQLiteFailure) {
+                    switch name {
+                    case "schema": invariant.findings = Array(try foreignParts().prefix(FileCheck.mostFindings))
+                    case "timeline_of_changes": invariant.findings = try contradictedChanges()
+                    default:
+                        invariant.findings = try connection.prepare(
+                            "SELECT * FROM (\(sql)) LIMIT \(FileCheck.mostFindings)"
+                        ).all { $0.text(0) ?? "NULL" }
+                    }
+                } catch {
+                    // What cannot even be asked for is a finding, too.
+                    guard [SQLITE_ERROR, SQLITE_CORRUPT].contains(error.primary) else { throw error }
+                    invariant.findings = [error.message]
+                }
+                found.append(invariant)
             }
-            found.append(
-                Invariant(
-                    name: "timeline_of_changes", rule: "The timeline shows what the last change of each item says",
-                    findings: try contradictedChanges()))
             return found
         }
+    }
+
+    /// What a new file has and this one has not, or not so. A file of a former release has the index as that has made it until it is
+    /// built again.
+    private func foreignParts() throws(SQLiteFailure) -> [String] {
+        let parts = """
+            SELECT type || ' ' || name || char(10) || iif(name = 'search_index', '', sql) FROM sqlite_schema
+            WHERE sql IS NOT NULL AND name NOT GLOB 'search_index_*' ORDER BY 1
+            """
+        let new = try Connection(path: ":memory:", mode: .readWrite)
+        try Schema.current.apply(to: new)
+        let present = Set(try connection.prepare(parts).all { $0.text(0) })
+        return try new.prepare(parts).all { $0.text(0) }.filter { !present.contains($0) }
+            .map { String($0.prefix { $0 != "\n" }) }
     }
 
     private func contradictedChanges() throws(SQLiteFailure) -> [String] {
