@@ -155,7 +155,7 @@ import Testing
         var held = Samples.retried
         held.sending = .whenPossible
         #expect(
-            held.text(style()).contains("They will be sent when that is possible again: see `prsnlctl queue`."),
+            held.text(style()).contains("They will be sent later: see `prsnlctl queue`."),
             "\(held.text(style()))")
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
         #expect(nothing.text(style()) == "Nothing to do.\n")
