@@ -125,6 +125,13 @@ demo: setup-tour build
 recipes: setup-tour setup-recipes binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Tour/recipes.py
 
+# The official client is of PyPI, which a check must not need.
+.PHONY: mcp-client
+mcp-client: setup-tour build
+	@test -x .run/mcp/bin/python || python3 -m venv .run/mcp
+	@.run/mcp/bin/pip --quiet install mcp
+	@BINARIES=$(RELEASE) .run/mcp/bin/python Tests/Tour/mcp_client.py
+
 .PHONY: test-server
 test-server: setup-tour build
 	@BINARIES=$(RELEASE) SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" python3 Tests/Tour/test_server.py
