@@ -207,7 +207,7 @@ class Recipes:
         self.steps.start("Tags by rule")
         self.prepare("Tags by rule", "tag")
         hand = "prsnlctl changes --cursor tag -- ~/.config/prsnld/hooks/tag"
-        self.home.must("prsnlctl changes --since 2100-01-01 --cursor tag")
+        self.home.must("prsnlctl changes --since \"$(date -u +%FT%TZ)\" --cursor tag")
         self.home.must("prsnlctl capture --wait https://arxiv.org/abs/1 --tag mine && prsnlctl capture --wait https://notarxiv.org/")
         self.home.must(hand)
 

@@ -58,11 +58,14 @@ struct Cursor {
     func lock() throws(UserFacingError) {
         let file = open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Self.failure(path + ".lock", String(cString: strerror(errno))) }
-        guard prsnl_lock_file(file) == 0 else {
-            close(file)
-            throw UserFacingError(
-                .usage, "Another reader has the place \(name) now.", recoverySuggestion: "Take another --cursor.")
+        // A reader that was killed while it started its command leaves the lock to that one for some moments, until exec(3).
+        for _ in 0..<20 {
+            if prsnl_lock_file(file) == 0 { return }
+            usleep(50_000)
         }
+        close(file)
+        throw UserFacingError(
+            .usage, "Another reader has the place \(name) now.", recoverySuggestion: "Take another --cursor.")
     }
 
     /// Another file in its place, which is on the disk.
