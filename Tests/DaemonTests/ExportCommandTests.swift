@@ -112,6 +112,30 @@ import Testing
         #expect(try scene.names() == [])
     }
 
+    @Test func aSearchThatTheIndexCannotAnswerYetRemovesNothing() async throws {
+        let scene = try await ExportScene()
+        let fixture = scene.fixture
+        func index() async throws {
+            let rebuilt = try await fixture.control("doctor", "--rebuild-index")
+            try #require(rebuilt.stderr.contains("was built again"), "\(rebuilt)")
+        }
+        try await scene.change("UPDATE item SET title = 'Sourdough ' || rowid")
+        try await index()
+        #expect(try await scene.report("--query", "sourdough").written == 6)
+        try await scene.change("UPDATE item SET title = 'Rye' WHERE rowid = 2")
+        try await index()
+        // As an index that is being built.
+        try await scene.change("UPDATE search_state SET through = 4; DELETE FROM search_document WHERE row > 4")
+        let early = try await scene.report("--query", "sourdough")
+        #expect(early.kept == 3 && early.removed == 0 && early.items == 3, "\(early)")
+        #expect(try scene.names().count == 6)
+        try await index()
+        let late = try await scene.report("--query", "sourdough")
+        #expect(late.kept == 0 && late.removed == 1 && late.items == 5, "\(late)")
+        let vague = try await scene.export("--query", "((")
+        #expect(vague.exit == .status(2) && vague.stderr.contains("nothing to look for"), "\(vague)")
+    }
+
     @Test func aFileWithoutItsIDIsThePersons() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()

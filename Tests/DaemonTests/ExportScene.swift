@@ -49,7 +49,7 @@ final class ExportScene: Sendable {
     }
 
     func report(_ arguments: String...) async throws -> ExportReport {
-        try fixture.decode(ExportReport.self, try await export("--json"))
+        try fixture.decode(ExportReport.self, try await export(arguments + ["--json"]))
     }
 
     // MARK: The folder

@@ -164,6 +164,10 @@ package final class MarkdownExport {
 
     private func removeVanished() throws(UserFacingError) {
         for file in left where file.provenance != nil {
+            guard choice?.isWhole ?? true else {
+                report.kept += 1
+                continue
+            }
             try attempt { () throws(UserFacingError) in try remove(file.name) }
         }
         for (id, files) in found.sorted(by: { $0.key < $1.key }) {

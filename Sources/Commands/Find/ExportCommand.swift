@@ -54,10 +54,14 @@ enum ExportCommand {
         let query = try SavedSearches.query(words, context)
         // A search for what does not exist would empty the folder.
         if let field = query.unknownFields.first { throw arguments.failure("there is no \(field) in a search") }
+        if query.isEmpty {
+            throw arguments.failure("there is nothing to look for in --query \(SafeText.harmless(words))")
+        }
         let found = try reader.search(query, limit: ListOptions.most, newestFirst: true)
         let remarks = ItemListReport(found, shortIDs: [], words: words).remarks
         if !arguments.has("--quiet") { for remark in remarks { context.say(remark) } }
-        return ExportChoice(query: words, ids: Set(found.items.map { ByteText($0.id) }))
+        return ExportChoice(
+            query: words, ids: Set(found.items.map { ByteText($0.id) }), isWhole: found.unindexed == 0)
     }
 }
 
@@ -65,6 +69,8 @@ enum ExportCommand {
 package struct ExportChoice: Sendable {
     let query: String
     let ids: Set<ByteText>
+    /// Whether the index had all items when it was asked.
+    let isWhole: Bool
 }
 
 /// What an export did: the JSON of `prsnlctl export --json`.
@@ -87,7 +93,8 @@ package struct ExportReport: Sendable, Equatable, Codable {
     package var moved = 0
     /// Of those written, the ones that a person had changed above the marker: the old files are in `.replaced`.
     package var replaced = 0
-    /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted.
+    /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted. With `--query` also of
+    /// those that the search did not find, while items wait for its index.
     package var kept = 0
     /// Files that another program changed at the same moment: the next run sees to them.
     package var busy = 0
@@ -108,7 +115,7 @@ extension ExportReport: Report {
         }
         if kept > 0 {
             sentences.append(
-                "\(Formatting.count(kept, "file")) stay of items that the copy lacks: it is not complete, so they may come back."
+                "\(Formatting.count(kept, "file")) of items that were not found \(kept == 1 ? "stays" : "stay"): the copy or its search index is not complete, so they may come back."
             )
         }
         if busy > 0 {

@@ -1,0 +1,166 @@
+package import PRSNLCore
+
+/// An item in a list.
+package struct ListedItem: Sendable, Equatable {
+    package var id: String
+    package var createdAt: Timestamp
+    package var type: String?
+    package var title: String?
+    package var url: String?
+    package var tags: String?
+    /// `creation` or `edit`, where something of it is not on the server yet.
+    package var pending: String?
+    /// `nil` for a live item.
+    package var deletion: Deletion?
+
+    package init(
+        id: String, createdAt: Timestamp = .earliest, type: String? = nil, title: String? = nil, url: String? = nil,
+        tags: String? = nil, pending: String? = nil
+    ) {
+        (self.id, self.createdAt, self.type, self.title) = (id, createdAt, type, title)
+        (self.url, self.tags, self.pending) = (url, tags, pending)
+    }
+}
+
+/// Items that were asked for.
+package struct ItemList: Sendable, Equatable {
+    package var items: [ListedItem] = []
+    /// Whether there are more than were asked for.
+    package var hasMore = false
+    /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
+    package var unindexed = 0
+
+    package init(items: [ListedItem] = [], hasMore: Bool = false, unindexed: Int = 0) {
+        self.items = items
+        self.hasMore = hasMore
+        self.unindexed = unindexed
+    }
+
+    /// Some together, each item once. Where they are not by time, the best of each come in turn.
+    init(_ lists: [ItemList], byTime: Bool, limit: Int) {
+        self.init(hasMore: lists.contains(where: \.hasMore), unindexed: lists.map(\.unindexed).max() ?? 0)
+        var seen: Set<ByteText> = []
+        for place in 0..<(lists.map(\.items.count).max() ?? 0) {
+            for list in lists where place < list.items.count && seen.insert(ByteText(list.items[place].id)).inserted {
+                items.append(list.items[place])
+            }
+        }
+        if byTime { sortByTime(limit: limit) }
+        hasMore = hasMore || items.count > limit
+        items = Array(items.prefix(limit))
+    }
+
+    /// The newest first.
+    package mutating func sortByTime(limit: Int) {
+        items.sort { ($1.createdAt, ByteText($0.id)) < ($0.createdAt, ByteText($1.id)) }
+        hasMore = hasMore || items.count > limit
+        items = Array(items.prefix(limit))
+    }
+}
+
+/// How many live items have a tag.
+package struct TagCount: Sendable, Equatable, Encodable {
+    package let tag: String
+    package let items: Int
+}
+
+extension ListedItem {
+    /// Of columns id, created_at, type, title, url, tags, pending.
+    init?(_ row: Statement, from first: Int32 = 0) {
+        guard let id = row.text(first), let createdAt = row.timestamp(first + 1) else { return nil }
+        self.init(
+            id: id, createdAt: createdAt, type: row.text(first + 2), title: row.text(first + 3),
+            url: row.text(first + 4),
+            tags: row.text(first + 5), pending: row.text(first + 6))
+    }
+}
+
+extension StoreReader {
+    /// Items in the order of time, the newest first. The same whether there is an index, which only makes it faster.
+    package func list(_ filter: ItemFilter, limit: Int) throws(UserFacingError) -> ItemList {
+        try readTogether { () throws(SQLiteFailure) in
+            var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: limit)
+            try finder.addNewest()
+            return finder.list()
+        }
+    }
+
+    /// The tags of all items, the most used first.
+    package func tagCounts() throws(UserFacingError) -> [TagCount] {
+        try readTogether { () throws(SQLiteFailure) in
+            let byIndex = try begunIndex()?.servesLists ?? false
+            var counts: [ByteText: Int] = [:]
+            if byIndex {
+                try connection.prepare("SELECT tag, count(*) FROM search_tag GROUP BY tag").rows { row in
+                    if let tag = row.text(0) { counts[ByteText(tag), default: 0] += row.int(1) }
+                }
+                // Those of the documents that are not true any more.
+                try connection.prepare(
+                    "SELECT tags FROM search_due CROSS JOIN search_document USING (row) WHERE tags IS NOT NULL"
+                ).rows { row in
+                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] -= 1 }
+                }
+            }
+            for source in byIndex ? [.due] : ItemSource.byTime {
+                try connection.prepare(source.select(SearchableRow.listedTags)).rows { row in
+                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] += 1 }
+                }
+            }
+            return counts.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+                .map { TagCount(tag: $0.key.text, items: $0.value) }
+        }
+    }
+
+    /// The types of all items, the most used first.
+    package func typeCounts() throws(UserFacingError) -> [TagCount] {
+        try readTogether { () throws(SQLiteFailure) in
+            try connection.prepare(
+                "SELECT type, count(*) FROM timeline WHERE type IS NOT NULL GROUP BY type ORDER BY count(*) DESC, type"
+            ).all { TagCount(tag: $0.text(0) ?? "", items: $0.int(1)) }
+        }
+    }
+
+    /// As much of each id as tells it from all others, and eight characters at least.
+    package func shortIDs(_ ids: [String]) throws(UserFacingError) -> [String] {
+        try read { () throws(SQLiteFailure) in
+            let neighbours = try connection.prepare(
+                """
+                SELECT (SELECT max(id) FROM item WHERE id < ?1), (SELECT min(id) FROM item WHERE id > ?1),
+                    (SELECT max(id) FROM local_item WHERE id < ?1), (SELECT min(id) FROM local_item WHERE id > ?1)
+                """)
+            var short: [String] = []
+            for id in ids {
+                try neighbours.bind(id).rows { row in
+                    let shared = (0..<4).compactMap { row.text($0) }.map { Self.sharedLength($0, id) }.max() ?? 0
+                    short.append(String(String.UnicodeScalarView(id.unicodeScalars.prefix(max(8, shared + 1)))))
+                }
+            }
+            return short
+        }
+    }
+
+    private static func sharedLength(_ left: String, _ right: String) -> Int {
+        zip(left.unicodeScalars, right.unicodeScalars).prefix { $0 == $1 }.count
+    }
+
+    /// Items whose ids begin so, the newest first: what a shell offers while a person types.
+    package func items(withPrefix prefix: String, limit: Int) throws(UserFacingError) -> [ListedItem] {
+        guard !prefix.isEmpty else { return try list(ItemFilter(), limit: limit).items }
+        return try read { () throws(SQLiteFailure) in
+            try connection.prepare(
+                """
+                SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
+                    \(ShownRow.tags), \(ShownRow.pending)
+                FROM (SELECT id FROM item WHERE id >= ?1 AND id < ?2 UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
+                    LIMIT 1000) AS known \(ShownRow.join(id: "known.id"))
+                WHERE \(ShownRow.isShown) ORDER BY 2 DESC LIMIT ?3
+                """
+            ).bind(prefix).bind(prefix + "\u{10FFFF}").bind(limit).all { ListedItem($0) }
+        }
+    }
+
+    /// The server's address of an item's page, for items without an address of their own.
+    package func serverURL() throws(UserFacingError) -> String? {
+        try read { () throws(SQLiteFailure) in try connection.text("SELECT server_url FROM copy") }
+    }
+}
