@@ -82,6 +82,38 @@ import Testing
         #expect(titles(fixture) == ["The title I gave"])
     }
 
+    /// The server inserts after its clock was set back, so below all that was noted before the send. Then ours is set back by
+    /// more, so that the send seems yet to come.
+    @Test(arguments: Dialect.allCases)
+    func aLostCreationIsFoundAfterBothClocksWereSetBack(_ dialect: Dialect) async throws {
+        let start = DevItem.generationStart.advanced(by: .seconds(400 * 86_400))
+        let items = (0..<150).map { number in
+            let id = "00000000-0000-4000-8000-000000000\(number + 100)"
+            return DevItem(id: id, createdAt: start.advanced(by: .seconds(-20 * number)), title: "Item \(number)")
+        }
+        let fixture = try PullFixture(dialect, items: items) { configuration in
+            let now = configuration.now
+            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
+            configuration.quirks.patchFails = false
+        }
+        try await fixture.pull()
+        fixture.server.script(
+            .closeAfterApplying,
+            on: .capture.and { [self] _ in
+                setTheirClock(by: .seconds(-5 * 3_600))
+                return true
+            })
+        try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        setOurClock(by: .seconds(-27 * 3_600), fixture)
+        for _ in 0..<4 {
+            try await settleAndPull(fixture)
+            fixture.time.advance(by: .seconds(900))
+        }
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.states() == [.delivered])
+    }
+
     /// The clock is wrong when the daemon starts, and was right when it ended.
     @Test func anEditThatWaitsForTheProcessingIsNotSentByAClockThatWasSetForward() async throws {
         let fixture = try await fixture()

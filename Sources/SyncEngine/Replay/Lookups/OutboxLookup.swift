@@ -234,10 +234,12 @@ struct OutboxLookup: Sendable {
         CreationSearch(item: item, evidence: nil, dialect: dialect, oldest: serverTime(of: sentAt))
     }
 
-    /// What the server's clock would have said at a time of this machine, as both go now, and a little less.
+    /// What the server's clock would have said at a time of this machine, as both go now, and a little less. A time that is yet
+    /// to come was noted before our clock was set back: it says only that it has passed.
     private func serverTime(of here: Timestamp, tolerance: Duration = clockTolerance) -> ServerTime {
-        let ahead = client.serverTime?.ahead(of: time.now()) ?? .zero
-        return ServerTime(at: here, ahead: ahead - tolerance)
+        let now = time.now()
+        let ahead = client.serverTime?.ahead(of: now) ?? .zero
+        return ServerTime(at: min(here, now), ahead: ahead - tolerance)
     }
 
     /// - Returns: What the server has for the URL, and whether it knows the question at all.
