@@ -161,6 +161,18 @@ import Testing
         #expect(try fixture.query("SELECT failures >= 8 FROM unanswered_suspect") == "1")
     }
 
+    /// A look that failed once waits a minute. A person who asks does not.
+    @Test func aPersonsSweepAsksAgainForWhatFailedAMomentAgo() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 150, seed: 1))
+        try await fixture.pull()
+        fixture.server.delete(fixture.server.items()[3].id)
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .item)
+        #expect(try await fixture.pull(full: true).deleted == 0)
+        fixture.time.advance(by: .seconds(10))
+        #expect(try await fixture.sync(SyncRequest(full: true)).deleted == 1)
+        try fixture.expectExact()
+    }
+
     @Test func aServerThatAnswersForNoItemIsNotAskedForEachOfThem() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 2_000))
         try await fixture.pull()

@@ -158,6 +158,14 @@ extension Store {
         }
     }
 
+    /// They wait no longer, and as long as they have failed in a row if they fail again.
+    package func askUnansweredAgain(at now: Timestamp) throws(UserFacingError) {
+        guard try unanswered() != nil else { return }
+        try write { connection throws(SQLiteFailure) in
+            try connection.prepare("UPDATE unanswered_suspect SET next_at = ?1 WHERE next_at > ?1").bind(now).run()
+        }
+    }
+
     /// Forgets those that were answered, or are no deletion candidates any more.
     package func forgetAnswered(_ ids: [String] = []) throws(UserFacingError) {
         let any = try read { connection throws(SQLiteFailure) in

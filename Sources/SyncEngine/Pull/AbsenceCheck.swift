@@ -29,7 +29,7 @@ struct AbsenceCheck {
 
     /// - Parameters:
     ///   - accepted: A person believes the deletions that were held back: those, and no others.
-    ///   - manual: A person wants to know now, and so deletion candidates that wait for a cache are asked for at once.
+    ///   - manual: A person wants to know now, and so deletion candidates that wait for a cache, or after a failure, are asked for at once.
     /// - Returns: The record, and how many deletions are held back for a person's word.
     func run(
         record: PullRecord, accepted: Bool, manual: Bool
@@ -37,6 +37,7 @@ struct AbsenceCheck {
         var record = record
         do {
             if accepted { record = try await decideHeld(record) }
+            if manual { try await store.askUnansweredAgain(at: time.now()) }
             let believable = Self.believable(live: try await store.liveCount())
             try await store.forgetHeld(unlessMoreThan: believable)
             let start = time.now()
