@@ -296,6 +296,28 @@ import Testing
         #expect(try fixture.query("SELECT texts_missing FROM sync_state") == "0")
     }
 
+    /// A server that caches its answers, and does not say of which version they are.
+    @Test func aTextOutOfACacheIsNotTakenForTheItemsAfterOurClockWasSetForward() async throws {
+        let fixture = try await fixture()
+        fixture.server.setQuirks { quirks in
+            quirks.itemCache = .seconds(30 * 60)
+            quirks.detailLacksUpdatedAt = true
+        }
+        try await fixture.pull(texts: true)
+        fixture.time.advance(by: .seconds(31 * 60))
+        try await fixture.pull(texts: true)
+        try #require(try fixture.query("SELECT texts_missing FROM sync_state") == "0")
+        fixture.server.edit(fixture.server.items()[2].id) { $0.title = "Changed" }
+        try await fixture.pull(full: true, texts: true)
+        try #require(try fixture.query("SELECT texts_missing FROM sync_state") == "1")
+        setOurClock(by: .seconds(7 * 3_600), fixture)
+        try await fixture.pull(texts: true)
+        #expect(try fixture.query("SELECT texts_missing FROM sync_state") == "1")
+        fixture.time.advance(by: .seconds(32 * 60))
+        try await fixture.pull(texts: true)
+        #expect(try fixture.query("SELECT texts_missing FROM sync_state") == "0")
+    }
+
     /// Servers hide an item while they work on it.
     @Test(arguments: [-3_600, 0, 16 * 60, 3_600, 86_400])
     func anItemThatWasHiddenForAMomentIsFoundWhateverTheServersClockSays(_ seconds: Int) async throws {

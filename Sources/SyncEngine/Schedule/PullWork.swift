@@ -55,6 +55,7 @@ struct PullWork {
         let ahead = store.serverNow?.ahead(of: time.now())
         if let ahead, let aheadBefore, max(ahead - aheadBefore, aheadBefore - ahead) > Schedule.clockTolerance {
             try await SyncFailure.from(try await store.restartFound(at: time.now()))
+            try await SyncFailure.from(try await store.forgetDoubts())
         }
         if work == .pull { memory.serverAhead = ahead }
         memory.stage = .deep
