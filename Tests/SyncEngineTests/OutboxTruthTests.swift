@@ -144,6 +144,31 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The server refuses the URL, and the look for its item fails. It is deleted before the next one, as was asked for first.
+    @Test(arguments: [[], ["fresh"]] as [[String]], 1...3)
+    func aURLIsCapturedAgainAlthoughItsItemWasDeletedBeforeItWasFound(_ tags: [String], _ failures: Int) async throws {
+        let fixture = try await fixture()
+        let url = "https://example.org/again"
+        try await fixture.accept(.url(url))
+        try await fixture.pull()
+        fixture.server.settle()
+        try await fixture.pull()
+        let old = try #require(fixture.server.captures.first).id
+        fixture.server.script(
+            .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#), on: deletions)
+        fixture.server.script(.closeBeforeAnswering, on: .checkDuplicate, times: failures)
+        try await fixture.accept([.delete(item: old), .url(url, tags: tags)])
+        try await fixture.run(for: .seconds(3 * 3_600))
+        fixture.server.settle()
+        try await fixture.run(for: .seconds(3_600))
+        #expect(fixture.server.item(old) == nil)
+        let there = fixture.server.items().filter { $0.url == url }
+        let outbox = try fixture.outbox()
+        #expect(there.count == 1 && there.first?.tags == tags, "\(there); \(outbox)")
+        #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
+        try fixture.expectSound()
+    }
+
     /// A parked deletion waits for a person, and may wait for ever.
     @Test func aParkedDeletionHoldsUpNoCapture() async throws {
         let fixture = try await fixture()

@@ -135,13 +135,17 @@ struct OutboxLookup: Sendable {
         case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
-            guard task.entry.saysMoreThanItsURL else {
+            // What its person has deleted since need not be made.
+            let deletion = try await SyncFailure.from(
+                try await store.openDeletion(of: task.entry.itemID, before: .max))
+            if deletion != nil, !task.entry.saysMoreThanItsURL {
                 return .delivered(WriteOutcome.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
-            // The server may hide it while it works on it, or have lost it since. Sent again, it will tell.
+            // The server may hide it while it works on it, or have lost it since, by a deletion of ours too. Sent again, it will tell.
+            let isTold = task.entry.attempts > 1 && task.entry.saysMoreThanItsURL
             return undecided(
-                task, interval: interval,
-                sure: task.entry.attempts > 1 ? .parked(.thereUnderNoID) : .queued(.notApplied()))
+                task, interval: interval, sure: isTold ? .parked(.thereUnderNoID) : .queued(.notApplied()))
+        case .toBeDeleted(let deletion) where exists: return .queued(.behindDeletion(deletion))
         case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .queued(.notApplied()))
         case .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
         }
