@@ -105,7 +105,9 @@ struct CopyCheck: Check, Equatable {
 
     private func texts(_ status: StatusReport) -> [DoctorReport.Finding] {
         guard let texts = status.copy.texts else { return [] }
-        let count = "\(Formatting.count(texts.present)) of \(Formatting.count(texts.present + texts.missing, "text"))"
+        let count =
+            texts.present.map { "\(Formatting.count($0)) of \(Formatting.count($0 + texts.missing, "text"))" }
+            ?? "more than \(Formatting.count(texts.missing)) missing"
         if texts.enabled == false { return [.ok(.copy, "texts", "\(count); texts = no")] }
         // A release without them, which nothing here can change.
         if let problem = texts.problem, problem.code == .textsUnavailable {

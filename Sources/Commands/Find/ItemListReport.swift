@@ -40,7 +40,7 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     package var unknownFields: [String] = []
     /// Where nothing was found: queries that find something.
     package var suggestions: [String] = []
-    /// Where nothing was found: items whose text is not here. 20,000 at most.
+    /// Where nothing was found: items whose text is not here. At most `CopySummary.Texts.mostCounted`.
     package var missingTexts = 0
 
     /// For the text: what was searched for; `nil` for a list.
@@ -106,8 +106,9 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
         }
         if missingTexts > 0 {
             let are = missingTexts == 1 ? "is" : "are"
+            let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
             remarks.append(
-                "\(Formatting.count(missingTexts, "text")) \(are) not here yet; their words cannot be found.")
+                "\(more)\(Formatting.count(missingTexts, "text")) \(are) not here yet; their words cannot be found.")
         }
         if notIndexed > 0 {
             let items =

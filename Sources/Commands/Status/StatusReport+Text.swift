@@ -111,9 +111,8 @@ extension StatusReport: Report {
 
     private var missingTexts: String? {
         guard let texts = copy.texts, texts.enabled != false, texts.asOf == nil, texts.missing > 0 else { return nil }
-        let isMore = texts.missing >= CopySummary.Texts.mostCounted
         return
-            "\(isMore ? "More than " : "")\(Formatting.count(texts.missing, "text")) \(texts.missing == 1 ? "is" : "are") not here yet"
+            "\(texts.present == nil ? "More than " : "")\(Formatting.count(texts.missing, "text")) \(texts.missing == 1 ? "is" : "are") not here yet"
     }
 
     private func asOf(_ time: Timestamp?) -> String {
@@ -225,13 +224,12 @@ extension StatusReport: Report {
     private func textsText(_ style: TextStyle) -> [String] {
         guard let texts = copy.texts else { return [] }
         var lines: [String] = []
-        let isMore = texts.missing >= CopySummary.Texts.mostCounted
         if texts.asOf != nil {
             lines.append(asOf(texts.asOf))
         } else if texts.missing > 0 {
-            let all = isMore ? copy.live : texts.present + texts.missing
-            var line = "\(Formatting.count(isMore ? 0 : texts.present)) of \(Formatting.count(all)), newest first"
-            if isMore { line = "more than \(Formatting.count(texts.missing)) missing" }
+            var line =
+                texts.present.map { "\(Formatting.count($0)) of \(Formatting.count($0 + texts.missing)), newest first" }
+                ?? "more than \(Formatting.count(texts.missing)) missing"
             if texts.enabled == false { line += "; texts = no" }
             if let left = pull.flatMap({ $0.kind == .texts ? $0.remaining : nil }) {
                 line += ", about \(Formatting.duration(left))"

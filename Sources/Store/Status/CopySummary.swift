@@ -183,8 +183,8 @@ extension CopySummary {
         package var complete = false
         /// Texts are complete as of this time (T3), but for those that are too large; `nil` while others are missing.
         @Nullable package var asOf: Timestamp? = nil
-        /// Items whose text was fetched.
-        package var present = 0
+        /// Items whose text was fetched; `nil` where more are missing than are counted.
+        @Nullable package var present: Int? = 0
         /// Items whose text was not, or not since they changed. At most `mostCounted`.
         package var missing = 0
         package var tooLarge = 0
@@ -199,7 +199,7 @@ extension CopySummary {
         package init() {}
 
         /// More than this are not counted: that would take longer than all else of `prsnlctl status`.
-        package static let mostCounted = 20_000
+        package static let mostCounted = 5_000
     }
 }
 
@@ -228,7 +228,7 @@ extension CopySummary.Texts {
             """
         ).rows { row in
             missing = row.int(0)
-            present = max(0, copy.live - row.int(1) - missing)
+            present = missing < Self.mostCounted ? max(0, copy.live - row.int(1) - missing) : nil
             tooLarge = row.int(2)
             failing = row.int(3)
             complete = copy.complete && missing == 0
