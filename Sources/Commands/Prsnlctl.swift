@@ -10,6 +10,7 @@ package enum Prsnlctl {
         Descriptors.holdStandardPlaces()
         // libcurl would write the keys of our connections there.
         unsetenv("SSLKEYLOGFILE")
+        Heap.share()
         MemoryBound.set()
         let environment = ProcessEnvironment.current()
         let code = run(environment).rawValue

@@ -1,4 +1,3 @@
-import CLinux
 import Console
 package import Control
 import Glibc
@@ -164,12 +163,6 @@ final class KeptStore: Sendable {
     private static let longest: Duration = .seconds(1)
     /// Longer than those who wait let pass before they try again (`RequestClient.pause`).
     private static let turn: UInt32 = 120_000  // microseconds
-
-    init() {
-        // SQLite takes and gives back a small cache for each write. By default the heap's end goes up and down with each of
-        // them, which costs more than the writes (mallopt(3), M_TRIM_THRESHOLD).
-        mallopt(prsnl_m_trim_threshold, 2 << 20)
-    }
 
     var store: Store? { open.withLock { $0?.store } }
 

@@ -130,7 +130,8 @@ package struct GuardedPath: ~Copyable {
         package let descriptor: Int32
         package let owner: uid_t
         package let group: gid_t
-        package let mode: mode_t
+        /// A `mode_t`: of which module that name is, the compiler decides by what else the build imports.
+        package let mode: UInt32
     }
 
     /// Opens a file in the folder, which must be a file of its own: a link of either kind could lead to any file.

@@ -11,12 +11,12 @@ import Store
 enum Prsnld {
     static func main() {
         Descriptors.holdStandardPlaces()
-        // Before there is a second thread: signal masks are inherited, and malloc's arenas are made on first use.
+        // Before there is a second thread: signal masks are inherited.
         let signals = TerminationSignals()
         MemoryUse.forbidInspection()
         // libcurl would write the keys of our connections there.
         unsetenv("SSLKEYLOGFILE")
-        MemoryUse.limitArenas()
+        Heap.share()
         MemoryBound.countNothing()
         let loop = TaskLoop.start()
         let arguments = Array(CommandLine.arguments.dropFirst())
