@@ -105,7 +105,7 @@ enum ChangeLog {
     private static func trim(_ connection: Connection, _ now: Timestamp) throws(SQLiteFailure) {
         try connection.cached(
             """
-            DELETE FROM change_log WHERE seq IN (SELECT seq FROM change_log ORDER BY seq LIMIT 2)
+            DELETE FROM change_log WHERE seq <= (SELECT seq FROM change_log ORDER BY seq LIMIT 1 OFFSET 1)
                 AND seq < (SELECT max(seq) FROM change_log)
                 AND (seq <= (SELECT max(seq) FROM change_log) - ? OR at < ?)
             """

@@ -119,20 +119,19 @@ struct OutboxWriter {
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
         follows: Int64? = nil
     ) throws(SQLiteFailure) -> Int64 {
-        let id = try connection.cached(
+        // Without RETURNING, for which SQLite makes a table of its own each time.
+        let inserted = try connection.cached(
             """
             INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
                 reachable_at, idempotency_key, fingerprint, request_key, follows)
             VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?)
-            RETURNING id
             """
         ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.fields.json).bind(payload.url).bind(payload.title)
             .bind(base?.fields.json).bind(now).bind(dueAt)
-            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
-            .first { $0.int64(0) }
-        guard let id else { throw stale("a new entry") }
+            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init)).run()
+        guard inserted == 1 else { throw stale("a new entry") }
         deltas.waiting += 1
-        return id
+        return connection.lastInsertedRow
     }
 
     // MARK: Moves

@@ -20,7 +20,7 @@ final class Connection {
 
     let path: String
     private let handle: OpaquePointer
-    private var prepared: [String: Statement] = [:]
+    private var prepared: [SQLText: Statement] = [:]
     /// `nil` until it was set.
     private var isDurable: Bool?
     private var cacheSize: Int?
@@ -181,9 +181,10 @@ final class Connection {
 
     /// A statement that is prepared once and then used again: for SQL that runs once per write, and whose text is fixed.
     func cached(_ sql: String) throws(SQLiteFailure) -> Statement {
-        if let statement = prepared[sql] { return statement.reset() }
+        let key = SQLText(text: sql)
+        if let statement = prepared[key] { return statement.reset() }
         let statement = try prepare(sql)
-        prepared[sql] = statement
+        prepared[key] = statement
         return statement
     }
 
@@ -343,6 +344,13 @@ package enum MemoryBound {
     /// For a program that has no bound: to count each allocation, under a lock, takes a thirtieth of a pull. Before the first file is
     /// opened (https://sqlite.org/c3ref/c_config_covering_index_scan.html#sqliteconfigmemstatus).
     package static func countNothing() { _ = prsnl_config_flag(SQLITE_CONFIG_MEMSTATUS, 0) }
+}
+
+/// The text of a statement, as a key. To hash kilobytes would cost as much as a statement takes.
+private struct SQLText: Hashable {
+    let text: String
+
+    func hash(into hasher: inout Hasher) { hasher.combine(text.utf8.count) }
 }
 
 /// A call of SQLite that failed: which, with what extended result code (https://sqlite.org/rescode.html), where.
