@@ -23,8 +23,8 @@ BUILT := .build/release-built
 SWIFT_BUILD := $(SWIFT) build
 # lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
 # pack-relative-relocs: what the program's own pointers need at each start is read from 9 KB, not from 1 MB (DT_RELR, which
-# glibc knows since 2.36).
-RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs
+# glibc knows since 2.36). cross-module-optimization: a page of a sweep takes a twentieth less CPU, the build half a minute more.
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xswiftc -cross-module-optimization
 # Where `make check` leaves what the tests said.
 TEST_LOG := .build/test.log
 

@@ -32,7 +32,7 @@ struct ItemDecoder {
         return decoder.outcome(reader, start..<reader.offset)
     }
 
-    private mutating func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
+    private consuming func outcome(_ reader: JSONReader, _ range: Range<Int>) -> Outcome {
         if item.id.isEmpty || !hasCreatedAt {
             let reason = item.id.isEmpty ? idProblem : createdAtProblem
             return .rejected(
@@ -155,7 +155,7 @@ struct ItemDecoder {
         item.id = try reader.string()
         if item.id.isEmpty { idProblem = "id: empty" }
         // SQLite's own functions end a text there.
-        if item.id.utf8.contains(0) {
+        if item.id.withUTF8({ id in id.baseAddress.map { memchr($0, 0, id.count) != nil } ?? false }) {
             item.id = ""
             idProblem = "id: has a NUL character"
         }

@@ -53,8 +53,9 @@ final class Transfer {
     /// A connection stood, and the request was about to be sent.
     var hasStarted: Bool { starts > 0 }
     private var refusedRepeat = false
-    /// Bytes of headers and upload when progress was looked at last.
+    /// Bytes of headers and upload when progress was looked at last, and those with the compressed body's.
     private var progressMark = 0
+    private var moved = 0
 
     /// The transfer that a handle belongs to.
     static func of(_ easy: UnsafeMutableRawPointer?) -> Transfer? {
@@ -128,8 +129,9 @@ final class Transfer {
             },
             prsnl_setopt_long(easy, CURLOPT_NOPROGRESS, 0),
             prsnl_setopt_pointer(easy, CURLOPT_XFERINFODATA, selfPointer),
-            prsnl_setopt_progress(easy) { context, _, _, _, uploaded in
-                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue().progress(uploaded: Int(uploaded))
+            prsnl_setopt_progress(easy) { context, _, downloaded, _, uploaded in
+                Unmanaged<Transfer>.fromOpaque(context!).takeUnretainedValue()
+                    .progress(downloaded: Int(downloaded), uploaded: Int(uploaded))
             },
         ]
         return codes.allSatisfy { $0 == CURLE_OK }
@@ -182,6 +184,7 @@ final class Transfer {
         starts = 0
         refusedRepeat = false
         progressMark = 0
+        moved = 0
         // The list is freed here, so the handle must not point at it.
         _ = prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, nil)
         prsnl_slist_free_all(headers)
@@ -243,12 +246,15 @@ final class Transfer {
     /// and now and then besides.
     ///
     /// - Returns: other than 0 to end the transfer.
-    private func progress(uploaded: Int) -> Int32 {
+    private func progress(downloaded: Int, uploaded: Int) -> Int32 {
+        let mark = uploaded + long(CURLINFO_HEADER_SIZE)
+        // Where nothing has come, nothing was read, and the kernel need not be asked for the time that it took.
+        if starts > 0, mark + downloaded == moved { return takesTooLong ? 1 : 0 }
+        moved = mark + downloaded
         let used = meter.lap()
         // The connection's own cost is not the answer's: certificates are read once.
         guard starts > 0 else { return 0 }
         reading += used
-        let mark = uploaded + long(CURLINFO_HEADER_SIZE)
         if mark != progressMark {
             progressMark = mark
             stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds

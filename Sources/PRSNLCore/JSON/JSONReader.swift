@@ -228,14 +228,16 @@ package struct JSONReader {
         return bytes[offset]
     }
 
+    @inline(__always)
     mutating func expect(_ byte: UInt8) throws(Failure) {
         skipSpace()
-        guard try peek() == byte else {
-            throw failure("expected \(String(UnicodeScalar(byte)))")
-        }
+        guard try peek() == byte else { throw missing(byte) }
         offset += 1
     }
 
+    private func missing(_ byte: UInt8) -> Failure { failure("expected \(String(UnicodeScalar(byte)))") }
+
+    @inline(__always)
     private mutating func word(_ word: StaticString) throws(Failure) {
         guard bytes.count - offset >= word.utf8CodeUnitCount else { throw failure("unfinished JSON text") }
         for index in 0..<word.utf8CodeUnitCount where bytes[offset + index] != word.utf8Start[index] {

@@ -10,18 +10,25 @@ package struct ByteText: Hashable, Comparable, Sendable {
     package init(_ text: String) { self.text = text }
 
     package static func == (left: ByteText, right: ByteText) -> Bool {
-        // Native strings lie in one piece, and are compared as such.
-        left.text.utf8.withContiguousStorageIfAvailable { left in
-            right.text.utf8.withContiguousStorageIfAvailable { right -> Bool in
-                guard left.count == right.count else { return false }
-                guard let start = left.baseAddress, let other = right.baseAddress else { return true }
-                return memcmp(start, other, left.count) == 0
-            }
-        }.flatMap(\.self) ?? left.text.utf8.elementsEqual(right.text.utf8)
+        left.text.utf8.count == right.text.utf8.count && order(left, right) == 0
     }
 
-    package static func < (left: ByteText, right: ByteText) -> Bool {
-        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    package static func < (left: ByteText, right: ByteText) -> Bool { order(left, right) < 0 }
+
+    /// Below, at or above zero, as of memcmp(3): the shorter of two texts comes first where it is how the other begins.
+    private static func order(_ left: ByteText, _ right: ByteText) -> Int {
+        // Native strings lie in one piece, and `withUTF8` makes others so.
+        var (left, right) = (left.text, right.text)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                let shared = min(left.count, right.count)
+                guard shared > 0, let start = left.baseAddress, let other = right.baseAddress else {
+                    return left.count - right.count
+                }
+                let order = Int(memcmp(start, other, shared))
+                return order == 0 ? left.count - right.count : order
+            }
+        }
     }
 
     package func hash(into hasher: inout Hasher) {

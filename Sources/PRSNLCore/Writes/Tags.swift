@@ -7,7 +7,8 @@ package enum Tags {
     /// The one text form of a set of tags, as the columns `tags` have it: sorted by bytes and without repeats, so that the
     /// same tags in another order are no difference.
     package static func json(_ tags: [String]) -> String {
-        // Most items have a few tags, and a page has a hundred items: sorting costs less than hashing.
+        // Most items have a few tags, and a page has a hundred items: sorting costs less than hashing, and looking costs less yet.
+        if zip(tags, tags.dropFirst()).allSatisfy({ ByteText($0) < ByteText($1) }) { return JSONText.array(tags) }
         let sorted = tags.map(ByteText.init).sorted()
         var kept: [String] = []
         kept.reserveCapacity(sorted.count)

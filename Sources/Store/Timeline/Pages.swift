@@ -104,8 +104,12 @@ extension Store {
                 """
             ).bind(proven.lowerBound).bind(proven.upperBound).bind(few + 1).all { $0.text(0) }
             guard known.count > few else { return [] }
-            let shown = Set((page.items.map(\.id) + page.rejected.compactMap(\.id)).map(ByteText.init))
-            guard !known.contains(where: { shown.contains(ByteText($0)) }) else { return [] }
+            // Few, and mostly the first of them is the page's first: a set of the page's ids would cost more.
+            let isShared = known.contains { id in
+                page.items.contains { ByteText($0.id) == ByteText(id) }
+                    || page.rejected.contains { $0.id.map(ByteText.init) == ByteText(id) }
+            }
+            guard !isShared else { return [] }
             for item in page.items where proven.contains(item.createdAt) {
                 let row = try connection.cached("SELECT 1 FROM item WHERE id = ? AND deleted_at IS NULL").bind(item.id)
                 if try row.hasRow() { return [] }
@@ -124,7 +128,9 @@ extension Store {
             let rejected = try Self.rejectedIDs(connection)
             var isProven = false
             for page in pages {
-                for item in page.items where inFlight.awaits(item, now: serverNow) { return .news }
+                if !inFlight.awaitsNothing, page.items.contains(where: { inFlight.awaits($0, now: serverNow) }) {
+                    return .news
+                }
                 // It could not be read for a while.
                 if !rejected.isEmpty, page.items.contains(where: { rejected.contains(ByteText($0.id)) }) {
                     return .news
@@ -341,7 +347,8 @@ extension ItemStatements {
                 // Both are in the order of time, but for those of the same time.
                 let isNext = found < page.items.count && row.has(page.items[found].id, 0)
                 if let place = isNext ? found : page.items.firstIndex(where: { row.has($0.id, 0) }) {
-                    isKnown = row.isSame(as: page.items[place])
+                    // Not taken out of the array, which would count a reference to each of its texts.
+                    isKnown = page.items.withUnsafeBufferPointer { row.isSame(as: $0[place]) }
                     found += 1
                 } else if !mayLack, let createdAt = row.timestamp(1), proven.contains(createdAt) {
                     isKnown = broken.contains(ByteText(row.text(0) ?? ""))
