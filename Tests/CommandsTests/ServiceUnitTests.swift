@@ -98,7 +98,8 @@ import Testing
                 "Start it with `prsnld --config '/srv/a b.conf'` in a terminal."
             ),
             // There is no such command for it.
-            (other, "then `systemctl reload prsnld`.", "then `systemctl reload prsnld`."),
+            (other, "then `systemctl reload prsnld`.", "then restart the daemon."),
+            (other, "or `journalctl -u prsnld`.", "or `journalctl -u prsnld`."),
             (instance, "Look with `SELECT id FROM timeline`.", "Look with `SELECT id FROM timeline`."),
         ] as [(ServiceUnit, Advice, String)])
     func aSentenceHasTheCommandsOfItsDaemon(unit: ServiceUnit, sentence: Advice, text: String) throws {

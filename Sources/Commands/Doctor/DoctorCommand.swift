@@ -44,7 +44,7 @@ struct RebuildIndexRequest: Request, BareRequest {
             throw UserFacingError(
                 .usage, "The daemon keeps no index: its configuration has search_index = no.",
                 consequence: "Nothing was changed.",
-                recoverySuggestion: "Set search_index = yes and run `systemctl reload prsnld`.")
+                recoverySuggestion: "Set search_index = yes, then `systemctl reload prsnld`.")
         }
         return try await context.withStore(isChange: false) { store throws(UserFacingError) in
             try await store.rebuildIndex()

@@ -130,6 +130,11 @@ struct CaptureStdin: ~Copyable {
 
     private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {
         batch.clearProgress()
+        guard line > 1 else {
+            return UserFacingError(
+                error.code, error.message, consequence: "No line is on disk.",
+                recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
+        }
         return UserFacingError(
             error.code, error.message,
             consequence: "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "

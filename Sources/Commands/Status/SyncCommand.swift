@@ -87,7 +87,7 @@ extension SyncNowRequest {
         if texts, !engine.state.copiesTexts {
             throw UserFacingError(
                 .usage, "The daemon copies no texts: its configuration has texts = no.",
-                recoverySuggestion: "Set texts = yes and run `systemctl reload prsnld`.")
+                recoverySuggestion: "Set texts = yes, then `systemctl reload prsnld`.")
         }
         var textOf: String?
         if let text { textOf = try context.reader().itemID(text) }

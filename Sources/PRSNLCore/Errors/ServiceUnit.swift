@@ -43,9 +43,21 @@ package struct ServiceUnit: Sendable, Equatable {
     /// that say already which daemon they mean among them.
     package func fit(_ command: NextCommand) -> NextCommand? { fit(line: command.line).map(NextCommand.init(line:)) }
 
-    /// A sentence with the commands of this daemon. One that it has none for stays.
+    /// A sentence with the commands of this daemon. One that it has none for stays, but that which restarts it.
     package func fit(_ advice: Advice) -> Advice {
-        var fitted = advice.map { fit($0) ?? $0 }
+        var fitted: Advice = ""
+        for (text, command) in zip(advice.texts, advice.commands) {
+            let own: Advice =
+                if let command = fit(command) {
+                    "\(command)"
+                } else if ["systemctl restart prsnld", "systemctl reload prsnld"].contains(command.line) {
+                    "restart the daemon"
+                } else {
+                    "\(command)"
+                }
+            fitted = fitted + "\(text)" + own
+        }
+        fitted = fitted + "\(advice.texts[advice.commands.count])"
         // Without systemd both ways to start it are one.
         if fitted.commands.count == 2, fitted.commands[0] == fitted.commands[1] {
             fitted.commands.removeLast()
