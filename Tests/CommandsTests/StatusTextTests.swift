@@ -103,6 +103,13 @@ import Testing
         #expect(
             Samples.report(Samples.withTexts, facts).text(TextStyle()).contains(
                 "Texts        1,234,550 of 1,234,565, newest first; texts = no\n"))
+        // Where more are missing than are counted, nothing is said of those that are here.
+        summary = Samples.withTexts
+        summary.copy.texts?.missing = CopySummary.Texts.mostCounted
+        summary.copy.texts?.present = nil
+        #expect(
+            Samples.report(summary, facts).text(TextStyle()).contains(
+                "Texts        more than 5,000 missing; texts = no\n"))
     }
 
     @Test(arguments: [

@@ -284,6 +284,10 @@ import Testing
         #expect(ended.exit == .status(1))
         #expect(ended.stderr.contains("there is no copy yet"), "\(ended.stderr)")
         #expect(ended.stderr.contains("Nothing was queued"), "\(ended.stderr)")
+        let lines = try fixture.startControl(["capture", "--stdin"], input: "https://example.com/a\n")
+        #expect(try await lines.waitForExit() == .status(1))
+        #expect(lines.stderr.contains("No line is on disk."), "\(lines.stderr)")
+        #expect(!lines.stderr.contains("go on from line"), "\(lines.stderr)")
         #expect(!TestFile.exists(fixture.database))
     }
 

@@ -127,6 +127,17 @@ import Testing
         #expect(texts.asOf != nil && texts.present == 30 && texts.missing == 0)
     }
 
+    @Test(arguments: [(4_999, 2), (5_000, nil)] as [(missing: Int, present: Int?)])
+    func whatIsPresentIsNotGuessedWhereNotAllThatIsMissingIsCounted(missing: Int, present: Int?) async throws {
+        let fixture = try PullFixture.withTexts(count: 2)
+        try await fixture.pull(full: true)
+        try await fixture.withEngine(texts: true) { engine, _ in _ = await engine.runOnce() }
+        for item in DevItem.generate(count: missing, seed: 7) { fixture.server.add(item) }
+        try await fixture.pull(full: true)
+        let texts = try #require(try StoreReader(path: fixture.path).summary().copy.texts)
+        #expect(texts.missing == missing && texts.present == present)
+    }
+
     @Test func anAnswerThatIsTooLargeNamesTheLimitThatCutItAndRaisingItAsksAgain() async throws {
         let fixture = try PullFixture.withTexts(count: 3)
         let large = fixture.server.items()[0].id
