@@ -26,6 +26,15 @@ import Testing
     private let changes = RequestMatcher { $0.method == "PATCH" || $0.method == "PUT" }
     private let deletions = RequestMatcher { $0.method == "DELETE" }
 
+    /// The id of an item that the server has made of a capture, and is done with.
+    private func processed(_ draft: WriteDraft, _ fixture: PullFixture) async throws -> String {
+        try await fixture.accept(draft)
+        try await fixture.pull()
+        fixture.server.settle()
+        try await fixture.pull()
+        return try #require(fixture.server.captures.first).id
+    }
+
     // MARK: Edits
 
     @Test(arguments: [Dialect.cursor, .express])
@@ -127,11 +136,7 @@ import Testing
     func aURLThatIsCapturedAgainAfterItsDeletionWaitsForThat(_ fault: Fault) async throws {
         let fixture = try await fixture()
         let url = "https://example.org/again"
-        try await fixture.accept(.url(url, title: "Old"))
-        try await fixture.pull()
-        fixture.server.settle()
-        try await fixture.pull()
-        let old = try #require(fixture.server.captures.first).id
+        let old = try await processed(.url(url, title: "Old"), fixture)
         fixture.server.script(fault, on: deletions)
         try await fixture.accept([.delete(item: old), .url(url, tags: ["fresh"])])
         try await fixture.run(for: .seconds(3 * 3_600))
@@ -149,11 +154,7 @@ import Testing
     func aURLIsCapturedAgainAlthoughItsItemWasDeletedBeforeItWasFound(_ tags: [String], _ failures: Int) async throws {
         let fixture = try await fixture()
         let url = "https://example.org/again"
-        try await fixture.accept(.url(url))
-        try await fixture.pull()
-        fixture.server.settle()
-        try await fixture.pull()
-        let old = try #require(fixture.server.captures.first).id
+        let old = try await processed(.url(url), fixture)
         fixture.server.script(
             .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#), on: deletions)
         fixture.server.script(.closeBeforeAnswering, on: .checkDuplicate, times: failures)
@@ -173,11 +174,7 @@ import Testing
     @Test func aParkedDeletionHoldsUpNoCapture() async throws {
         let fixture = try await fixture()
         let url = "https://example.org/again"
-        try await fixture.accept(.url(url))
-        try await fixture.pull()
-        fixture.server.settle()
-        try await fixture.pull()
-        let old = try #require(fixture.server.captures.first).id
+        let old = try await processed(.url(url), fixture)
         fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: deletions)
         try await fixture.accept([.delete(item: old)])
         try await fixture.pull()

@@ -47,15 +47,9 @@ package struct ServiceUnit: Sendable, Equatable {
     package func fit(_ advice: Advice) -> Advice {
         var fitted: Advice = ""
         for (text, command) in zip(advice.texts, advice.commands) {
-            let own: Advice =
-                if let command = fit(command) {
-                    "\(command)"
-                } else if ["systemctl restart prsnld", "systemctl reload prsnld"].contains(command.line) {
-                    "restart the daemon"
-                } else {
-                    "\(command)"
-                }
-            fitted = fitted + "\(text)" + own
+            let own = fit(command)
+            let isRestart = ["systemctl restart prsnld", "systemctl reload prsnld"].contains(command.line)
+            fitted = fitted + "\(text)" + (own == nil && isRestart ? "restart the daemon" : "\(own ?? command)")
         }
         fitted = fitted + "\(advice.texts[advice.commands.count])"
         // Without systemd both ways to start it are one.

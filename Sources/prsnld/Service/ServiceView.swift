@@ -67,6 +67,7 @@ struct ServiceView {
     }
 }
 
+/// Keeps the daemon's memory its own.
 enum MemoryUse {
     /// Memory holds the key: no core dump, and no other process of the same user may read it (PR_SET_DUMPABLE in prctl(2)).
     /// Root still may. The kernel takes this back at every execve(2).
