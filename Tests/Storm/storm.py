@@ -217,9 +217,11 @@ class Storm:
                 if row.now is not None and row.now["hidden"] and row.now["status"] != "pending"]
 
     def has_server_changed(self, end):
-        """Lets all be delivered, pulled and fetched; whether the server has changed meanwhile, so that it has to be done again.
+        """Lets all be delivered, pulled and fetched; whether it has to be done again, because the server has changed meanwhile, or
+        because deletions are held back.
 
-        The server changes items some time after they were sent, and what it makes of them may have to be edited."""
+        The server changes items some time after they were sent, and what it makes of them may have to be edited. A person
+        accepts the deletions that they were told of: where two backups were put back, those of the second wait for another word."""
         self.deliver(end)
         time.sleep(2 * SETTLE_SECONDS)
         before = self.history.read().change_count
@@ -232,7 +234,8 @@ class Storm:
         self.deliver(end)
         # A write may have waited for ever, behind an item that the server never finishes.
         fetch_all(self.world, time.monotonic() + self.options.patience)
-        return self.history.read().change_count != before
+        held = self.world.setting.query("SELECT 1 FROM copy WHERE deletions_held > 0")
+        return bool(held) or self.history.read().change_count != before
 
     def deliver(self, end):
         while self.waiting() and time.monotonic() < end:
