@@ -222,7 +222,7 @@ struct ItemDecoder {
             } while try reader.nextElement()
         }
         if areTexts {
-            item.tags = Tags.json(tags)
+            item.tags = Tags.json(tags, written: reader.raw(start..<reader.offset))
         } else {
             extra.add(name(), reader.text(start..<reader.offset).trimmingSpaces())
         }

@@ -61,7 +61,8 @@ extension JSONReader {
             let backslash = word ^ (ones &* 0x5C)
             let hits =
                 ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash) | ((word &- ones &* 0x20) & ~word)
-            if hits & highs != 0 { break }
+            // A borrow can only go on upwards: the lowest of the bits is right.
+            if hits & highs != 0 { return at + (hits & highs).littleEndian.trailingZeroBitCount / 8 }
             at += 8
         }
         while at < bytes.count {

@@ -63,15 +63,18 @@ package struct JSONReader {
     }
 
     /// The text between two offsets, invalid UTF-8 repaired.
-    package func text(_ range: Range<Int>) -> String {
-        String(decoding: UnsafeBufferPointer(rebasing: bytes[range]), as: UTF8.self)
+    package func text(_ range: Range<Int>) -> String { String(decoding: raw(range), as: UTF8.self) }
+
+    /// The bytes between two offsets, which are valid as long as the text is.
+    package func raw(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(rebasing: bytes[range])
     }
 
     package var bytesLeft: Int { bytes.count - offset }
 
     /// Whether that part of the text is what RFC 8259 asks for: else each byte of it may become three.
     package func isUTF8(_ range: Range<Int>) -> Bool {
-        String(validating: UnsafeBufferPointer(rebasing: bytes[range]), as: UTF8.self) != nil
+        String(validating: raw(range), as: UTF8.self) != nil
     }
 
     // MARK: Reading

@@ -8,12 +8,24 @@ package enum Tags {
     /// same tags in another order are no difference.
     package static func json(_ tags: [String]) -> String {
         // Most items have a few tags, and a page has a hundred items: sorting costs less than hashing, and looking costs less yet.
-        if zip(tags, tags.dropFirst()).allSatisfy({ ByteText($0) < ByteText($1) }) { return JSONText.array(tags) }
-        let sorted = tags.map(ByteText.init).sorted()
+        if areInForm(tags) { return JSONText.array(tags) }
+        var sorted = tags
+        sorted.sort { ByteText($0) < ByteText($1) }
+        if areInForm(sorted) { return JSONText.array(sorted) }
         var kept: [String] = []
-        kept.reserveCapacity(sorted.count)
-        for (index, tag) in sorted.enumerated() where index == 0 || sorted[index - 1] != tag { kept.append(tag.text) }
+        for tag in sorted where kept.last.map(ByteText.init) != ByteText(tag) { kept.append(tag) }
         return JSONText.array(kept)
+    }
+
+    /// The same. As `written` by a server, where that has this form already.
+    package static func json(_ tags: [String], written: UnsafeBufferPointer<UInt8>) -> String {
+        // Two brackets, two quotation marks for each, and the commas: no space, and no escape.
+        let size = tags.reduce(tags.isEmpty ? 2 : 1) { $0 + $1.utf8.count + 3 }
+        return written.count == size && areInForm(tags) ? String(decoding: written, as: UTF8.self) : json(tags)
+    }
+
+    private static func areInForm(_ tags: [String]) -> Bool {
+        zip(tags, tags.dropFirst()).allSatisfy { ByteText($0) < ByteText($1) }
     }
 
     /// `nil` for what is not a list of texts: the server's own form, of which nothing is known.

@@ -93,9 +93,12 @@ extension Store {
     /// Some of the items that the copy has in the interval that a page shows, where the page shows none of them.
     ///
     /// - Parameter few: Empty also where the copy has no more than so many there.
-    package func unshared(by page: PageChange, moreThan few: Int) throws(UserFacingError) -> [String] {
-        guard let proven = page.proven else { return [] }
-        return try read { connection throws(SQLiteFailure) in
+    /// - Returns: Their ids, and `deliveries` then: what asks for the next page needs it, and need not come here again for it.
+    package func unshared(
+        by page: PageChange, moreThan few: Int
+    ) throws(UserFacingError) -> (ids: [String], deliveries: Int) {
+        guard let proven = page.proven else { return ([], deliveries) }
+        let ids: [String] = try read { connection throws(SQLiteFailure) in
             let known = try connection.cached(
                 """
                 SELECT id FROM item
@@ -116,6 +119,7 @@ extension Store {
             }
             return known
         }
+        return (ids, deliveries)
     }
 
     /// What committing the pages would do. Stops looking at the first news.
@@ -359,17 +363,15 @@ extension ItemStatements {
 }
 
 extension Statement {
-    /// Whether the row, of the columns of an item, has the item's values.
+    /// Whether the row, which is the item's by its id, has the item's values.
     fileprivate func isSame(as item: TimelineItem) -> Bool {
-        for (number, column) in ItemColumn.all.enumerated() where !column.isSame(item, self, Int32(number)) {
-            return false
-        }
-        return true
+        // By its number: a column that is taken out of the array counts a reference to each of its closures.
+        ItemColumn.all.indices.dropFirst().allSatisfy { ItemColumn.all[$0].isSame(item, self, Int32($0)) }
     }
 
     /// Binds an item to parameters 1 and up, as the item statements have them.
     func bind(_ item: TimelineItem) -> Statement {
-        for column in ItemColumn.all { column.bind(item, self) }
+        for number in ItemColumn.all.indices { ItemColumn.all[number].bind(item, self) }
         return self
     }
 }

@@ -51,6 +51,8 @@ struct CursorPlan: Sendable, Equatable {
     private var overlap: [KnownItem]
     /// The next page has to show one of these.
     private(set) var anchors: [KnownItem]
+    /// `Store.deliveries` when the page before was looked at, where the next one is asked for at once.
+    var asOf: Int?
     /// The smallest limit of a page from here that was too large to be read.
     private var tooLarge: Int?
     /// The largest limit of a page from here that was full of one instant.

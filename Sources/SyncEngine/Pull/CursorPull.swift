@@ -47,7 +47,10 @@ struct CursorPull {
                     if step != .finished, let pacing {
                         pages += 1
                         let isSpent = pages >= pacing.mostPages
-                        if !isSpent { try await pacing.pause(after: read.took) }
+                        if !isSpent {
+                            try await pacing.pause(after: read.took)
+                            plan.asOf = nil
+                        }
                         if isSpent || pacing.givesWay {
                             try await committer.flush()
                             return .gaveWay
@@ -114,10 +117,10 @@ struct CursorPull {
     }
 
     func fetch(
-        _ request: CursorPlan.Request, _ session: ClientSession
+        _ request: CursorPlan.Request, asOf known: Int? = nil, _ session: ClientSession
     ) async throws(SyncFailure) -> Fetched {
         let start = time.uptime()
-        let asOf = await store.deliveries
+        let asOf = if let known { known } else { await store.deliveries }
         requests.add()
         let page = try await SyncFailure.from(
             try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit)))
@@ -252,9 +255,10 @@ extension CursorPull {
         read.change.asOf = fetched.asOf
         read.change.bytes = fetched.page.bytes
         guard before.isAnchored(fetched.page) else { return (read, .lacks(before.anchors.map(\.id))) }
-        let missing = try await SyncFailure.from(
+        let unshared = try await SyncFailure.from(
             try await store.unshared(by: read.change, moreThan: Self.believableAbsence))
-        if !missing.isEmpty { return (read, .shares(missing)) }
+        if !unshared.ids.isEmpty { return (read, .shares(unshared.ids)) }
+        plan.asOf = unshared.deliveries
         return (read, before.isUnanchored ? .unanchored(fetched.page) : nil)
     }
 
@@ -290,7 +294,7 @@ extension CursorPull {
         plan.allow(size.limit)
         while true {
             do throws(SyncFailure) {
-                let fetched = try await fetch(plan.request, session)
+                let fetched = try await fetch(plan.request, asOf: plan.asOf, session)
                 size.noteGood()
                 return fetched
             } catch {
