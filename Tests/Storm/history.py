@@ -64,6 +64,12 @@ class Row:
         brought it back, after it was looked for."""
         return any(line["real"] <= time and line["client"] != "http" for line in self.removals)
 
+    def was_rewritten_by(self, time):
+        """Whether another client had given the note another title and another text by then."""
+        return any(line is not None and line["real"] <= time and line["client"] == "other"
+                   and line["title"] != self.inserted["title"] and line["content"] != self.inserted["content"]
+                   for _, line in self.states)
+
     def since(self, time):
         """The states that a client may have seen which read at this time or later: from the one then. Of a row that was hidden
         then it saw nothing, and any from before may stand."""

@@ -45,6 +45,19 @@ import Testing
         #expect(search.isCandidate(other))
     }
 
+    /// Found by the storm, which saw a note doubled.
+    @Test func aNoteThatAnotherClientHasRewrittenMayBeOurs() {
+        let search = CreationSearch(
+            item: NewItem(note: "Bread", tags: ["a"]), evidence: SendEvidence(knownIDs: []), dialect: .express)
+        var other = candidate("a", title: "Theirs", content: "Milk")
+        other.item.tags = #"["a"]"#
+        #expect(search.outcome([other]) == .absent)
+        other.item.updatedAt = other.item.createdAt.next
+        #expect(search.outcome([other]) == .ambiguous)
+        other.item.tags = #"["b"]"#
+        #expect(search.outcome([other]) == .absent)
+    }
+
     @Test func aTextIsTheSameHoweverTheServerSpacesIt() {
         let search = CreationSearch(
             item: NewItem(note: "Bread,  butter\n\nand\tmilk\n"), evidence: SendEvidence(knownIDs: []))

@@ -33,7 +33,7 @@ import Testing
             "failed; log; queued +0 s, free (wait_for_network) connect_failed"),
         Row(sending(.edit), .failed(cutOff), "failed; log; unknown +0 s (look) timed_out"),
         Row(sending(.note), .failed(status(500)), "failed; unknown +0 s (look) server_error"),
-        Row(sending(.delete), .failed(status(500)), "failed; queued +66 s (retry) server_error"),
+        Row(sending(.delete), .failed(status(500)), "failed; unknown +0 s (look) server_error"),
         Row(sending(.edit), .failed(status(502)), "failed; unknown +0 s (look) service_unavailable"),
         Row(sending(.capture), .failed(status(401)), "log; queued +0 s, free (refused) unauthorized"),
         Row(sending(.capture), .failed(status(403)), "log; queued +0 s, free (refused) forbidden"),
@@ -140,9 +140,10 @@ import Testing
         for failures in 0...20 {
             var task = Self.sending(.delete)
             task.failures = failures
+            task.entry.state = .unknown
+            task.entry.errorCode = "server_error"
             var machine = OutboxMachine()
-            _ = machine.handle(.failed(Self.status(500)), of: task, Self.moment)
-            let words = Self.words(machine.handle(.failed(Self.status(500)), of: task, Self.moment))
+            let words = Self.words(machine.handle(.lookedUp(.queued(.notApplied())), of: task, Self.moment))
             #expect(failures == 0 || words.contains("+330 s") || words.contains("+600 s"), "\(words)")
         }
     }

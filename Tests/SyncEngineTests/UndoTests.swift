@@ -1,4 +1,5 @@
 import DevServer
+import PRSNLClient
 import PRSNLCore
 import TestSupport
 import Testing
@@ -200,6 +201,72 @@ import Testing
         fault.remove()
         try await fixture.carryAll()
         #expect(fixture.server.item(ids[0])?.title == "Retried" && fixture.server.item(ids[1])?.title == "Theirs")
+        try fixture.expectSound()
+    }
+
+    /// The item of an edit that waits behind it will never be there.
+    @Test func anEditOfACreationThatIsGivenUpStaysReplacedByItsDeletion() async throws {
+        let fixture = try await fixture()
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url("https://example.org/a"))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.unknown])
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        try await fixture.accept(.delete(item: capture.itemID))
+        let now = fixture.time.now
+        let outcome = try await store(fixture) {
+            try await $0.drop([1], withDependents: true, dryRun: false, now: now)
+        }
+        #expect(outcome.dropped == [1, 3] && outcome.revived == [] && outcome.maybeApplied == [1])
+        #expect(try fixture.states() == [.dropped, .superseded, .dropped])
+        try fixture.expectSound()
+    }
+
+    /// An error after the item was deleted says as little as a lost answer, and a cache still shows the item.
+    @Test(arguments: [500, 502]) func aDeletionThatMayHaveBeenAppliedIsNotTakenBack(_ status: Int) async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.setQuirks { $0.itemCache = .seconds(1_800) }
+        let client = try PRSNLClient(
+            configuration: ClientConfiguration(serverURL: fixture.server.url, credentials: fixture.credentials),
+            time: fixture.time.source, seed: 7)
+        defer { client.shutdown() }
+        try #require(try await client.session().item(item) != nil)
+        fixture.server.script(
+            .answerAfterApplying(status: status, body: "{}"), on: RequestMatcher { $0.method == "DELETE" })
+        try await fixture.accept(.delete(item: item))
+        _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
+        let now = fixture.time.now
+        let undone = try await store(fixture) { try await $0.undo(now: now) }
+        #expect(undone.taken == 0 && undone.kept.map(\.id) == [1])
+        let dropped = try await store(fixture) {
+            try await $0.drop([1], withDependents: false, dryRun: true, now: now)
+        }
+        #expect(dropped.maybeApplied == [1])
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.delivered])
+        try fixture.expectSound()
+    }
+
+    /// The capture was of an item that was there before, so its deletion was of none.
+    @Test func aDeletionThatWasOfNoItemIsNotTakenBack() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        fixture.server.script(.answer(status: 500, body: #"{"detail":"no"}"#), on: .checkDuplicate)
+        let capture = try await fixture.accept(.url("https://example.org/a", title: "Ours"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(title: "Mine")))
+        fixture.time.advance(by: .seconds(1))
+        try await fixture.accept(.delete(item: capture.itemID))
+        try await fixture.carryAll()
+        try #require(try fixture.states() == [.delivered, .superseded, .superseded])
+        let now = fixture.time.now
+        let outcome = try await store(fixture) { try await $0.undo(now: now) }
+        #expect(outcome.taken == 0 && outcome.kept.map(\.id) == [3] && outcome.revived == [])
+        #expect(try fixture.states() == [.delivered, .superseded, .superseded])
         try fixture.expectSound()
     }
 

@@ -47,9 +47,12 @@ enum RestoreCommand {
     private static func takeBack(
         _ items: [ShownItem], _ context: CommandContext, isAll: Bool
     ) throws(UserFacingError) {
-        for item in items where item.deletion?.state != .queued {
+        for item in items {
+            guard let deletion = item.deletion, deletion.state != .queued || deletion.maybeApplied else { continue }
             throw UserFacingError(
-                .entryNotChangeable, "The deletion #\(item.deletion?.entry ?? 0) of \(item.item.id) is being sent.",
+                .entryNotChangeable,
+                "The deletion #\(deletion.entry ?? 0) of \(item.item.id) "
+                    + (deletion.state == .queued ? "may have reached the server." : "is being sent."),
                 consequence: "Nothing was restored.", recoverySuggestion: "Restore the item when that is over.",
                 nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
         }

@@ -63,7 +63,7 @@ package struct UndoReport: ControlReply {
     package var taken: Int
     /// The first 50 of these, as they were before.
     package var writes: [QueueReport.Entry]
-    /// The first 50 of the others: the server has them, or may have.
+    /// The first 50 of the others: the server has them, or may have, or there was nothing to delete.
     package var kept: [QueueReport.Entry]
     /// Writes whose place they had taken, and that wait again; the first 50.
     package var revived: [Int64]
@@ -102,10 +102,13 @@ extension UndoReport: Report {
             lines.append(
                 "What `queue drop` gave up since, or `restore` of what was not deleted yet, does not come back.")
         }
-        if !kept.isEmpty {
-            let isKnown = kept.allSatisfy { $0.state == OutboxEntry.State.delivered.rawValue }
+        let over = kept.filter { $0.state == OutboxEntry.State.superseded.rawValue }
+        lines += over.prefix(10).map { "#\($0.entry) \($0.kind): \(style.safe($0.remark ?? $0.state))" }
+        let sent = kept.filter { $0.state != OutboxEntry.State.superseded.rawValue }
+        if !sent.isEmpty {
+            let isKnown = sent.allSatisfy { $0.state == OutboxEntry.State.delivered.rawValue }
             lines.append(
-                "\(isKnown ? "sent already" : "sent already, or being sent"): \(names(kept, of: count - taken))")
+                "\(isKnown ? "sent already" : "sent already, or being sent"): \(names(sent, of: count - taken - over.count))")
         }
         if !offers.isEmpty {
             let part = count - taken > offers.count ? " the first \(offers.count)" : kept.count == 1 ? " it" : " them"

@@ -77,8 +77,10 @@ extension OutboxWriter {
 
     private mutating func update(_ task: OutboxTask, _ record: WriteRecord) throws(SQLiteFailure) {
         let outcome = record.outcome
-        // An undecidable one is kept with the evidence, so that a person can have it looked for again.
-        let maybeApplied = outcome.isUnknown || record.isUndecidable
+        // An undecidable one is kept with the evidence, so that a person can have it looked for again. Caches show a deleted item for
+        // long: that a lookup has seen it does not say that no deletion was applied.
+        let maybeApplied =
+            outcome.isUnknown || record.isUndecidable || task.maybeApplied && task.entry.kind == .delete
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
@@ -177,7 +179,7 @@ extension OutboxWriter {
         guard let deletion else { return false }
         try move(
             deletion.id, from: .queued, to: .superseded,
-            remark: "not sent: the URL was there before you captured it"
+            remark: Deletion.ofNone
                 + (item.map { "; to delete that item: prsnlctl delete \($0)" } ?? ""))
         try connection.cached("UPDATE outbox SET item_id = ?2 WHERE id = ?1").bind(Int(capture.id)).bind(capture.itemID)
             .run()

@@ -190,7 +190,8 @@ extension OutboxWriter {
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
-            UPDATE outbox SET state = ?2, failures = 0, by_hand = ?3, maybe_applied = ?4,
+            UPDATE outbox SET state = ?2, failures = 0, by_hand = ?3,
+                maybe_applied = iif(kind = 'delete', maybe_applied, ?4),
                 next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'parked'
             """
@@ -210,6 +211,13 @@ extension OutboxWriter {
             WHERE made.id = ? AND made.kind IN ('capture', 'note') ORDER BY later.id
             """
         ).bind(Int(id)).all { $0.int64(0) }
+    }
+
+    /// Whether its creation was dropped, so that no server will ever have it.
+    private func isGivenUp(_ item: String) throws(SQLiteFailure) -> Bool {
+        try connection.cached(
+            "SELECT 1 FROM outbox WHERE item_id = ?1 AND local_id = ?1 AND kind != 'delete' AND state = 'dropped'"
+        ).bind(item).hasRow()
     }
 
     /// - Returns: What waits again.
@@ -235,7 +243,8 @@ extension OutboxWriter {
             try release(id)
         }
         var revived: [Int64] = []
-        if kind == .delete, !mayBeGone {
+        // Where their item is given up too, they would wait for ever.
+        if kind == .delete, !mayBeGone, try !isGivenUp(item) {
             revived = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(id))
                 .all { $0.int64(0) }
             for old in revived { try revive(old, item: item) }

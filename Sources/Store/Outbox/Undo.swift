@@ -11,7 +11,7 @@ package struct UndoOutcome: Sendable, Equatable {
     /// How many of them were taken back, and the first 50 of these, as they were before.
     package var taken = 0
     package var entries: [OutboxEntry] = []
-    /// The first 50 of the others, which the server has, or may have.
+    /// The first 50 of the others: the server has them, or may have, or they are over otherwise.
     package var kept: [OutboxEntry] = []
     /// Writes whose place they had taken, and that wait again; the first 50.
     package var revived: [Int64] = []
@@ -125,7 +125,9 @@ extension OutboxTask {
     fileprivate func isTakenBack(with group: Set<Int64>) -> Bool {
         switch entry.state {
         case .queued, .parked: !maybeApplied
-        case .superseded: entry.attempts == 0 && (entry.supersededBy.map(group.contains) ?? true)
+        // A deletion that was of no item left nothing undone.
+        case .superseded:
+            entry.attempts == 0 && (entry.supersededBy.map(group.contains) ?? (entry.remark?.hasPrefix(Deletion.ofNone) != true))
         case .sending, .unknown, .delivered, .dropped: false
         }
     }

@@ -7,11 +7,11 @@ package struct Deletion: Sendable, Equatable {
     /// The write that has deleted it, or is to; `nil` where it was deleted elsewhere.
     package var entry: Int64?
     package var state: OutboxEntry.State?
+    /// Whether the server may have carried it out already.
+    package var maybeApplied = false
 
     package init(at: Timestamp?, entry: Int64? = nil, state: OutboxEntry.State? = nil) {
-        self.at = at
-        self.entry = entry
-        self.state = state
+        (self.at, self.entry, self.state) = (at, entry, state)
     }
 
     /// `item`, with the write of this machine that concerns its deletion.
@@ -20,14 +20,17 @@ package struct Deletion: Sendable, Equatable {
             AND kind = 'delete' AND state IN ('queued', 'sending', 'unknown', 'delivered')
             AND remark IS NOT '\(wasGone)')
         """
-    fileprivate static let columns = "item.deleted_at, deletion.id, deletion.state"
+    fileprivate static let columns = "item.deleted_at, deletion.id, deletion.state, deletion.maybe_applied"
     /// The remark of a deletion whose item was gone.
     package static let wasGone = "was already gone"
+    /// How the remark of a deletion begins that was of no item: that of its capture was there before.
+    static let ofNone = "not sent: the URL was there before you captured it"
 
     fileprivate init(_ row: Statement, from first: Int32) {
         at = row.timestamp(first)
         entry = row.isNull(first + 1) ? nil : row.int64(first + 1)
         state = row.text(first + 2).flatMap(OutboxEntry.State.init)
+        maybeApplied = row.int(first + 3) == 1
     }
 }
 

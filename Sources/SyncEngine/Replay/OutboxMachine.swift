@@ -338,8 +338,10 @@ extension WriteOutcome {
             case .conflict: .parked(.rejected)
             case .invalidInput: kind == .capture && error.saysURLExists ? .unknown(.alreadyThere()) : .parked(.rejected)
             case .notFound: Self.notFound(error, kind)
-            case .serverError: kind == .delete ? .queued(.notApplied()) : .unknown(.maybeApplied)
-            case .serviceUnavailable(_, let wait): Self.unavailable(error, kind, wait)
+            case .serverError: .unknown(.maybeApplied)
+            // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.
+            case .serviceUnavailable(_, let wait):
+                error.status == 503 && error.isSurelyPRSNL ? .queued(.notApplied(after: wait)) : .unknown(.maybeApplied)
             case .networkError(.cancelled): error.mayHaveReachedServer ? .unknown(.maybeApplied) : .queued(.stopped())
             case .sessionEnded:
                 error.mayHaveReachedServer ? .unknown(.maybeApplied) : .queued(.stopped(isReplacedLogin: true))
@@ -372,11 +374,5 @@ extension WriteOutcome {
         case .edit: .parked(.itemGone)
         case .capture, .note: .queued(.notApplied())
         }
-    }
-
-    private static func unavailable(_ error: APIError, _ kind: OutboxEntry.Kind, _ wait: Duration?) -> WriteOutcome {
-        // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.
-        if error.status == 503, error.isSurelyPRSNL { return .queued(.notApplied(after: wait)) }
-        return kind == .delete ? .queued(.notApplied(after: wait)) : .unknown(.maybeApplied)
     }
 }

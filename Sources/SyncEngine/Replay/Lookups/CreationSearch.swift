@@ -88,7 +88,9 @@ struct CreationSearch: Sendable {
                     // Else it is another client's note of the same words, or was edited elsewhere.
                     let isOurs = isKeptAsSent ? isAsSent(candidate.item) : hasNoForeignTag(candidate.item)
                     if isOurs { matches.append(candidate.item.id) } else { isDoubtful = true }
-                } else if ServerText.isSame(content, item.note) || hasOurTitle(candidate.item) {
+                } else if ServerText.isSame(content, item.note) || hasOurTitle(candidate.item)
+                    || wasRewritten(candidate.item)
+                {
                     isDoubtful = true  // cleaned or rewritten by the server, or another note that begins the same way
                 }
             } else if candidate.item.status == TimelineItem.pendingStatus {
@@ -115,6 +117,11 @@ struct CreationSearch: Sendable {
     private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
         guard let title = other.title, let note = item.note else { return false }
         return NoteTitle.isDerived(title, from: note) || NoteTitle.isDerived(title, from: ServerText.squeezed(note))
+    }
+
+    /// It may be ours, and have got another title and another text elsewhere. The other servers change each item themselves.
+    private func wasRewritten(_ other: TimelineItem) -> Bool {
+        isKeptAsSent && other.updatedAt ?? other.createdAt > other.createdAt && hasTagsLikeOurs(other)
     }
 
     private func isAsSent(_ other: TimelineItem) -> Bool {
