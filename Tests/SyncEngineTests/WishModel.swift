@@ -60,7 +60,7 @@ struct WishModel {
         var failures: [String] = []
         let undecidedItems = Set(entries.filter(isUndecidable).map(\.itemID))
         for entry in entries where entry.state != .delivered && entry.state != .superseded {
-            if undecidedItems.contains(entry.itemID) { continue }
+            if entry.state == .dropped || undecidedItems.contains(entry.itemID) { continue }
             failures.append("#\(entry.id) \(entry.kind) is \(entry.state): \(entry.errorMessage ?? "-")")
         }
         // A person decides whether such an item is there.

@@ -40,6 +40,8 @@ private final class WishWorld {
     private var process: DaemonProcess
     private var random: SeededRandom
     private var model: WishModel
+    /// Before each command that was not taken back, the last at the end.
+    private var before: [WishModel] = []
     private(set) var story: [String] = []
     private var number = 0
 
@@ -49,6 +51,7 @@ private final class WishWorld {
         let hides = Int.random(in: 0..<4, using: &random) == 0
         // A note that is hidden for longer than the lookup interval cannot be told from one that never arrived.
         let settling = Duration.seconds([0, 30, hides ? 300 : 900].randomElement(using: &random) ?? 0)
+        let cache = Int.random(in: 0..<4, using: &random) == 0 ? Duration.seconds(1_800) : nil
         let dialect: Dialect = seed % 6 == 5 ? .express : .cursor
         model = WishModel(dialect: dialect)
         fixture = try PullFixture(dialect, items: DevItem.generate(count: 2, seed: seed)) {
@@ -56,6 +59,7 @@ private final class WishWorld {
             $0.quirks.capturesPerMinute = 3
             $0.quirks.patchFails = patchFails
             $0.quirks.hidesCaptured = hides
+            $0.quirks.itemCache = cache
         }
         self.random = random
         process = try DaemonProcess(fixture)
@@ -71,14 +75,15 @@ private final class WishWorld {
     // MARK: Steps
 
     func step() async throws {
-        switch Int.random(in: 0..<24, using: &random) {
+        switch Int.random(in: 0..<26, using: &random) {
         case 0..<7: try await capture()
         case 7..<11: try await edit()
-        case 11: try await delete()
+        case 11, 22: try await delete()
         case 12..<15: fault()
         case 15..<17: try await crash()
         case 17..<19: try await pass()
         case 19: try await sendByHand()
+        case 20..<22: try await undo()
         default: try await run()
         }
     }
@@ -126,8 +131,18 @@ private final class WishWorld {
         for _ in try await accept([.delete(item: id)]) { model.deleted(index) }
     }
 
+    private func undo() async throws {
+        let outcome = try await process.store.undo(now: fixture.time.now)
+        note("undo: \(outcome.taken) of \(outcome.count); \(try fixture.outbox())")
+        guard outcome.count > 0, outcome.taken == outcome.count, let last = before.popLast() else { return }
+        model = last
+    }
+
     private func accept(_ drafts: [WriteDraft]) async throws -> [AcceptedWrite] {
-        try await process.store.accept(drafts, now: fixture.time.now).enumerated().compactMap { index, acceptance in
+        // A command is told from the one before by its time.
+        fixture.time.advance(by: .milliseconds(1))
+        before.append(model)
+        return try await process.store.accept(drafts, now: fixture.time.now).enumerated().compactMap { index, acceptance in
             guard case .accepted(let write) = acceptance else { return nil }
             note("#\(write.entry) \(drafts[index]) of \(write.itemID.prefix(12)) \(write.state.rawValue)")
             return write
