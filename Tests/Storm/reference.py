@@ -195,7 +195,8 @@ class Judge:
             own = self.inserted_by_us(entry)
             if marker != entry.marker:
                 self.find("misbound", entry.id, f"{entry} is bound to {marker}: {theirs}")
-            elif own and row not in own and not self.is_swapped(entry, row, own):
+            elif (own and row not in own and not self.is_swapped(entry, row, own)
+                  and not self.is_replaced(entry, row, own)):
                 self.find("misbound", entry.id,
                           f"{entry} is bound to an item of {theirs['client']}, its own is {[each.id for each in own]}: {theirs}")
             # An equal note that another client made after the command cannot be told from our own.
@@ -234,6 +235,12 @@ class Judge:
             return False
         # A URL that is there already is refused, and bound to the item of the first.
         return other.item_id != row.id or entry.kind == "capture"
+
+    def is_replaced(self, entry, row, own):
+        """A backup, or another client, has taken away what it made, and another client then captured the URL. Dialect P does not
+        say under which id it has a URL: nothing tells the two apart."""
+        return (self.world.dialect == "P" and entry.kind == "capture"
+                and all(each.was_taken_by(row.inserted_at) for each in own))
 
     def check_removals(self):
         asked = collections.defaultdict(list)
