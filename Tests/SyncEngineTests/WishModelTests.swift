@@ -142,7 +142,8 @@ private final class WishWorld {
         // A command is told from the one before by its time.
         fixture.time.advance(by: .milliseconds(1))
         before.append(model)
-        return try await process.store.accept(drafts, now: fixture.time.now).enumerated().compactMap { index, acceptance in
+        let accepted = try await process.store.accept(drafts, now: fixture.time.now)
+        return accepted.enumerated().compactMap { index, acceptance in
             guard case .accepted(let write) = acceptance else { return nil }
             note("#\(write.entry) \(drafts[index]) of \(write.itemID.prefix(12)) \(write.state.rawValue)")
             return write

@@ -108,7 +108,8 @@ extension UndoReport: Report {
         if !sent.isEmpty {
             let isKnown = sent.allSatisfy { $0.state == OutboxEntry.State.delivered.rawValue }
             lines.append(
-                "\(isKnown ? "sent already" : "sent already, or being sent"): \(names(sent, of: count - taken - over.count))")
+                "\(isKnown ? "sent already" : "sent already, or being sent"): "
+                    + names(sent, of: count - taken - over.count))
         }
         if !offers.isEmpty {
             let part = count - taken > offers.count ? " the first \(offers.count)" : kept.count == 1 ? " it" : " them"

@@ -127,7 +127,8 @@ extension OutboxTask {
         case .queued, .parked: !maybeApplied
         // A deletion that was of no item left nothing undone.
         case .superseded:
-            entry.attempts == 0 && (entry.supersededBy.map(group.contains) ?? (entry.remark?.hasPrefix(Deletion.ofNone) != true))
+            entry.attempts == 0
+                && (entry.supersededBy.map(group.contains) ?? (entry.remark?.hasPrefix(Deletion.ofNone) != true))
         case .sending, .unknown, .delivered, .dropped: false
         }
     }
