@@ -90,6 +90,21 @@ import Testing
         #expect(try await fixture.control("list", "--deleted").stdout.isEmpty)
     }
 
+    /// An error of the server says as little as a lost answer.
+    @Test func aDeletionThatMayHaveReachedTheServerIsNotTakenBack() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        fixture.server.script(.answer(status: 500, body: "{}"), on: RequestMatcher { $0.method == "DELETE" })
+        #expect(try await fixture.control("delete", item.id).exit == .status(0))
+        _ = try await fixture.run(["--once"])
+        #expect(fixture.server.item(item.id) != nil)
+        let restore = try await fixture.control("restore", item.id)
+        #expect(restore.exit == .status(1) && restore.stdout.isEmpty, "\(restore)")
+        #expect(restore.stderr.contains("The deletion #1 of \(item.id) may have"), "\(restore)")
+        let undo = try await fixture.control("undo")
+        #expect(undo.exit == .status(1) && undo.stdout.contains("sent already, or being sent: #1 delete"), "\(undo)")
+    }
+
     @Test func theLastCommandIsTakenBackOrSaysWhatDoesTheOpposite() async throws {
         let fixture = try await fixture()
         let item = try item(fixture)

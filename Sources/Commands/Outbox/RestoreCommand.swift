@@ -52,7 +52,7 @@ enum RestoreCommand {
             throw UserFacingError(
                 .entryNotChangeable,
                 "The deletion #\(deletion.entry ?? 0) of \(item.item.id) "
-                    + (deletion.state == .queued ? "may have reached the server." : "is being sent."),
+                    + (deletion.state == .sending ? "is being sent." : "may have reached the server."),
                 consequence: "Nothing was restored.", recoverySuggestion: "Restore the item when that is over.",
                 nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
         }
