@@ -57,6 +57,23 @@ extension Store {
     /// Of an attempt: the server may have applied it, or still does.
     private static let isUnknownSend = "purpose = 'send' AND (verdict IS NULL OR verdict = 'look')"
 
+    /// Whether a pull has brought an item that may be this creation, and that no other entry has made, wherever it stands.
+    package func hasReceived(_ creation: NewItem, for entry: Int64) throws(UserFacingError) -> Bool {
+        try read { connection throws(SQLiteFailure) in
+            try connection.prepare(
+                """
+                SELECT id, title, url, content FROM held_item JOIN item ON item.id = held_item.item_id
+                WHERE entry_id = ? AND deleted_at IS NULL AND missing_since IS NULL AND NOT EXISTS (SELECT 1 FROM outbox
+                    WHERE outbox.item_id = item.id AND kind IN ('capture', 'note') AND state = 'delivered')
+                """
+            ).bind(Int(entry)).all { row -> TimelineItem? in
+                var item = TimelineItem(id: row.text(0) ?? "", createdAt: .earliest)
+                (item.title, item.url, item.content) = (row.text(1), row.text(2), row.text(3))
+                return ServerText.isPlaceholder(item.title) ? nil : item
+            }.contains(where: creation.mayHaveBecome)
+        }
+    }
+
     /// The item of the copy that has exactly this URL, or the one that was made of it here.
     package func itemID(url: String) throws(UserFacingError) -> String? {
         try read { connection throws(SQLiteFailure) in

@@ -293,7 +293,10 @@ struct OutboxLookup: Sendable {
         try await prove()
         switch search.outcome(candidates) {
         case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
-        case .absent: return undecided(task, interval: interval, sure: .queued(.notApplied()))
+        case .absent:
+            // Far below what was read, where a clock that was set has put it, a sweep may have found it.
+            let isHere = try await SyncFailure.from(try await store.hasReceived(item, for: task.entry.id))
+            return undecided(task, interval: interval, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
         case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
         }
     }
