@@ -237,10 +237,11 @@ class Judge:
         return other.item_id != row.id or entry.kind == "capture"
 
     def is_replaced(self, entry, row, own):
-        """A backup, or another client, has taken away what it made, and another client then captured the URL. Dialect P does not
-        say under which id it has a URL: nothing tells the two apart."""
+        """A backup, or another client, has taken away what it made, and another client then captured the URL, or the backup has
+        brought an older item of it back. Dialect P does not say under which id it has a URL: nothing tells them apart."""
+        there_since = max(row.inserted_at, row.returned or 0)
         return (self.world.dialect == "P" and entry.kind == "capture"
-                and all(each.was_taken_by(row.inserted_at) for each in own))
+                and all(each.was_taken_by(there_since) for each in own))
 
     def check_removals(self):
         asked = collections.defaultdict(list)
