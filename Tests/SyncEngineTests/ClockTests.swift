@@ -82,22 +82,25 @@ import Testing
         #expect(titles(fixture) == ["The title I gave"])
     }
 
-    /// Of the hour before the tests' clock begins.
-    private static let newItems = (0..<150).map { number in
+    /// They are of the hour before the tests' clock begins.
+    private func fixtureOfNewItems(_ dialect: Dialect) throws -> PullFixture {
         let start = DevItem.generationStart.advanced(by: .seconds(400 * 86_400))
-        let id = "00000000-0000-4000-8000-000000000\(number + 100)"
-        return DevItem(id: id, createdAt: start.advanced(by: .seconds(-20 * number)), title: "Item \(number)")
+        let items = (0..<150).map { number in
+            let id = "00000000-0000-4000-8000-000000000\(number + 100)"
+            return DevItem(id: id, createdAt: start.advanced(by: .seconds(-20 * number)), title: "Item \(number)")
+        }
+        return try PullFixture(dialect, items: items) { configuration in
+            let now = configuration.now
+            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
+            configuration.quirks.patchFails = false
+        }
     }
 
     /// The server inserts after its clock was set back, so below all that was noted before the send. Then ours is set back by
     /// more, so that the send seems yet to come.
     @Test(arguments: Dialect.allCases)
     func aLostCreationIsFoundAfterBothClocksWereSetBack(_ dialect: Dialect) async throws {
-        let fixture = try PullFixture(dialect, items: Self.newItems) { configuration in
-            let now = configuration.now
-            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
-            configuration.quirks.patchFails = false
-        }
+        let fixture = try fixtureOfNewItems(dialect)
         try await fixture.pull()
         fixture.server.script(
             .closeAfterApplying,
@@ -120,11 +123,7 @@ import Testing
     /// says how far down to look, but a sweep has brought the item.
     @Test(arguments: Dialect.allCases)
     func aLostCreationThatASweepHasBroughtIsNotSentAgain(_ dialect: Dialect) async throws {
-        let fixture = try PullFixture(dialect, items: Self.newItems) { configuration in
-            let now = configuration.now
-            configuration.now = { [self] in now().advanced(by: ahead.withLock(\.self)) }
-            configuration.quirks.patchFails = false
-        }
+        let fixture = try fixtureOfNewItems(dialect)
         try await fixture.pull()
         fixture.server.script(
             .closeAfterApplying,
