@@ -149,6 +149,32 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The copy shows both, and a person deletes the older one: the other stays, whatever the server answers to which of them first.
+    @Test(arguments: [
+        [], [Fault.rateLimit(.seconds(60))], [.answer(status: 500, body: #"{"detail":"no"}"#)], [.closeBeforeAnswering],
+    ])
+    func anOlderItemOfAURLThatWaitsIsDeletedWithoutIt(_ faults: [Fault]) async throws {
+        let fixture = try await fixture()
+        let url = "https://example.org/again"
+        let old = try await processed(.url(url), fixture)
+        try await fixture.accept(.url(url, tags: ["fresh"]))
+        for fault in faults {
+            fixture.server.script(fault, on: .capture)
+            fixture.server.script(.closeBeforeAnswering, on: .checkDuplicate)
+            try await fixture.pull()
+        }
+        try await fixture.accept(.delete(item: old))
+        try await fixture.run(for: .seconds(3 * 3_600))
+        fixture.server.settle()
+        try await fixture.run(for: .seconds(3_600))
+        #expect(fixture.server.item(old) == nil)
+        let there = fixture.server.items().filter { $0.url == url }
+        let outbox = try fixture.outbox()
+        #expect(there.count == 1 && there.first?.tags == ["fresh"], "\(there); \(outbox)")
+        #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
+        try fixture.expectSound()
+    }
+
     /// The server refuses the URL, and the look for its item fails. It is deleted before the next one, as was asked for first.
     @Test(arguments: [[], ["fresh"]] as [[String]], 1...3)
     func aURLIsCapturedAgainAlthoughItsItemWasDeletedBeforeItWasFound(_ tags: [String], _ failures: Int) async throws {

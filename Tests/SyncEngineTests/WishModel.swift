@@ -51,7 +51,11 @@ struct WishModel {
         items[index].words.append(word)
     }
 
-    mutating func deleted(_ index: Int) { items.remove(at: index) }
+    /// - Parameter kept: entries of other rows of the URL, which stay.
+    mutating func deleted(_ index: Int, keeping kept: Set<Int64> = []) {
+        items[index].words.removeAll { !kept.contains($0.entry) }
+        if items[index].words.isEmpty { items.remove(at: index) }
+    }
 
     // MARK: What has to be
 

@@ -121,14 +121,22 @@ private final class WishWorld {
         }
     }
 
-    /// Only what stands in the timeline once: of two rows of one URL nobody can say which one is meant.
+    /// Of two rows of one URL, the other stays. While it is not known whether a capture has made the older row, nobody can say which
+    /// one is meant.
     private func delete() async throws {
         guard let (index, id) = try anyItem() else { return }
         let item = model.items[index]
         let entries = try fixture.entries()
-        let captures = entries.filter { $0.endedAt == nil && $0.url == item.text && $0.itemID != id }
-        guard !item.isOnePerText || captures.isEmpty, try rows(of: item, entries).count == 1 else { return }
-        for _ in try await accept([.delete(item: id)]) { model.deleted(index) }
+        let captures = entries.filter { item.isOnePerText && $0.endedAt == nil && $0.url == item.text }
+        let others = Set(try rows(of: item, entries) + captures.map(\.itemID)).subtracting([id])
+        guard others.isEmpty || captures.allSatisfy({ $0.state == .queued }) else { return }
+        // What was superseded is a part of what has taken its place.
+        let kept = entries.filter { entry in
+            var last = entry
+            while let next = last.supersededBy, let later = entries.first(where: { $0.id == next }) { last = later }
+            return others.contains(last.itemID)
+        }
+        for _ in try await accept([.delete(item: id)]) { model.deleted(index, keeping: Set(kept.map(\.id))) }
     }
 
     private func undo() async throws {

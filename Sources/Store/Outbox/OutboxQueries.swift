@@ -100,15 +100,15 @@ extension Store {
         }
     }
 
-    /// A deletion of the item that was accepted before the entry and is on its way. One that is parked waits for a person.
-    package func openDeletion(of item: String, before entry: Int64) throws(UserFacingError) -> Int64? {
+    /// A deletion of the item that is on its way. One that is parked waits for a person.
+    package func openDeletion(of item: String) throws(UserFacingError) -> Int64? {
         try read { connection throws(SQLiteFailure) in
             try connection.prepare(
                 """
                 SELECT min(id) FROM outbox
-                WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND state != 'parked' AND id < ?
+                WHERE item_id = ? AND kind = 'delete' AND ended_at IS NULL AND state != 'parked'
                 """
-            ).bind(item).bind(Int(entry)).first { $0.isNull(0) ? nil : $0.int64(0) }
+            ).bind(item).first { $0.isNull(0) ? nil : $0.int64(0) }
         }
     }
 

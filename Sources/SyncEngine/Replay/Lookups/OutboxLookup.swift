@@ -137,7 +137,7 @@ struct OutboxLookup: Sendable {
         case .nowhere where exists:
             // What its person has deleted since need not be made.
             let deletion = try await SyncFailure.from(
-                try await store.openDeletion(of: task.entry.itemID, before: .max))
+                try await store.openDeletion(of: task.entry.itemID))
             if deletion != nil, !task.entry.saysMoreThanItsURL {
                 return .delivered(WriteOutcome.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
@@ -158,7 +158,7 @@ struct OutboxLookup: Sendable {
         /// An attempt whose answer was lost has probably made it.
         case ours(WriteOutcome.Delivery)
         case nowhere
-        /// It was there before, and an entry that was accepted earlier is still to delete it.
+        /// It was there before, and an entry is still to delete it.
         case toBeDeleted(by: Int64)
         /// Several could be ours.
         case ambiguous
@@ -169,8 +169,8 @@ struct OutboxLookup: Sendable {
         guard case .create(let item) = entry.payload, let url = item.url else { return .nowhere }
         let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
-        // Its order is that of the commands: deleted first, then captured again.
-        let deletion = try await SyncFailure.from(try await store.openDeletion(of: id, before: entry.id))
+        // Its person has meant the item that was there, and not the one that waits, whichever was asked for first.
+        let deletion = try await SyncFailure.from(try await store.openDeletion(of: id))
         return deletion.map(Whereabouts.toBeDeleted) ?? found
     }
 
