@@ -57,6 +57,11 @@ struct WishModel {
         if items[index].words.isEmpty { items.remove(at: index) }
     }
 
+    mutating func dropped(_ entries: Set<Int64>) {
+        for index in items.indices { items[index].words.removeAll { entries.contains($0.entry) } }
+        items.removeAll(where: \.words.isEmpty)
+    }
+
     // MARK: What has to be
 
     /// A line for each thing that is not as it was asked for.

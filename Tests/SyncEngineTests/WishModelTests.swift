@@ -41,7 +41,7 @@ private final class WishWorld {
     private var random: SeededRandom
     private var model: WishModel
     /// Before each command that was not taken back, the last at the end.
-    private var before: [WishModel] = []
+    private var before: [(entry: Int64, model: WishModel)] = []
     private(set) var story: [String] = []
     private var number = 0
 
@@ -75,7 +75,7 @@ private final class WishWorld {
     // MARK: Steps
 
     func step() async throws {
-        switch Int.random(in: 0..<26, using: &random) {
+        switch Int.random(in: 0..<28, using: &random) {
         case 0..<7: try await capture()
         case 7..<11: try await edit()
         case 11, 22: try await delete()
@@ -84,6 +84,7 @@ private final class WishWorld {
         case 17..<19: try await pass()
         case 19: try await sendByHand()
         case 20..<22: try await undo()
+        case 23: try await drop()
         default: try await run()
         }
     }
@@ -130,29 +131,49 @@ private final class WishWorld {
         let captures = entries.filter { item.isOnePerText && $0.endedAt == nil && $0.url == item.text }
         let others = Set(try rows(of: item, entries) + captures.map(\.itemID)).subtracting([id])
         guard others.isEmpty || captures.allSatisfy({ $0.state == .queued }) else { return }
-        // What was superseded is a part of what has taken its place.
-        let kept = entries.filter { entry in
-            var last = entry
-            while let next = last.supersededBy, let later = entries.first(where: { $0.id == next }) { last = later }
-            return others.contains(last.itemID)
-        }
+        let kept = entries.filter { others.contains(successor(of: $0, among: entries).itemID) }
         for _ in try await accept([.delete(item: id)]) { model.deleted(index, keeping: Set(kept.map(\.id))) }
+    }
+
+    /// What was superseded is a part of what has taken its place.
+    private func successor(of entry: OutboxEntry, among entries: [OutboxEntry]) -> OutboxEntry {
+        var last = entry
+        while let next = last.supersededBy, let later = entries.first(where: { $0.id == next }) { last = later }
+        return last
+    }
+
+    /// Gives up what was never sent, with all that waits for it.
+    private func drop() async throws {
+        let entries = try fixture.entries()
+        let unsent = entries.filter {
+            $0.state == .queued && $0.attempts == 0 && $0.kind != .delete && $0.follows == nil
+        }
+        guard let entry = one(of: unsent) else { return }
+        let outcome = try await process.store.drop(
+            [entry.id], withDependents: true, dryRun: false, now: fixture.time.now)
+        note("dropped: \(outcome.dropped)")
+        let gone = Set(
+            entries.filter { outcome.dropped.contains(successor(of: $0, among: entries).id) }.map(\.id))
+        model.dropped(gone)
+        before.removeAll { gone.contains($0.entry) }
+        for index in before.indices { before[index].model.dropped(gone) }
     }
 
     private func undo() async throws {
         let outcome = try await process.store.undo(now: fixture.time.now)
         note("undo: \(outcome.taken) of \(outcome.count); \(try fixture.outbox())")
         guard outcome.count > 0, outcome.taken == outcome.count, let last = before.popLast() else { return }
-        model = last
+        model = last.model
     }
 
     private func accept(_ drafts: [WriteDraft]) async throws -> [AcceptedWrite] {
         // A command is told from the one before by its time.
         fixture.time.advance(by: .milliseconds(1))
-        before.append(model)
+        let earlier = model
         let accepted = try await process.store.accept(drafts, now: fixture.time.now)
         return accepted.enumerated().compactMap { index, acceptance in
             guard case .accepted(let write) = acceptance else { return nil }
+            before.append((write.entry, earlier))
             note("#\(write.entry) \(drafts[index]) of \(write.itemID.prefix(12)) \(write.state.rawValue)")
             return write
         }
