@@ -128,6 +128,21 @@ import Testing
         #expect(fixture.server.item(first)?.tags == ["one"])
     }
 
+    /// In the end, the older item is gone, and what was captured is there once.
+    private func expectOnlyTheNewOne(
+        of url: String, _ tags: [String], not old: String, _ fixture: PullFixture,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await fixture.run(for: .seconds(3 * 3_600))
+        fixture.server.settle()
+        try await fixture.run(for: .seconds(3_600))
+        #expect(fixture.server.item(old) == nil, sourceLocation: sourceLocation)
+        let there = fixture.server.items().filter { $0.url == url }
+        let outbox = try fixture.outbox()
+        #expect(there.count == 1 && there.first?.tags == tags, "\(there); \(outbox)", sourceLocation: sourceLocation)
+        try fixture.expectSound()
+    }
+
     /// Deleted, then captured again: the deletion must not take what was captured after it.
     @Test(arguments: [
         Fault.answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#),
@@ -139,14 +154,7 @@ import Testing
         let old = try await processed(.url(url, title: "Old"), fixture)
         fixture.server.script(fault, on: deletions)
         try await fixture.accept([.delete(item: old), .url(url, tags: ["fresh"])])
-        try await fixture.run(for: .seconds(3 * 3_600))
-        fixture.server.settle()
-        try await fixture.run(for: .seconds(3_600))
-        #expect(fixture.server.item(old) == nil)
-        let there = fixture.server.items().filter { $0.url == url }
-        let outbox = try fixture.outbox()
-        #expect(there.count == 1 && there.first?.tags == ["fresh"], "\(there); \(outbox)")
-        try fixture.expectSound()
+        try await expectOnlyTheNewOne(of: url, ["fresh"], not: old, fixture)
     }
 
     /// The copy shows both, and a person deletes the older one: the other stays, whatever the server answers to which of them first.
@@ -164,15 +172,9 @@ import Testing
             try await fixture.pull()
         }
         try await fixture.accept(.delete(item: old))
-        try await fixture.run(for: .seconds(3 * 3_600))
-        fixture.server.settle()
-        try await fixture.run(for: .seconds(3_600))
-        #expect(fixture.server.item(old) == nil)
-        let there = fixture.server.items().filter { $0.url == url }
+        try await expectOnlyTheNewOne(of: url, ["fresh"], not: old, fixture)
         let outbox = try fixture.outbox()
-        #expect(there.count == 1 && there.first?.tags == ["fresh"], "\(there); \(outbox)")
         #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
-        try fixture.expectSound()
     }
 
     /// The server refuses the URL, and the look for its item fails. It is deleted before the next one, as was asked for first.
@@ -185,15 +187,9 @@ import Testing
             .answer(status: 503, headers: ["x-error-code": "BUSY"], body: #"{"detail":"busy"}"#), on: deletions)
         fixture.server.script(.closeBeforeAnswering, on: .checkDuplicate, times: failures)
         try await fixture.accept([.delete(item: old), .url(url, tags: tags)])
-        try await fixture.run(for: .seconds(3 * 3_600))
-        fixture.server.settle()
-        try await fixture.run(for: .seconds(3_600))
-        #expect(fixture.server.item(old) == nil)
-        let there = fixture.server.items().filter { $0.url == url }
+        try await expectOnlyTheNewOne(of: url, tags, not: old, fixture)
         let outbox = try fixture.outbox()
-        #expect(there.count == 1 && there.first?.tags == tags, "\(there); \(outbox)")
         #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
-        try fixture.expectSound()
     }
 
     /// A parked deletion waits for a person, and may wait for ever.

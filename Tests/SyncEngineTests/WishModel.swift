@@ -52,7 +52,7 @@ struct WishModel {
     }
 
     /// - Parameter kept: entries of other rows of the URL, which stay.
-    mutating func deleted(_ index: Int, keeping kept: Set<Int64> = []) {
+    mutating func deleted(_ index: Int, keeping kept: Set<Int64>) {
         items[index].words.removeAll { !kept.contains($0.entry) }
         if items[index].words.isEmpty { items.remove(at: index) }
     }
