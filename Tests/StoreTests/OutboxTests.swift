@@ -192,6 +192,48 @@ import Testing
         await store.close()
     }
 
+    /// Two captures of one URL are under way, and the first made the item: the second does not hide it.
+    @Test(arguments: [false, true])
+    func whatOneCaptureMadeIsNotHiddenForAnother(_ isPulledFirst: Bool) async throws {
+        let store = try fixture.open()
+        var item = TimelineItem(id: "server-1", createdAt: StoreFixture.at(10))
+        item.url = "https://example.org/1"
+        for entry in [1, 2] as [Int64] {
+            _ = try await accept(store, url(1))
+            #expect(try await store.beginSending(entry, evidence: nil, now: now))
+        }
+        let reader = try StoreReader(path: fixture.path)
+        if isPulledFirst {
+            try await store.commit(StoreFixture.page([item]))
+            #expect(throws: UserFacingError.self) { try reader.item("server-1") }
+        }
+        try await record(store, 1, .delivered(WriteOutcome.Delivery(serverID: "server-1")))
+        try await store.commit(StoreFixture.page([item]))
+        #expect(try reader.item("server-1").item.id == "server-1")
+        #expect(try fixture.query("SELECT count(*) FROM timeline") == "2")
+        await store.close()
+    }
+
+    /// It is the other capture's as far as anybody knows, and so `show` says why it is not there.
+    @Test func showSaysWhyAnItemIsHidden() async throws {
+        let store = try fixture.open()
+        _ = try await accept(store, url(1))
+        #expect(try await store.beginSending(1, evidence: nil, now: now))
+        var item = TimelineItem(id: "server-1", createdAt: StoreFixture.at(10))
+        item.url = "https://example.org/1"
+        try await store.commit(StoreFixture.page([item, StoreFixture.item(2)]))
+        _ = try await accept(store, .delete(item: StoreFixture.item(2).id))
+        let reader = try StoreReader(path: fixture.path)
+        for (id, reason) in [
+            ("server-1", "#1 may have made it, and its outcome is not known yet"),
+            (StoreFixture.item(2).id, "it waits to be deleted"),
+        ] {
+            let error = #expect(throws: UserFacingError.self) { try reader.item(id) }
+            #expect(error?.message == "The item \(id) is hidden: \(reason).")
+        }
+        await store.close()
+    }
+
     @Test func aPageFromBeforeAWriteDoesNotUndoIt() async throws {
         let store = try fixture.open()
         try await store.commit(

@@ -203,6 +203,19 @@ import Testing
         try await fixture.accept([.url(url, tags: ["fresh"])])
         try await fixture.run(for: .seconds(300))
         #expect(try fixture.states().prefix(3) == [.delivered, .parked, .delivered])
+        // The item is what was captured now: to try the deletion again would take that, too.
+        for ids in [nil, [2]] as [[Int64]?] {
+            let outcome = try await fixture.withEngine { _, store in
+                try await store.retry(ids, parked: true, dryRun: false, now: fixture.time.now)
+            }
+            #expect(outcome.skippedByReason[.wouldDeleteCapture] == 1, "\(outcome)")
+        }
+        try await fixture.run(for: .seconds(300))
+        #expect(fixture.server.item(old) != nil)
+        // A person who says so anew means what they see.
+        try await fixture.accept(.delete(item: old))
+        try await fixture.run(for: .seconds(300))
+        #expect(fixture.server.item(old) == nil)
     }
 
     /// A Date that jumps ahead must not make ten minutes of thirty seconds.

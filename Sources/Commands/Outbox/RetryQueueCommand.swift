@@ -68,7 +68,7 @@ package struct RetryReport: ControlReply {
 
     package struct Skipped: Sendable, Equatable, Codable {
         package var entry: Int64
-        /// `being_sent`, `already_due`, `behind_another`, `tried_just_now`, `parked`, `over`.
+        /// A `RetryOutcome.Reason`.
         package var reason: String
     }
 
@@ -134,6 +134,8 @@ extension RetryReport: Report {
         case .isBehind: "left behind another write of the same item"
         case .awaitsItem: "left until the server has processed the item (give the number to try now)"
         case .wasTriedJustNow: "left alone: tried just now"
+        case .wouldDeleteCapture:
+            "left alone: a later capture became a part of the item (to delete both: `prsnlctl delete`; to keep both: `prsnlctl queue drop`)"
         case .isParked: "parked (give the number, or --parked)"
         case .isOver: "over already"
         case nil: reason

@@ -153,8 +153,9 @@ extension Store {
 
     /// A new item of the server: it may be one that was created here.
     func noteArrival(_ item: TimelineItem, _ connection: Connection) throws(SQLiteFailure) {
-        if expectsCreations {
-            try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
+        // What an entry is known to have made is not what another has become.
+        if expectsCreations, try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run() > 0 {
+            return
         }
         if inFlight.expectsUnsettled, let entry = inFlight.possibleCreation(of: item) {
             try connection.cached("INSERT OR IGNORE INTO held_item (item_id, entry_id) VALUES (?, ?)")

@@ -219,6 +219,7 @@ extension OutboxWriter {
         try connection.cached("UPDATE outbox SET item_id = ?2 WHERE item_id = ?1 AND ended_at IS NULL")
             .bind(entry.itemID).bind(serverID).run()
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
+        try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
         try takeInEdits(serverID)
         let isKnown = try connection.cached(
             "SELECT 1 FROM item WHERE id = ?1 UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1"

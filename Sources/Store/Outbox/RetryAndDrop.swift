@@ -9,6 +9,7 @@ package struct RetryOutcome: Sendable, Equatable {
         case awaitsItem = "item_in_process"
         case wasTriedJustNow = "tried_just_now"
         case isParked = "parked"
+        case wouldDeleteCapture = "would_delete_capture"
         case isOver = "over"
     }
 
@@ -143,7 +144,11 @@ extension OutboxWriter {
             """
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
                 WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at) AS last_request_at, error_code,
-                maybe_applied, last_attempt_at, awaits_item FROM outbox
+                maybe_applied, last_attempt_at, awaits_item,
+                kind = 'delete' AND EXISTS (SELECT 1 FROM outbox AS made WHERE made.item_id = outbox.item_id
+                    AND made.kind = 'capture' AND made.state = 'delivered' AND made.base IS NOT NULL
+                    AND made.ended_at >= outbox.accepted_at) AS is_captured_since
+            FROM outbox
             WHERE id = ?
             """
         ).bind(Int(id))
@@ -173,6 +178,8 @@ extension OutboxWriter {
             .bind(Int(id)).bind(now).bind(state.rawValue).run()
         case .parked:
             guard isNamed || parked else { return .isParked }
+            // A capture of the URL became a part of the item after its deletion was asked for. That was not asked for of both.
+            if row.int("is_captured_since") == 1 { return .wouldDeleteCapture }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
             let code = row.text("error_code")

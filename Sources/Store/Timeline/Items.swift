@@ -178,13 +178,21 @@ extension StoreReader {
         ).bind(id).first { ShownItem($0, ItemColumn.all) }
         guard var shown = found else {
             throw UserFacingError(
-                .itemUnknown, "The item \(id) waits to be deleted.", recoverySuggestion: "Look at `prsnlctl queue`.")
+                .itemUnknown, "The item \(id) is hidden: \(try reasonOfHiding(id)).",
+                recoverySuggestion: "Look at `prsnlctl queue`.")
         }
         if schema >= Schema.versionWithTexts { try addText(to: &shown) }
         shown.parked = try connection.prepare(
             "SELECT id FROM outbox WHERE item_id = ? AND ended_at IS NULL AND state = 'parked' ORDER BY id LIMIT 1"
         ).bind(id).first { $0.int64(0) }
         return shown
+    }
+
+    private func reasonOfHiding(_ id: String) throws(SQLiteFailure) -> String {
+        let creation = try connection.prepare("SELECT entry_id FROM held_item WHERE item_id = ?").bind(id)
+            .first { $0.int(0) }
+        guard let creation else { return "it waits to be deleted" }
+        return "#\(creation) may have made it, and its outcome is not known yet"
     }
 
     func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
