@@ -238,9 +238,11 @@ class Judge:
 
     def is_replaced(self, entry, row, own):
         """A backup, or another client, has taken away what it made, and another client then captured the URL, or the backup has
-        brought an older item of it back. Dialect P does not say under which id it has a URL: nothing tells them apart."""
+        brought an older item of it back. Nothing tells them apart on dialect P, which does not say under which id it has a URL.
+        Dialect C says it: there, only what a backup brought back can be taken for the capture's."""
         there_since = max(row.inserted_at, row.returned or 0)
-        return (self.world.dialect == "P" and entry.kind == "capture"
+        may_confuse = self.world.dialect == "P" or self.world.dialect == "C" and row.returned is not None
+        return (may_confuse and entry.kind == "capture"
                 and all(each.was_taken_by(there_since) for each in own))
 
     def check_removals(self):
@@ -306,9 +308,9 @@ class Judge:
         accepted = self.began(entry.id)
         states = [(at, line) for at, line in row.states if line is not None]
         applied = [at for at, line in states if line["key"] == entry.key]
-        # What a backup brings back is no answer to the edit: the server may process it again.
-        had = [at for index, (at, line) in enumerate(states) if self.value(line, name) == wanted and line["client"] != "restore"
-               and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
+        # What a backup brings back is no answer to the edit while the server may process it again. Where it did not, it is one.
+        had = [at for index, (at, line) in enumerate(states) if self.value(line, name) == wanted
+               and (line["client"] != "restore" or index + 1 == len(states)) and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
         if not applied and not had:
             self.find("edit lost", entry.id, f"delivered, and {name} was never {wanted!r}: {entry}")
             return

@@ -227,15 +227,18 @@ class Storm:
         before = self.history.read().change_count
         self.world.dev("clear-cache")
         self.world.keep_login()
-        # A backup takes away more than a deletion or two: a person says that it is so.
-        code, answer, complaint = self.world.control("sync", "--full", "--wait", "--accept-deletions", seconds=120)
-        if code not in (0, 4):
-            self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
+        # A backup takes away more than a deletion or two: a person says that it is so, until they are told of no more. The texts
+        # come after that, for they may use up all patience: a write waits for ever behind an item that the server never finishes.
+        while True:
+            code, answer, complaint = self.world.control("sync", "--full", "--wait", "--accept-deletions", seconds=120)
+            if code not in (0, 4):
+                self.world.accident(f"sync --full --wait ended with {code}: {answer} {complaint}")
+            held = self.world.setting.query("SELECT 1 FROM copy WHERE deletions_held > 0")
+            if not held or time.monotonic() > end:
+                break
         self.deliver(end)
-        # A write may have waited for ever, behind an item that the server never finishes.
         fetch_all(self.world, time.monotonic() + self.options.patience)
-        held = self.world.setting.query("SELECT 1 FROM copy WHERE deletions_held > 0")
-        return bool(held) or self.history.read().change_count != before
+        return self.history.read().change_count != before
 
     def deliver(self, end):
         while self.waiting() and time.monotonic() < end:
