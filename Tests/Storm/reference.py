@@ -308,9 +308,14 @@ class Judge:
         accepted = self.began(entry.id)
         states = [(at, line) for at, line in row.states if line is not None]
         applied = [at for at, line in states if line["key"] == entry.key]
-        # What a backup brings back is no answer to the edit while the server may process it again. Where it did not, it is one.
-        had = [at for index, (at, line) in enumerate(states) if self.value(line, name) == wanted
-               and (line["client"] != "restore" or index + 1 == len(states)) and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
+        clients = [line["client"] for _, line in states]
+
+        def is_processed_again(index):
+            """A backup brought it back, and that is no answer to the edit."""
+            return clients[index] == "restore" and [each for each in clients[index:] if each != "restore"][:1] == ["server"]
+        had = [at for index, (at, line) in enumerate(states)
+               if self.value(line, name) == wanted and not is_processed_again(index)
+               and (index + 1 == len(states) or states[index + 1][0] >= accepted)]
         if not applied and not had:
             self.find("edit lost", entry.id, f"delivered, and {name} was never {wanted!r}: {entry}")
             return

@@ -196,7 +196,7 @@ package struct ErrorTraits: Sendable {
             [.needsPerson],
             "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
         .diskFull: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. The daemon goes on by itself."),
+            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. A daemon that runs goes on by itself."),
         .diskError: ErrorTraits([.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
         .storeBug: ErrorTraits([.needsPerson], "Please report this with the log."),
 
