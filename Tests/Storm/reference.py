@@ -404,8 +404,8 @@ class Judge:
                 self.find("false claim", row.id, f"edits and deletions as of {state['edits_as_of']} ({edits_as_of}), and {row.id} was removed at "
                           f"{row.removed}: {dict(item)}")
             return
-        if item["missing_since"] is not None and row.at(edits_as_of) is None:
-            return  # it was gone then, and the copy doubts it; a backup has brought it back since
+        if item["missing_since"] is not None and (row.at(edits_as_of) is None or row.removed is not None):
+            return  # it was gone then, or since, and the copy doubts it; a backup may have brought it back
         states = row.since(edits_as_of)
         self.fields_compared += 1
         # Small servers have the text in the timeline.
