@@ -249,6 +249,26 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// Edits that a deletion had replaced are not given up with it, whether or not the server has carried it out.
+    @Test(arguments: [false, true]) func aDeletionThatIsGivenUpLeavesTheEditsBeforeIt(_ isApplied: Bool) async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        try await fixture.accept([.edit(item: item, ItemEdit(title: "Mine")), .delete(item: item)])
+        fixture.server.script(
+            isApplied ? .answerAfterApplying(status: 500, body: "{}") : .answer(status: 500, body: "{}"),
+            on: RequestMatcher { $0.method == "DELETE" })
+        _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
+        let now = fixture.time.now
+        let outcome = try await store(fixture) {
+            try await $0.drop([2], withDependents: false, dryRun: false, now: now)
+        }
+        #expect(outcome.maybeApplied == [2] && outcome.revived == [1])
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [isApplied ? .parked : .delivered, .dropped])
+        #expect(fixture.server.item(item)?.title == (isApplied ? nil : "Mine"))
+        try fixture.expectSound()
+    }
+
     /// The capture was of an item that was there before, so its deletion was of none.
     @Test func aDeletionThatWasOfNoItemIsNotTakenBack() async throws {
         let fixture = try await fixture()

@@ -229,13 +229,12 @@ extension OutboxWriter {
 
     /// - Returns: What waits again.
     fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) -> [Int64] {
-        let row = try connection.cached("SELECT state, item_id, kind, follows, maybe_applied FROM outbox WHERE id = ?")
+        let row = try connection.cached("SELECT state, item_id, kind, follows FROM outbox WHERE id = ?")
             .bind(Int(id))
         guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
             let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
         else { throw stale("#\(id) is gone") }
         let isFollowUp = row.text(3) != nil
-        let mayBeGone = row.int(4) == 1
         row.reset()
         guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
         try move(id, from: state, to: .dropped)
@@ -250,8 +249,8 @@ extension OutboxWriter {
             try release(id)
         }
         var revived: [Int64] = []
-        // Where their item is given up too, they would wait for ever.
-        if kind == .delete, !mayBeGone, try !isGivenUp(item) {
+        // Where their item is given up too, they would wait for ever. One that is gone by the deletion parks them.
+        if kind == .delete, try !isGivenUp(item) {
             revived = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(id))
                 .all { $0.int64(0) }
             for old in revived { try revive(old, item: item) }
