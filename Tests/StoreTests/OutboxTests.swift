@@ -223,6 +223,8 @@ import Testing
         item.url = "https://example.org/1"
         try await store.commit(StoreFixture.page([item, StoreFixture.item(2)]))
         _ = try await accept(store, .delete(item: StoreFixture.item(2).id))
+        // Whether the creation would be sent again after it would depend on which comes first.
+        #expect(try await errorCode { _ = try await accept(store, .delete(item: "server-1")) } == .conflict)
         let reader = try StoreReader(path: fixture.path)
         for (id, reason) in [
             ("server-1", "#1 may have made it, and its outcome is not known yet"),

@@ -124,7 +124,7 @@ package struct DropReport: ControlReply {
     fileprivate var maybeAppliedSentence: String? {
         maybeApplied.isEmpty
             ? nil
-            : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next pull shows it then."
+            : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next sweep shows it then."
     }
 
     /// 1 where nothing was dropped because of dependents.

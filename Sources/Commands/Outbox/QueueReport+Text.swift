@@ -106,8 +106,11 @@ extension QueueReport.Entry {
         }
         if state == OutboxEntry.State.parked.rawValue {
             let isConflict = error?.code == .editConflict
+            // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
+            let isDeletion = kind == OutboxEntry.Kind.delete.rawValue && error?.code != .databaseRestored
+            let again = isDeletion ? "delete \(itemID)" : "retry-queue \(entry)"
             let next: Advice =
-                "To \(isConflict ? "overwrite the server's values" : "send it"): `prsnlctl retry-queue \(entry)`. To give it up: `prsnlctl queue drop \(entry)`. To \(isConflict ? "compare" : "look at it"): `prsnlctl queue show \(entry)`."
+                "To \(isConflict ? "overwrite the server's values" : "send it"): `prsnlctl \(again)`. To give it up: `prsnlctl queue drop \(entry)`. To \(isConflict ? "compare" : "look at it"): `prsnlctl queue show \(entry)`."
             lines += TextLayout.wrap(style.text(next), width: style.width - 4).map { "    " + $0 }
         }
         return lines

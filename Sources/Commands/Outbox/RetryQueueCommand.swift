@@ -135,7 +135,7 @@ extension RetryReport: Report {
         case .awaitsItem: "left until the server has processed the item (give the number to try now)"
         case .wasTriedJustNow: "left alone: tried just now"
         case .wouldDeleteCapture:
-            "left alone: a later capture became a part of the item (to delete both: `prsnlctl delete`; to keep both: `prsnlctl queue drop`)"
+            "left alone: a later capture became a part of the item (`prsnlctl queue` says how to delete or keep both)"
         case .isParked: "parked (give the number, or --parked)"
         case .isOver: "over already"
         case nil: reason

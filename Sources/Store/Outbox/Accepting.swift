@@ -188,6 +188,15 @@ extension OutboxWriter {
     // MARK: Deletions
 
     private mutating func delete(_ item: String, key: RequestKey?) throws -> AcceptedWrite {
+        // The creation would be sent again after it, or go with it: it depends on which comes first.
+        if let creation = try connection.creationHiding(item) {
+            throw UserFacingError(
+                .conflict, "The item \(item) is hidden: \(OutboxEntry.mayHaveMadeIt(creation)).",
+                consequence: "Nothing was queued.",
+                recoverySuggestion: """
+                    Wait for that, or delete what `prsnlctl queue show \(creation)` names as its item.
+                    """)
+        }
         let open = try open(item)
         if let waiting = open.first(where: { $0.kind == .delete && $0.state.isWaiting }) {
             return AcceptedWrite(

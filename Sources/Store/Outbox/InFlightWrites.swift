@@ -163,3 +163,16 @@ extension Store {
         }
     }
 }
+
+extension Connection {
+    /// The creation that may have made the item, which is hidden until that is known.
+    func creationHiding(_ item: String) throws(SQLiteFailure) -> Int64? {
+        try cached("SELECT entry_id FROM held_item WHERE item_id = ?").bind(item).first { $0.int64(0) }
+    }
+}
+
+extension OutboxEntry {
+    static func mayHaveMadeIt(_ creation: Int64) -> String {
+        "#\(creation) may have made it, and its outcome is not known yet"
+    }
+}

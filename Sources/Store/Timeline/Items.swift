@@ -189,10 +189,7 @@ extension StoreReader {
     }
 
     private func reasonOfHiding(_ id: String) throws(SQLiteFailure) -> String {
-        let creation = try connection.prepare("SELECT entry_id FROM held_item WHERE item_id = ?").bind(id)
-            .first { $0.int(0) }
-        guard let creation else { return "it waits to be deleted" }
-        return "#\(creation) may have made it, and its outcome is not known yet"
+        try connection.creationHiding(id).map(OutboxEntry.mayHaveMadeIt) ?? "it waits to be deleted"
     }
 
     func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
