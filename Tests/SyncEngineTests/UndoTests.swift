@@ -256,13 +256,18 @@ import Testing
         try await fixture.accept([.edit(item: item, ItemEdit(title: "Mine")), .delete(item: item)])
         fixture.server.script(
             isApplied ? .answerAfterApplying(status: 500, body: "{}") : .answer(status: 500, body: "{}"),
-            on: RequestMatcher { $0.method == "DELETE" })
+            on: RequestMatcher { $0.method == "DELETE" }, times: .max)
+        // Nor can it be found out.
+        fixture.server.script(
+            .answer(status: 500, body: "{}"), on: RequestMatcher { $0.method == "GET" && $0.path.hasSuffix(item) },
+            times: .max)
         _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
         let now = fixture.time.now
         let outcome = try await store(fixture) {
             try await $0.drop([2], withDependents: false, dryRun: false, now: now)
         }
         #expect(outcome.maybeApplied == [2] && outcome.revived == [1])
+        fixture.server.removeFaults()
         try await fixture.carryAll()
         #expect(try fixture.states() == [isApplied ? .parked : .delivered, .dropped])
         #expect(fixture.server.item(item)?.title == (isApplied ? nil : "Mine"))

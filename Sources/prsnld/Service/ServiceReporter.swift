@@ -16,6 +16,7 @@ final class ServiceReporter: Sendable {
         /// Something has happened since the composing began.
         var isOutdated = false
         var hasFailed = false
+        var isStopping = false
     }
 
     private let notification: ServiceNotification
@@ -83,7 +84,9 @@ final class ServiceReporter: Sendable {
     @discardableResult
     func send(_ messages: ServiceNotification.Message..., line: String? = nil) -> Bool {
         let line = state.withLock { state -> String? in
-            let line = line ?? state.composed
+            if messages.contains(.stopping) { state.isStopping = true }
+            // A line that was being composed comes too late.
+            let line = line ?? (state.isStopping ? "" : state.composed)
             guard line != state.sent, !line.isEmpty else { return nil }
             state.sent = line
             return line
