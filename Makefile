@@ -83,8 +83,7 @@ PLACE := .build/place
 
 .PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb
 setup-build:
-	@$(SETUP) packages $(BUILD_PACKAGES)
-	@SWIFT="$(SWIFT)" $(SETUP) swift
+	@SWIFT="$(SWIFT)" $(SETUP) build $(BUILD_PACKAGES)
 	@mkdir -p "$$HOME" .build
 	@[ -e $(PLACE) ] || printf '%s\n' "$(CURDIR)" >$(PLACE)
 	@[ "$$(cat $(PLACE))" = "$(CURDIR)" ] || { \
@@ -114,11 +113,11 @@ build: setup-build
 build-debug: setup-build
 	PRSNL_PROGRAMS_ONLY=run $(SWIFT_BUILD)
 run: BINARIES := $(if $(SERVER),$(RELEASE),.build/debug)
-run: setup-tour $(if $(SERVER),build,build-debug)
+run: setup-build setup-tour $(if $(SERVER),build,build-debug)
 	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES="$(BINARIES)" .make/run
 
 .PHONY: demo
-demo: setup-tour build
+demo: setup-build setup-tour build
 	@BINARIES=$(RELEASE) python3 Tests/Tour/demo.py
 
 .PHONY: recipes
@@ -127,13 +126,13 @@ recipes: setup-tour setup-recipes binaries
 
 # The official client is of PyPI, which a check must not need.
 .PHONY: mcp-client
-mcp-client: setup-tour build
+mcp-client: setup-build setup-tour build
 	@test -x .run/mcp/bin/python || python3 -m venv .run/mcp
 	@.run/mcp/bin/pip --quiet install mcp
 	@BINARIES=$(RELEASE) .run/mcp/bin/python Tests/Tour/mcp_client.py
 
 .PHONY: test-server
-test-server: setup-tour build
+test-server: setup-build setup-tour build
 	@BINARIES=$(RELEASE) SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" python3 Tests/Tour/test_server.py
 
 .PHONY: lint lint-units format
@@ -223,7 +222,7 @@ check: lint build test test-user demo recipes
 	@$(MAKE) --no-print-directory start-kills KILLS=200
 
 .PHONY: bench
-bench: setup-bench setup-tour setup-build
+bench: setup-build setup-bench setup-tour
 # With what the benchmarks alone need.
 	PRSNL_PROGRAMS_ONLY=bench $(SWIFT_BUILD) $(RELEASE_FLAGS)
 	@touch $(BUILT)

@@ -41,4 +41,22 @@ import Testing
             Tool.repository)
         #expect(!TestFile.exists("\(Tool.repository)/.run/prsnl.example.org"))
     }
+
+    @Test func swiftIsLookedForBeforePackagesAreInstalled() async throws {
+        let folder = TemporaryDirectory("no-swift")
+        let script = """
+            mkdir "$1/bin"
+            printf '#!/bin/sh\necho Swift version 5.9\n' >"$1/bin/swift"
+            printf '#!/bin/sh\nexit 1\n' >"$1/bin/pkg-config"
+            printf '#!/bin/sh\ntouch "%s/asked"\nexit 1\n' "$1" | tee "$1/bin/apt-get" >"$1/bin/sudo"
+            chmod +x "$1"/bin/*
+            PATH=$1/bin:$PATH make -C "$2" --no-print-directory SWIFT="$1/bin/swift" "$3"
+            """
+        for target in ["run", "test", "demo", "bench"] {
+            try await fails(
+                "rm -rf \"$1/bin\"\n" + script, saying: "is needed; \(folder.path)/bin/swift is 5.9", folder.path,
+                Tool.repository, target)
+            #expect(!TestFile.exists("\(folder.path)/asked"), "make \(target)")
+        }
+    }
 }
