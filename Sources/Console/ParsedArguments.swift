@@ -87,13 +87,16 @@ package struct ParsedArguments: Sendable, Equatable {
     ) throws(UserFacingError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         // An option may stand before its command. Those of one name agree about taking the next argument.
-        let known = (command?.options ?? []) + table.options + table.commands.flatMap(\.options)
+        let known = allowed(table) + table.commands.flatMap(\.options)
         guard let option = known.first(where: { $0.name == parts[0] || $0.short == parts[0] }) else {
             let isWord = command.map { $0.operands.maximum > 0 } ?? false && !argument.hasPrefix("--")
             throw Self.failure(
                 table, command,
                 "\(parts[0]) is not an option" + (isWord ? "; give -- in front of words that begin with a dash" : ""),
-                nearest: EditDistance.allNearest(to: parts[0], among: known.map(\.name)).or)
+                nearest: EditDistance.allNearest(
+                    to: parts[0],
+                    among: allowed(table, Self.command(in: rest, table)).map(\.name)
+                ).or)
         }
         if parts.count == 2 {
             values[option.name, default: []].append(parts[1])
@@ -107,9 +110,20 @@ package struct ParsedArguments: Sendable, Equatable {
         }
     }
 
+    private static func command(in words: ArraySlice<String>, _ table: CommandTable) -> CommandDescription? {
+        let first = words.drop { table.command(named: $0) == nil }
+        return table.command(named: first.prefix(2).joined(separator: " "))
+            ?? first.first.flatMap(table.command(named:))
+    }
+
+    /// The options that the command takes, which may follow.
+    private func allowed(_ table: CommandTable, _ following: CommandDescription? = nil) -> [CommandOption] {
+        ((command ?? following)?.options ?? []) + table.options
+    }
+
     /// What can only be said when the command is known.
     private func judge(_ table: CommandTable) throws(UserFacingError) {
-        let allowed = (command?.options ?? []) + table.options
+        let allowed = allowed(table)
         for (name, given) in values.sorted(by: { $0.key < $1.key }) {
             guard let option = allowed.first(where: { $0.name == name }) else {
                 let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
@@ -131,9 +145,10 @@ package struct ParsedArguments: Sendable, Equatable {
             throw Self.failure(table, nil, "a command is missing")
         }
         if operands.count < command.operands.minimum {
+            let other = values.isEmpty ? nil : command.withoutOperands.flatMap(table.command(named:))
+            let takesAll = other.map { values.keys.allSatisfy(($0.options + table.options).map(\.name).contains) }
             throw Self.failure(
-                table, command, "\(command.operands.usage) is missing",
-                nearest: values.isEmpty ? nil : command.withoutOperands)
+                table, command, "\(command.operands.usage) is missing", nearest: takesAll == true ? other?.name : nil)
         }
     }
 

@@ -135,11 +135,17 @@ package enum TextLayout {
         }
     }
 
-    /// Breaks at spaces. A word that is wider than a line (a path, an address) stays whole, so that it can be copied.
+    /// Breaks at spaces, but not between backticks: text wraps, commands do not. What is wider than a line (a command, a path, an
+    /// address) stays whole, so that it can be copied.
     package static func wrap(_ text: String, width limit: Int) -> [String] {
         var lines: [String] = []
         var line = ""
-        for word in text.split(separator: " ") {
+        let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
+        let bound = pieces.enumerated().map { place, piece in
+            // What is not closed is no command.
+            place % 2 == 1 && place < pieces.count - 1 ? String(piece.map { $0 == " " ? noBreak : $0 }) : String(piece)
+        }
+        for word in bound.joined(separator: "`").split(separator: " ") {
             if line.isEmpty {
                 line = String(word)
             } else if width(line) + 1 + width(String(word)) <= limit {
@@ -150,8 +156,11 @@ package enum TextLayout {
             }
         }
         lines.append(line)
-        return lines
+        return lines.map { String($0.map { $0 == noBreak ? " " : $0 }) }
     }
+
+    /// Stands for a space, and in no text that is fit for a terminal.
+    private static let noBreak: Character = "\0"
 
     package typealias Field = (label: String, paragraphs: [String])
 

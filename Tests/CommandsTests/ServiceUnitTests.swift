@@ -36,6 +36,26 @@ import Testing
         #expect(try JSONOutput.decode(UserFacingError.self, from: try JSONOutput.line(report)) == report)
     }
 
+    /// Every text of five of these words, whatever becomes of it: a daemon's answer is foreign.
+    @Test func noWordsOfADaemonEndTheProgram() {
+        let parts = [
+            "sudo", "-u", "prsnlctl", "prsnld", "systemctl", "journalctl -u prsnld", "|", "'", "`", "\\", "", "#1",
+        ]
+        var texts = [""]
+        for _ in 0..<4 { texts = [""] + texts.flatMap { text in parts.map { text.isEmpty ? $0 : "\(text) \($0)" } } }
+        var style = TextStyle()
+        style.unit = Self.instance
+        for text in texts {
+            let json = Array("[\(JSONText.string(text))]".utf8)
+            if let command = try? JSONOutput.decode([NextCommand].self, from: json).first { _ = style.next(command) }
+            for advice in [text, "`\(text)`"] {
+                let json = Array("[\(JSONText.string(advice))]".utf8)
+                guard let read = try? JSONOutput.decode([Advice].self, from: json).first else { continue }
+                _ = TextLayout.wrap(style.text(read), width: 3)
+            }
+        }
+    }
+
     @Test(arguments: ErrorCode.allCases)
     func whatEachCodeSuggestsComesThrough(code: ErrorCode) throws {
         let report = UserFacingError(code, "It failed.")

@@ -91,7 +91,7 @@ extension CommandDescription {
     /// What its operands are, where prsnlctl is asked for them.
     var kind: String? {
         switch operands.usage.filter(\.isLetter) {
-        case "ID": "id"
+        case "ID": name == "restore" ? "deleted" : "id"
         case "TAGTAGID": "word"
         case "WORD": ["search", "list"].contains(name) ? "search" : nil
         default: nil

@@ -120,8 +120,8 @@ struct Cursor {
 
     /// How far this person's readers of this copy are: of all, how many changes the last one is behind, `nil` without any, and how
     /// many were set aside. With what a person should know of them.
-    static func readers(_ context: CommandContext) -> (behind: Int64?, setAside: Int, warnings: [String]) {
-        var (behind, setAside, warnings): (Int64?, Int, [String]) = (nil, 0, [])
+    static func readers(_ context: CommandContext) -> (behind: Int64?, setAside: Int, warnings: [Advice]) {
+        var (behind, setAside, warnings): (Int64?, Int, [Advice]) = (nil, 0, [])
         guard let folder = DefaultPaths.cursors(context.environment) else { return (nil, 0, []) }
         for name in names(folder).sorted() {
             do throws(UserFacingError) {

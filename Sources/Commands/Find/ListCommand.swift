@@ -12,7 +12,7 @@ enum ListCommand {
             .limit, .ids, .reverse,
             .text(
                 "--complete", "KIND:PREFIX",
-                "For shells: each `id`, `tag`, `type`, `word` of `tag`, `search` or `instance` that begins so, and what it is."
+                "For shells: each `id`, `deleted` one, `tag`, `type`, `word` of `tag`, `search` or `instance` that begins so, and what it is."
             ),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
@@ -62,11 +62,9 @@ private enum Completion {
         _ kind: Substring, _ prefix: String, _ context: CommandContext
     ) throws(UserFacingError) -> [(String, String)] {
         switch kind {
-        case "id", "word":
-            try StoreReader(path: context.paths.database).items(withPrefix: prefix, limit: 50).filter {
-                ListOptions.isPlain($0.id)
-            }
-            .map { ($0.id, $0.title ?? $0.url ?? "") }
+        case "id", "word", "deleted":
+            try items(kind, prefix, StoreReader(path: context.paths.database)).filter { ListOptions.isPlain($0.id) }
+                .map { ($0.id, $0.title ?? $0.url ?? "") }
         case "tag", "change":
             try StoreReader(path: context.paths.database).tagCounts().filter { isPlain($0.tag) }.map { tag in
                 ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
@@ -79,6 +77,14 @@ private enum Completion {
         case "instance": DefaultPaths.instances.map { ($0, "prsnld@\($0)") }
         default: []
         }
+    }
+
+    private static func items(
+        _ kind: Substring, _ prefix: String, _ reader: StoreReader
+    ) throws(UserFacingError) -> [ListedItem] {
+        kind == "deleted"
+            ? try reader.deletedItems(ItemFilter(), limit: 1_000).items
+            : try reader.items(withPrefix: prefix, limit: 50)
     }
 
     /// As `ListOptions.isPlain`, in any script: no shell makes more of a letter.

@@ -105,15 +105,24 @@ extension QueueReport.Entry {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
         if state == OutboxEntry.State.parked.rawValue {
-            let isConflict = error?.code == .editConflict
-            // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
-            let isDeletion = kind == OutboxEntry.Kind.delete.rawValue && error?.code != .databaseRestored
-            let again = isDeletion ? "delete \(itemID)" : "retry-queue \(entry)"
-            let next: Advice =
-                "To \(isConflict ? "overwrite the server's values" : "send it"): `prsnlctl \(again)`. To give it up: `prsnlctl queue drop \(entry)`. To \(isConflict ? "compare" : "look at it"): `prsnlctl queue show \(entry)`."
-            lines += TextLayout.wrap(style.text(next), width: style.width - 4).map { "    " + $0 }
+            lines += TextLayout.wrap(style.text(choices), width: style.width - 4).map { "    " + $0 }
         }
         return lines
+    }
+
+    /// What a person can do about a parked write.
+    private var choices: Advice {
+        let show: Advice = "`prsnlctl queue show \(entry)`"
+        let drop: Advice = "To give it up: `prsnlctl queue drop \(entry)`."
+        let retry: Advice = "`prsnlctl retry-queue \(entry)`"
+        switch error?.code {
+        case .editConflict: return "To overwrite the server's values: \(retry). \(drop) To compare: \(show)."
+        case .itemGone: return "The server has no such item any more. To read what was to be written: \(show). \(drop)"
+        // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
+        case _ where kind == OutboxEntry.Kind.delete.rawValue && error?.code != .databaseRestored:
+            return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
+        default: return "To send it: \(retry). \(drop) To look at it: \(show)."
+        }
     }
 
     private func painted(_ style: TextStyle) -> String {

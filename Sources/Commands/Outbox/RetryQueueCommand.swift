@@ -122,23 +122,24 @@ extension RetryReport: Report {
             let named = entries.prefix(10)
             let more = count > named.count ? " and \(Formatting.count(count - named.count)) more" : ""
             let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(Array(named)))\(more)"
-            lines.append("\(Formatting.count(count)) \(count == 1 ? "is" : "are") \(Self.words(reason))\(numbers).")
+            lines.append(
+                "\(Formatting.count(count)) \(count == 1 ? "is" : "are") \(style.text(Self.words(reason)))\(numbers).")
         }
         return paragraphs(lines.map(style.safe), style)
     }
 
-    private static func words(_ reason: String) -> String {
+    private static func words(_ reason: String) -> Advice {
         switch RetryOutcome.Reason(rawValue: reason) {
         case .isBeingSent: "being sent at this moment"
         case .isDue: "due already"
         case .isBehind: "left behind another write of the same item"
         case .awaitsItem: "left until the server has processed the item (give the number to try now)"
-        case .wasTriedJustNow: "left alone: tried just now"
+        case .wasTriedJustNow: "left alone: tried less than ten seconds ago"
         case .wouldDeleteCapture:
             "left alone: a later capture became a part of the item (`prsnlctl queue` says how to delete or keep both)"
         case .isParked: "parked (give the number, or --parked)"
         case .isOver: "over already"
-        case nil: reason
+        case nil: "\(reason)"
         }
     }
 }

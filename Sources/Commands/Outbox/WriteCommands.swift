@@ -223,7 +223,7 @@ enum NamedItems {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count < 2 else {
                 throw arguments.failure(
-                    "line \(number + 1) of stdin has more than an id; `prsnlctl list --ids` and `search --ids` print ids alone"
+                    "line \(number + 1) of stdin has more than an id; with --ids, list and search print ids alone"
                 )
             }
             ids += words.map(String.init)

@@ -21,7 +21,7 @@ enum StatusCommand {
         if arguments.has("--watch") { return try Watch.run(context, report, line: \.sentence) }
         let report = try report()
         try context.write(report)
-        if context.isText { for warning in Cursor.readers(context).warnings { context.say("\(warning)") } }
+        if context.isText { for warning in Cursor.readers(context).warnings { context.say(warning) } }
         if report.source == .daemon { sayOther(context) }
         return report.exitCode
     }

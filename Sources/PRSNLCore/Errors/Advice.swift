@@ -171,11 +171,8 @@ extension NextCommand {
             default: return false
             }
         }
-        var words = line.split(separator: " ").map(String.init)
-        if words.first == "sudo" {
-            words.removeFirst()
-            if words.first == "-u" { words.removeFirst(2) }
-        }
-        return !isQuoted && words.first.map(Self.programs.contains) == true
+        var words = line.split(separator: " ")[...]
+        if words.first == "sudo" { words = words.dropFirst(words.dropFirst().first == "-u" ? 3 : 1) }
+        return !isQuoted && words.first.map { Self.programs.contains(String($0)) } == true
     }
 }

@@ -251,7 +251,7 @@ package struct ErrorTraits: Sendable {
         // The outbox.
         .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
         .itemUnknown: ErrorTraits(
-            [.needsPerson], "Look for the item with `prsnlctl search`, or pull first: `prsnlctl sync`."),
+            [.needsPerson], "Look for the item with `prsnlctl search WORD`, or pull first: `prsnlctl sync`."),
         .itemAmbiguous: ErrorTraits([.needsPerson], "Give more characters of the id."),
         .entryUnknown: ErrorTraits([.needsPerson], "Look for its number with `prsnlctl queue --all`."),
         .entryNotChangeable: ErrorTraits([.needsPerson], "Look at it with `prsnlctl queue show N`."),
