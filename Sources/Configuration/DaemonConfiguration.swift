@@ -94,7 +94,7 @@ extension ConfigurationKey {
             "Let members of the control socket's group change things with prsnlctl, and not only look."),
         .duration(
             "poll_interval", \.sync.pollInterval, from: "1s", to: "7d", effect: .reload,
-            "Between two looks for new items, give or take 10 %; three times as long after a quiet hour, eight times after a quiet day."
+            "How often to look for new items (±10 %). After a quiet hour three times this, after a quiet day eight times."
         ),
         ConfigurationKey(
             name: "sweep_interval", type: "duration", defaultText: "`auto`", allowed: "`auto`, 1s to 365d",
@@ -164,7 +164,7 @@ extension ConfigurationKey {
         .duration(
             "stall_timeout", \.network.stallTimeout, from: "1s", to: "1h",
             "The longest time without a byte of an answer."),
-        .duration("request_timeout", \.network.totalTimeout, from: "1s", to: "1h", "For a request in all."),
+        .duration("request_timeout", \.network.totalTimeout, from: "1s", to: "1h", "The longest that one request may take, from the connection to the last byte."),
         .size(
             "max_answer_size", \.network.maximumAnswerSize, from: "64KiB", to: "1GiB",
             "A larger page, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."

@@ -4,6 +4,7 @@ ends the tour with exit code 1."""
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -296,6 +297,28 @@ def follow_and_verify(steps, server, setting):
     steps.check(control(setting, "verify", "--digest")[1].split()[0] == digest, "the digest is as it was")
 
 
+def take_the_advice(steps, server, setting):
+    steps.start("Mistype an option, then let a write be parked, and type what is advised")
+    _, _, complaint = setting.control("capture", "--stdn")
+    show(complaint)
+    [meant] = re.findall(r"did you mean (--\w+)\?", complaint)
+    code, text = typed(["prsnlctl", "capture", meant], *setting.control("capture", meant, input="https://example.org/meant\n"))
+    steps.check(code == 0, f"{meant} is what was meant")
+    item = next(item["id"] for item in server.items() if item["title"] == "Followed")
+    server.post("/__dev/edit", id=item, title="Edited elsewhere")
+    code, text = control(setting, "edit", short(item), "--title", "Edited here", "--wait=30s")
+    steps.check(code == 4 and text.startswith("parked "), "what somebody else has changed is not overwritten unasked")
+    code, text = control(setting, "queue", "--state", "parked")
+    [retry] = re.findall(r"`(prsnlctl [^`\n]* retry-queue \d+)`", text)
+    steps.check(code == 0, "queue says what can be done, in commands that stand on one line each")
+    print(f"   $ {retry}")
+    code, text, complaint = setting.shell(retry)
+    show(text + complaint)
+    wait_until(lambda: "Edited here" in [item["title"] for item in server.items()], "the title on the server", 30)
+    steps.check(code == 0, "the one that overwrites it, typed as it is printed, does")
+    wait_until(lambda: setting.query("SELECT waiting FROM sync_state") == [(0,)], "the queue to be empty", 60)
+
+
 @contextlib.contextmanager
 def way(directory):
     """A server, a setting, and how the way between them is lost and found again: by a cable between two networks for root,
@@ -425,6 +448,7 @@ def run():
             deliver(steps, again, setting, touched)
             find_changes(steps, again, setting)
             follow_and_verify(steps, again, setting)
+            take_the_advice(steps, again, setting)
             lose_the_network(steps, os.path.join(directory, "far"))
             ask_the_doctor(steps, again, setting)
             status_and_end(steps, setting, daemon)

@@ -206,12 +206,19 @@ class Setting:
         with self.daemon("--once", *options) as child:
             return child.process.wait(seconds)
 
-    def control(self, *arguments, seconds=120):
+    def control(self, *arguments, seconds=120, input=""):
         """A command of prsnlctl: exit code, what it printed, and what it complained about."""
-        # The places of readers are kept beside the database, not among those of whoever runs the tour.
-        done = subprocess.run(
-            [CONTROL, "--config", self.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=seconds, env=clean_environment() | {"XDG_STATE_HOME": os.path.dirname(self.path)})
+        return self._run([CONTROL, "--config", self.path, *arguments], seconds, input)
+
+    def shell(self, line, seconds=120):
+        """A line as a person types it: the same."""
+        return self._run(["sh", "-c", line], seconds)
+
+    def _run(self, words, seconds, input=""):
+        # The places of readers are kept beside the database, not among those of the person who runs the tour.
+        environment = clean_environment() | {
+            "XDG_STATE_HOME": os.path.dirname(self.path), "PATH": f"{BINARIES}:{os.environ['PATH']}"}
+        done = subprocess.run(words, input=input, capture_output=True, text=True, timeout=seconds, env=environment)
         return done.returncode, done.stdout, done.stderr
 
     def status(self):
