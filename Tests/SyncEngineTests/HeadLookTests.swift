@@ -36,6 +36,63 @@ import Testing
         }
     }
 
+    /// So many items, the newest of now, so many seconds apart; every hundredth is pending.
+    private func itemsOfToday(_ count: Int, _ fixture: PullFixture, apart: Double = 20) -> [DevItem] {
+        DevItem.generate(count: count, seed: 4).enumerated().map { index, item in
+            var item = item
+            item.createdAt = fixture.time.now.advanced(by: .zero - .seconds(apart * Double(index)))
+            item.updatedAt = item.createdAt
+            item.status = index % 100 == 70 ? "pending" : "completed"
+            return item
+        }
+    }
+
+    private func pages(_ fixture: PullFixture, _ body: () async throws -> Void) async throws -> Int {
+        let before = fixture.server.requests(.timeline).count
+        try await body()
+        return fixture.server.requests(.timeline).count - before
+    }
+
+    /// Some of them are pending for hours: they are stuck.
+    @Test func aSecondPullOfItemsOfOneDayAsksOnePage() async throws {
+        let fixture = try PullFixture()
+        fixture.server.add(itemsOfToday(3_000, fixture))
+        try await fixture.pull()
+        #expect(try await pages(fixture) { try await fixture.pull() } == 1)
+        fixture.time.advance(by: .seconds(300))
+        #expect(try await pages(fixture) { try await fixture.pull() } == 1)
+        try fixture.expectExact()
+    }
+
+    /// They were imported within the hour: as far as the copy knows, they may change at any moment.
+    @Test func pendingItemsFurtherDownCostOnePageMore() async throws {
+        let fixture = try PullFixture()
+        fixture.server.add(itemsOfToday(6_000, fixture, apart: 0.5))
+        try await fixture.pull()
+        // Those of the last quarter of an hour, once more.
+        fixture.time.advance(by: .seconds(1_200))
+        #expect(try await pages(fixture) { try await fixture.pull() } <= 20)
+        for _ in 0..<5 {
+            fixture.time.advance(by: .milliseconds(300_001))
+            #expect(try await pages(fixture) { try await fixture.pull() } == 2)
+        }
+        try fixture.expectExact()
+    }
+
+    @Test func whereOnePendingItemHasChangedTheOthersAreReadToo() async throws {
+        let fixture = try PullFixture(items: DevItem.generate(count: 300))
+        try await fixture.pull()
+        let new = fixture.server.addNew(count: 500)
+        for item in new { fixture.server.edit(item.id) { $0.status = "pending" } }
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(1_800))
+        try await fixture.pull()
+        for item in new { fixture.server.edit(item.id) { $0.status = "completed" } }
+        fixture.time.advance(by: .seconds(60))
+        #expect(try await fixture.pull().changed == 500)
+        try fixture.expectExact()
+    }
+
     /// Each look would cover a little more of the time up to it.
     @Test func anItemOfTheFutureMakesNoPollWrite() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 50))

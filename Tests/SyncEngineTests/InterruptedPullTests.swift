@@ -47,6 +47,62 @@ import Testing
         #expect(fixture.server.requests(.timeline).count < pages + 6 * 12)
     }
 
+    /// A slow server: 400 ms for a page.
+    private func slow(_ fixture: PullFixture) -> ScriptedFault {
+        let time = fixture.time
+        return fixture.server.script(.perform { time.advance(by: .milliseconds(400)) }, on: .timeline, times: .max)
+    }
+
+    @Test(arguments: [Dialect.cursor, .page])
+    func aFirstPullGetsOnHoweverSoonItIsKilled(_ dialect: Dialect) async throws {
+        let fixture = try PullFixture(dialect)
+        let items = DevItem.generate(count: 4_000, seed: 3).enumerated().map { index, item in
+            var item = item
+            item.createdAt = fixture.time.now.advanced(by: .seconds(-20 * index))
+            item.updatedAt = item.createdAt
+            if index % 60 == 7 { item.status = "pending" }
+            return item
+        }
+        fixture.server.add(items)
+        let start = fixture.time.now
+        let fault = slow(fixture)
+        var counts: [Int] = []
+        for _ in 0..<6 {
+            try await killed(fixture, afterPages: 8)
+            counts.append(Int(try fixture.query("SELECT live FROM copy") ?? "") ?? 0)
+        }
+        for (before, after) in zip(counts, counts.dropFirst()) { #expect(after > before, "\(counts)") }
+        fault.remove()
+        let before = fixture.server.requests(.timeline).count
+        #expect(try await fixture.pull().isComplete)
+        let rest = (4_000 - (counts.last ?? 0)) / 99
+        #expect(fixture.server.requests(.timeline).count - before < rest + 8)
+        try fixture.expectExact()
+        // Edits are known as of the first life.
+        let edits = try #require(try fixture.query("SELECT edits_as_of FROM copy").flatMap { Timestamp($0) })
+        #expect(edits <= start.advanced(by: .seconds(1)))
+    }
+
+    @Test(arguments: ["delete", "add", "edit", "swap"])
+    func aFirstPassThatWasKilledIsNotGoneOnWithWhereTheListHasShifted(_ change: String) async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 2_000))
+        let fault = slow(fixture)
+        try await killed(fixture, afterPages: 10)
+        fault.remove()
+        let items = fixture.server.items()
+        switch change {
+        case "delete": fixture.server.delete(items[150].id)
+        case "add": fixture.server.addNew()
+        case "edit": fixture.server.edit(items[3].id) { $0.title = "Another" }
+        default:
+            fixture.server.delete(items[150].id)
+            fixture.server.addNew()
+        }
+        #expect(try await fixture.pull().isComplete)
+        try await fixture.pull(full: true)
+        try fixture.expectExact()
+    }
+
     @Test func aCatchUpThatWasKilledStillLooksBelowWhatWasKnown() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 300))
         fixture.server.addNew(count: 5)

@@ -110,12 +110,19 @@ extension Store {
         }
     }
 
-    /// The oldest item that the server is still working on, not older than `limit`: the head is read down to it.
-    package func oldestPending(notBefore limit: ServerTime) throws(UserFacingError) -> ServerTime? {
+    /// When items were created that the server was still working on when they were read, from one time up to another. Some of
+    /// them, if they are many.
+    package func pending(
+        from: ServerTime, before: ServerTime = ServerTime(.latest)
+    ) throws(UserFacingError) -> [ServerTime] {
         try read { connection throws(SQLiteFailure) in
             try connection.prepare(
-                "SELECT min(created_at) FROM item WHERE status = 'pending' AND created_at >= ? AND deleted_at IS NULL"
-            ).bind(limit.written).first { $0.timestamp(0).map(ServerTime.init) }
+                """
+                SELECT created_at FROM item
+                WHERE status = 'pending' AND created_at >= ? AND created_at < ? AND deleted_at IS NULL
+                ORDER BY created_at DESC LIMIT 1000
+                """
+            ).bind(from.written).bind(before.written).all { $0.timestamp(0).map(ServerTime.init) }
         }
     }
 
@@ -132,11 +139,14 @@ extension Store {
 // Dialects P and E have no cursor, so nothing is proven before the last page of a pass: the ids seen are collected in a
 // temporary table, outside the file and outside memory, and compared at the end.
 extension Store {
-    package func beginPass() throws(UserFacingError) {
-        rejectedSeen = []
+    /// - Parameter goesOn: An earlier process has read all that is live in the copy.
+    package func beginPass(goesOn: Bool = false) throws(UserFacingError) {
+        rejectedSeen = goesOn ? nil : []
         try read { connection throws(SQLiteFailure) in
             try connection.execute("CREATE TEMP TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
             try connection.execute("DELETE FROM temp.seen")
+            guard goesOn else { return }
+            try connection.execute("INSERT INTO temp.seen SELECT id FROM item WHERE deleted_at IS NULL")
         }
     }
 

@@ -37,7 +37,7 @@ struct CursorPlan: Sendable, Equatable {
     static let largestPage = 100
 
     /// Read down to here, included.
-    let bottom: Timestamp
+    private(set) var bottom: Timestamp
     /// When the read began, for the coverage.
     let readAt: Timestamp
     /// The newest instant that the copy covers already: a page from the top proves up to there too, also where the
@@ -126,6 +126,9 @@ struct CursorPlan: Sendable, Equatable {
         let to = min(to, newestPossible)
         return from <= to ? Coverage.Interval(from: from, to: to, readAt: readAt) : nil
     }
+
+    /// Reads on to here, where that is lower: an answer may tell a clock that was not known before.
+    mutating func lower(to floor: Timestamp) { bottom = min(bottom, floor) }
 
     private mutating func goOn(with next: Request) {
         request = next

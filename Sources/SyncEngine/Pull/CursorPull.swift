@@ -19,11 +19,13 @@ struct CursorPull {
     /// fails, except where the failure is that it may be another account's.
     ///
     /// - Parameters:
+    ///   - floor: Asked after each answer: reads down to there, where that is below `bottom`.
     ///   - knownNewest: The newest instant that the copy covers already.
+    /// - Returns: The oldest instant down to which all was read, too.
     func run(
-        top: Timestamp?, bottom: Timestamp, readAt: Timestamp, pageSize: Int, knownNewest: Timestamp = .earliest,
-        pacing: Pacing? = nil
-    ) async throws(SyncFailure) -> End {
+        top: Timestamp?, bottom: Timestamp, floor: @Sendable () -> Timestamp = { .latest }, readAt: Timestamp,
+        pageSize: Int, knownNewest: Timestamp = .earliest, pacing: Pacing? = nil
+    ) async throws(SyncFailure) -> (end: End, lowest: Timestamp) {
         do {
             var known: [KnownItem] = []
             if let top { known = try await store.known(from: top, limit: CursorPlan.largestPage) }
@@ -33,14 +35,16 @@ struct CursorPull {
             var step = CursorPlan.Step.request(plan.request)
             var bound = PageBound(store: store)
             var pages = 0
+            var lowest = Timestamp.latest
             var session = try await identity.session()
             while true {
                 try await bound.add(plan.request.limit)
                 switch step {
                 case .request:
                     let read = try await inSession(&session, &plan) { plan, session throws(SyncFailure) in
-                        try await self.read(&plan, session)
+                        try await self.read(&plan, floor, session)
                     }
+                    lowest = min(lowest, read.change.proven?.lowerBound ?? lowest)
                     try await committer.add(read.change, readIn: session, fetchTook: read.took)
                     onPage(read.change.items.count, read.change.items.last?.createdAt)
                     step = read.next
@@ -53,7 +57,7 @@ struct CursorPull {
                         }
                         if isSpent || pacing.givesWay {
                             try await committer.flush()
-                            return .gaveWay
+                            return (.gaveWay, lowest)
                         }
                     }
                 case .collision(let instant):
@@ -64,7 +68,7 @@ struct CursorPull {
                     step = plan.stepOver(instant)
                 case .finished:
                     try await committer.flush()
-                    return .reachedBottom
+                    return (.reachedBottom, lowest)
                 }
             }
         } catch {
@@ -195,7 +199,9 @@ extension CursorPull {
 
     /// Asks for the plan's next page. One that contradicts itself, or what is known, is asked for again; if it still
     /// does, it proves nothing.
-    func read(_ plan: inout CursorPlan, _ session: ClientSession) async throws(SyncFailure) -> Read {
+    func read(
+        _ plan: inout CursorPlan, _ floor: () -> Timestamp, _ session: ClientSession
+    ) async throws(SyncFailure) -> Read {
         var doubted: Doubt?
         var isRaised = false
         while true {
@@ -203,6 +209,7 @@ extension CursorPull {
                 return Read(change: PageChange(items: []), next: .collision(plan.request.top), took: .zero)
             }
             var after = plan
+            after.lower(to: floor())
             let (read, doubt) = try await judge(fetched, &after)
             guard let doubt else {
                 plan = after

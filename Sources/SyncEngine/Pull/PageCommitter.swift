@@ -7,13 +7,14 @@ import Synchronization
 ///
 /// A group shares a transaction and the proof of its account, which costs a slow server as much as a page. Large groups write
 /// less: each touches much of the index of ids, whose pages are written once for each group. What is not committed is what a kill can
-/// cost: a second of reading, or a few pages of a slow server. Used by one task.
+/// cost: a second of reading; of a slow server as many pages as it has given before, and twelve at the most. So a pull gets on
+/// however soon it is killed each time. Used by one task.
 final class PageCommitter {
     /// Pages in memory at the most, in commit or waiting for it.
     static let mostPages = 80
     /// Of a group. The rest of `mostPages` is fetched while it is committed.
     private static let largestGroup = 64
-    /// A group of so many pages is closed once it is older than `quickWait`.
+    /// A group of so many pages, or of as many as were read before it, is closed once it is older than `quickWait`.
     private static let smallGroup = 12
     private static let quickWait: Duration = .seconds(1)
     /// Bytes of pages in memory, likewise, besides the newest page.
@@ -39,7 +40,8 @@ final class PageCommitter {
     /// Whether the next page is the first of a group, which may be read in another session.
     var isBetweenGroups: Bool { group.isEmpty }
     private var groupStarted: Duration = .zero
-    private var hasCommitted = false
+    /// Pages that were handed to a commit.
+    private var handedOver = 0
     /// When the file last heard of the coverage.
     private var savedAt: Duration
     private var commit: Task<PullRecord, any Error>?
@@ -77,8 +79,9 @@ final class PageCommitter {
         guard commit == nil else { return }
         let age = time.uptime() - groupStarted
         // The first page is committed alone, so that readers see something at once.
-        if !hasCommitted || group.count >= Self.largestGroup || age + fetchTook >= Self.longestWait
-            || group.count >= Self.smallGroup && age + fetchTook >= Self.quickWait || groupSize >= Self.largestSize / 2
+        if handedOver == 0 || group.count >= Self.largestGroup || age + fetchTook >= Self.longestWait
+            || group.count >= min(Self.smallGroup, handedOver) && age + fetchTook >= Self.quickWait
+            || groupSize >= Self.largestSize / 2
         {
             startCommit()
         }
@@ -123,7 +126,7 @@ final class PageCommitter {
         committingSize = groupSize
         group = []
         committing = pages.count
-        hasCommitted = true
+        handedOver += pages.count
         commitIsDone.clear()
         let saves = time.uptime() - savedAt >= Self.longestUnsaved
         if saves { savedAt = time.uptime() }

@@ -28,15 +28,14 @@ struct PassPull {
     ) async throws(SyncFailure) -> (record: PullRecord, total: Int) {
         do {
             for _ in 0..<Self.mostPasses {
-                let start = time.now()
                 // These dialects name no account, but pages of two of them do not make a list.
                 let session = try await identity.session()
                 try await store.beginPass()
                 let asOf = await store.deliveries
-                let total = try await onePassWithPagesThatFit(session, pacing)
+                let pass = try await onePassWithPagesThatFit(session, pacing)
                 try await committer.flush()
-                if let total {
-                    return (try await finish(startedAt: start, asOf: asOf), total)
+                if let pass {
+                    return (try await finish(startedAt: pass.startedAt, asOf: asOf), pass.total)
                 }
             }
         } catch {
@@ -74,12 +73,12 @@ struct PassPull {
     /// The small server sends whole texts; a page of them may be larger than an answer may be.
     private func onePassWithPagesThatFit(
         _ session: ClientSession, _ pacing: Pacing?
-    ) async throws -> Int? {
+    ) async throws -> (total: Int, startedAt: Timestamp)? {
         while true {
             do {
-                let total = try await onePass(session, pacing)
+                let pass = try await onePass(session, pacing)
                 size.noteGood()
-                return total
+                return pass
             } catch let error as APIError {
                 guard case .networkError(.answerTooLarge) = error.kind, size.reduce(below: largestPage) else {
                     throw error
@@ -89,18 +88,27 @@ struct PassPull {
         }
     }
 
-    /// - Returns: How many items there are, where the pages fit together.
-    private func onePass(_ session: ClientSession, _ pacing: Pacing?) async throws -> Int? {
+    /// - Returns: How many items there are, where the pages fit together, and when the first of them was read.
+    private func onePass(
+        _ session: ClientSession, _ pacing: Pacing?
+    ) async throws -> (total: Int, startedAt: Timestamp)? {
+        var start = time.now()
         let first = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard let total = first.page.total else { throw Self.noTotal }
         if first.page.count == 0, try await !isEmpty(session) { return nil }
         if dialect == .express, !size.isReduced, total > largestPage, total < Self.allAtOnce {
             let all = try await fetch(OverlappingPages.Page(number: 1, limit: Self.allAtOnce), session)
             try await take(all, session)
-            return all.page.total == total && all.page.count == total ? total : nil
+            return all.page.total == total && all.page.count == total ? (total, start) : nil
         }
-        try await take(first, session)
+        let isComplete = await store.coverage.isComplete
+        let isFirstPass = dialect == .page && !isComplete
         var last = first
+        if isFirstPass, let rest = try await rest(of: first, session) {
+            (last, start) = rest
+            try await store.beginPass(goesOn: true)
+        }
+        try await take(last, session, since: isFirstPass ? start : nil)
         var bound = PageBound(store: store)
         while last.number.start + last.page.count < total {
             try await pacing?.pause(after: last.took)
@@ -110,15 +118,34 @@ struct PassPull {
             if next.number.start > 0, next.repeats(first) {
                 throw CursorPlan.discrediting("The server ignores the page number: each page is the first.")
             }
-            try await take(next, session)
+            try await take(next, session, since: isFirstPass ? start : nil)
             guard next.page.total == total, next.follows(last), next.number.start + next.page.count > end else {
                 return nil
             }
             last = next
         }
         guard last.number.start + last.page.count == total else { return nil }
-        guard last.number != first.number else { return total }
-        return try await isUnchanged(first, session) ? total : nil
+        guard last.number != first.number else { return (total, start) }
+        return try await isUnchanged(first, session) ? (total, start) : nil
+    }
+
+    /// Where a process was killed that made the first pass, the copy has the first items of the list, and nothing else. If
+    /// page 1 is as it is in the copy, and the list goes on with what is new where the copy ends, nothing has shifted.
+    ///
+    /// - Returns: The page that goes on, and when the pass began.
+    private func rest(of first: Fetched, _ session: ClientSession) async throws -> (Fetched, Timestamp)? {
+        guard let start = await store.coverage.intervals.first?.readAt else { return nil }
+        let end = try await store.liveCount() + store.rejectedCount()
+        guard end > first.page.count, try await store.novelty(of: [first.change]) == .repeats else { return nil }
+        let next = try await fetch(OverlappingPages.following(end, largest: largestPage), session)
+        var (known, new) = (next.change, next.change)
+        known.items = Array(next.page.items.prefix(end - next.number.start))
+        new.items = Array(next.page.items.dropFirst(known.items.count).prefix(1))
+        guard next.page.total == first.page.total, next.page.rejected.isEmpty,
+            try await store.novelty(of: [known]) == .repeats
+        else { return nil }
+        let goesOn = try await store.novelty(of: [new]) == .news
+        return goesOn || new.items.isEmpty ? (next, start) : nil
     }
 
     /// Page 1 once more: on both dialects, what is new (and on E, what was edited) shows there.
@@ -144,10 +171,15 @@ struct PassPull {
     /// How many items are asked for by their id, to see whether an empty list is right.
     private static let witnesses = 3
 
-    private func take(_ fetched: Fetched, _ session: ClientSession) async throws {
+    /// - Parameter start: Of the first pass. The file notes how far it has come, so that another process can go on.
+    private func take(_ fetched: Fetched, _ session: ClientSession, since start: Timestamp? = nil) async throws {
         let page = fetched.page
         try await store.noteSeen(page.items.map(\.id) + page.rejected.compactMap(\.id))
-        try await committer.add(fetched.change, readIn: session, fetchTook: fetched.took)
+        var change = fetched.change
+        if let start, let last = page.items.last?.createdAt {
+            change.coverage = Coverage.Interval(from: last, to: .latest, readAt: start)
+        }
+        try await committer.add(change, readIn: session, fetchTook: fetched.took)
         onPage(page.items.count, page.total)
     }
 

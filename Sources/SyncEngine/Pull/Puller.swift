@@ -17,7 +17,13 @@ struct Puller: Sendable {
     /// The head is read down to this long before the last poll: items that were hidden then, or arrived late.
     static let overlap: Duration = .seconds(15 * 60)
     /// Items that the server works on for longer than this are left to the sweep.
-    static let pendingLimit: Duration = .seconds(86_400)
+    private static let pendingLimit: Duration = .seconds(86_400)
+    /// And so are those that were pending still when they were read at this age: they are stuck.
+    private static let stuckAge: Duration = .seconds(3_600)
+    /// One that was pending for an hour has hardly changed a minute later: so many times the time since was it pending at the most.
+    private static let patience = 4
+    /// At one poll, while each of them brings a change.
+    private static let mostPendingPages = 100
 
     /// What changed, over all pulls of one piece of work.
     struct Changes: Sendable, Equatable {
@@ -63,19 +69,55 @@ struct Puller: Sendable {
     ) async throws(SyncFailure) -> Changes {
         let start = time.now()
         let coverage = await store.coverage
-        let isFirst = coverage.intervals.isEmpty
-        let bottom = isFirst ? .earliest : try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
-        let newest = coverage.newest ?? .earliest
-        return try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
-            _ = try await cursorPull(committer, requests).run(
-                top: nil, bottom: bottom, readAt: start, pageSize: pageSize, knownNewest: newest)
-            guard !isFirst else { return }
-            // The answers may tell that the server's clock was set back: what is new may be dated before the last poll.
-            let lower = try await headBottom(coverage, newAsOf: newAsOf, ahead: ahead)
-            guard bottom.duration(since: lower) > Schedule.clockTolerance else { return }
-            _ = try await cursorPull(committer, requests).run(
-                top: bottom, bottom: lower, readAt: start, pageSize: pageSize, knownNewest: newest)
+        guard let newest = coverage.newest else {
+            return try await record(.backfill) { committer, requests throws(SyncFailure) in
+                _ = try await cursorPull(committer, requests).run(
+                    top: nil, bottom: .earliest, readAt: start, pageSize: pageSize)
+            }
         }
+        return try await record(.head) { committer, requests throws(SyncFailure) in
+            // The first answer tells the server's clock.
+            let lowest = try await cursorPull(committer, requests).run(
+                top: nil, bottom: newest.next, floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) },
+                readAt: start, pageSize: pageSize, knownNewest: newest
+            ).lowest
+            try await pending(below: lowest, coverage, ahead) { place throws(SyncFailure) in
+                let before = committer.record.changed
+                _ = try await cursorPull(committer, requests).run(
+                    top: place, bottom: place, readAt: start, pageSize: pageSize, knownNewest: newest)
+                return committer.record.changed > before
+            }
+        }
+    }
+
+    /// Looks at a page with items that the server worked on when they were read, further down than the head. Where they have changed,
+    /// so may others. One that shows no change is enough for this time, and the next poll draws another.
+    private func pending(
+        below top: Timestamp, _ coverage: Coverage, _ ahead: Duration?,
+        _ read: (_ place: Timestamp) async throws(SyncFailure) -> Bool
+    ) async throws(SyncFailure) {
+        guard let now = identity.client.serverTime else { return }
+        var from = Self.pendingFrom(coverage, now: now, readAt: { serverTime(of: $0, ahead) })
+        if let read = coverage.intervals.last.flatMap({ serverTime(of: $0.readAt, ahead) }) {
+            from = max(from, read.advanced(by: now.duration(since: read) * -Self.patience))
+        }
+        for _ in 0..<Self.mostPendingPages {
+            let places = try await SyncFailure.from(try await store.pending(from: from, before: ServerTime(top)))
+            guard !places.isEmpty else { return }
+            // The microseconds are as good as a draw.
+            let place = places[Int(now.written.microseconds.magnitude % UInt64(places.count))]
+            guard try await read(place.written) else { return }
+        }
+    }
+
+    /// From when on an item that is `pending` is looked at again.
+    ///
+    /// - Parameter readAt: what the server's clock said at a time here, if that is known.
+    static func pendingFrom(
+        _ coverage: Coverage, now: ServerTime, readAt: (Timestamp) -> ServerTime?
+    ) -> ServerTime {
+        let read = coverage.intervals.last.flatMap { readAt($0.readAt) } ?? .earliest
+        return max(now.advanced(by: .zero - pendingLimit), read.advanced(by: .zero - stuckAge))
     }
 
     /// Each gap below the newest items, newest first. Where there is something below it, as far down as the head would have
@@ -124,19 +166,12 @@ struct Puller: Sendable {
     /// and again. The file says when the newest interval was read, so that a pull that was killed halfway does not begin
     /// again; where a clock was set back, or is not known, the newest item's time has to do. Whatever the clocks say, a
     /// gap that is left above the bottom is a gap in the coverage, and is filled.
-    private func headBottom(
-        _ coverage: Coverage, newAsOf: Timestamp?, ahead: Duration?
-    ) async throws(SyncFailure) -> Timestamp {
+    private func headBottom(_ coverage: Coverage, newAsOf: Timestamp?, ahead: Duration?) -> Timestamp {
         let newest = coverage.newest ?? .earliest
         let known = max(coverage.intervals.last?.readAt ?? .earliest, newAsOf ?? .earliest)
         let lastHead = (known > .earliest ? serverTime(of: known, ahead) : nil) ?? ServerTime(newest)
         let now = identity.client.serverTime
-        let overlapped = min(
-            ServerTime(newest.next), min(lastHead, now ?? lastHead).advanced(by: .zero - Self.overlap))
-        let pending = try await SyncFailure.from(
-            try await store.oldestPending(
-                notBefore: (now ?? ServerTime(newest)).advanced(by: .zero - Self.pendingLimit)))
-        return min(overlapped, pending ?? overlapped).written
+        return min(ServerTime(newest.next), min(lastHead, now ?? lastHead).advanced(by: .zero - Self.overlap)).written
     }
 
     /// What the server's clock said, or would say now, when ours said that: the earlier of both, because either clock may have been
@@ -165,7 +200,8 @@ struct Puller: Sendable {
                 let newest = await store.coverage.newest ?? .earliest
                 end = try await cursorPull(committer, requests).run(
                     top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                    pageSize: pageSize, knownNewest: newest, pacing: pacing)
+                    pageSize: pageSize, knownNewest: newest, pacing: pacing
+                ).end
             }
             if end == .gaveWay { committer.record.outcome = .incomplete }
         }

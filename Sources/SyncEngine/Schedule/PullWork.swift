@@ -218,7 +218,9 @@ extension PullMemory {
         let coverage = await store.coverage
         schedule.editsAsOf = coverage.oldestRead
         schedule.isSweeping = coverage.sweepStart != nil
-        schedule.hasGaps = !coverage.intervals.isEmpty && !coverage.isComplete
+        // The first pass over pages by number has its own way to go on.
+        schedule.hasGaps =
+            store.binding.dialect == .cursor && !coverage.intervals.isEmpty && !coverage.isComplete
         schedule.isComplete = coverage.isComplete
         schedule.ridesOnPolls = store.binding.dialect == .cursor && !isOnce
         do {
@@ -229,8 +231,10 @@ extension PullMemory {
             }
             schedule.textsDue = schedule.settings.texts ? try await store.nextText(now: now) : nil
             schedule.deletionCandidatesDue = try await store.deletionCandidatesDue(after: AbsenceCheck.cacheTime)
-            let limit = (store.serverNow ?? .earliest).advanced(by: .zero - Puller.pendingLimit)
-            schedule.hasPending = try await store.oldestPending(notBefore: limit) != nil
+            let from = Puller.pendingFrom(coverage, now: store.serverNow ?? .earliest) { [serverAhead] readAt in
+                serverAhead.map { ServerTime(at: readAt, ahead: $0) }
+            }
+            schedule.hasPending = try await !store.pending(from: from).isEmpty
             held = try await store.deletionsHeld()
             if newAsOf == nil {
                 newAsOf = try await store.newAsOf()
