@@ -51,6 +51,25 @@ import Testing
                 == "The daemon is stopped; this copy is of 2026-11-21 04:04:00 UTC. Nothing waits to be sent.")
     }
 
+    @Test func anIndexThatDoesNotFollowIsSaid() {
+        var (summary, facts) = (Samples.complete, Samples.facts)
+        summary.copy.editsAsOf = facts.newAsOf
+        summary.copy.search = Samples.search
+        facts.connectivity = Connectivity(state: .online, since: Samples.now)
+        facts.searchProblem = UserFacingError(
+            .databaseBusy, "Another program holds a lock on the database prsnl.sqlite.")
+        let text = Samples.report(summary, facts).text(TextStyle())
+        #expect(text.hasPrefix("Search does not find what is new. Nothing waits to be sent.\n"))
+        #expect(
+            text.contains(
+                """
+                Search       5 items to be indexed, which fails: Another program holds a lock on
+                             the database prsnl.sqlite.
+                             It is tried again with the next change, and every two minutes.
+
+                """), "\(text)")
+    }
+
     @Test func anItemIsShownWithItsText() {
         #expect(
             Samples.shownItem.text(TextStyle()) == """

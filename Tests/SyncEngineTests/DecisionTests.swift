@@ -272,6 +272,8 @@ import Testing
             now = setback.notBefore
         }
         #expect(now > at(500 + 3_600), "also where the clock was set back")
+        setback.fail(at: now, .retry(after: nil), draw: 1, isOfFile: true)
+        #expect(setback.notBefore <= now.advanced(by: .seconds(120)), "a disk does not tell when it has room again")
         setback.fail(at: now, .retry(after: .seconds(90)), draw: 0)
         #expect(setback.notBefore >= now.advanced(by: .seconds(90)), "the server's word is kept")
     }

@@ -46,7 +46,7 @@ final class PullFixture: Sendable {
     func withEngine<Result: Sendable>(
         credentials: Credentials? = nil, pageSize: Int = 100, maximumAnswerSize: Int = 32 << 20,
         requestTimeout: Duration? = nil, source: NetworkSource = .none, anonymous: Bool = false,
-        texts: Bool = false,
+        texts: Bool = false, searchIndex: Bool = false,
         log: @escaping LogHandler = { _, _, _ in }, _ body: (SyncEngine, Store) async throws -> Result
     ) async throws -> Result {
         let store = try Store(path: path)
@@ -60,7 +60,7 @@ final class PullFixture: Sendable {
         settings.anonymous = anonymous
         settings.texts = texts
         // It follows the commits at its own pace, and what these tests count is not about it.
-        settings.searchIndex = false
+        settings.searchIndex = searchIndex
         let engine = SyncEngine(
             store: store, client: client, serverURL: server.url, source: source, settings: settings,
             time: time.source, seed: 7, log: log)

@@ -221,6 +221,7 @@ extension StatusReport {
             // The file's time is only written when something else is; the engine's counts from the last look.
             copy.newAsOf = engine.newAsOf ?? copy.newAsOf
             copy.search?.enabled = engine.keepsSearchIndex
+            copy.search?.problem = engine.searchProblem
             copy.texts?.enabled = engine.copiesTexts
             if let problem = engine.textsProblem { copy.texts?.problem = problem }
             if outbox.waiting > 0 { outbox.problem = engine.hindrance?.error }

@@ -76,6 +76,7 @@ extension StatusReport: Report {
         guard let editsAsOf = copy.editsAsOf else { return "Edits and deletions may be missing" }
         let edits = missing("Edits", since: editsAsOf).map { $0 + nextSweep }
         return missing("New items", since: newAsOf) ?? edits ?? missingTexts
+            ?? (copy.search?.problem == nil ? nil : "Search does not find what is new")
     }
 
     private var nextSweep: String {
@@ -253,10 +254,13 @@ extension StatusReport: Report {
 
     /// Only where something cannot be found for longer than a moment.
     private var searchText: [String] {
-        guard let search = copy.search, search.notIndexed > (search.enabled == true ? Self.indexedAtOnce : 0) else {
-            return []
-        }
+        guard let search = copy.search else { return [] }
         let count = Formatting.count(search.notIndexed, "item")
+        if let problem = search.problem {
+            let line = "\(count) to be indexed, which fails: \(SafeText.harmless(problem.message))"
+            return [line, "It is tried again with the next change, and every two minutes."]
+        }
+        guard search.notIndexed > (search.enabled == true ? Self.indexedAtOnce : 0) else { return [] }
         switch search.enabled {
         case true: return ["\(count) to be indexed; this takes a moment"]
         case false: return ["\(count) cannot be found; search_index = no"]

@@ -11,7 +11,7 @@ package enum IndexStep: Sendable, Equatable {
 
 /// How far the full-text index is: a part of the status.
 package struct SearchState: Sendable, Equatable, Codable {
-    private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled }
+    private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled, problem }
 
     /// Items that were added or changed since they were indexed. Where rows of removed items left gaps, a little more.
     package var notIndexed = 0
@@ -19,6 +19,8 @@ package struct SearchState: Sendable, Equatable, Codable {
     @Nullable package var asOf: Timestamp? = nil
     /// Whether the daemon keeps it up to date; `nil` where only the file was asked.
     @Nullable package var enabled: Bool? = nil
+    /// Why it does not follow.
+    @Nullable package var problem: UserFacingError? = nil
     /// Bytes of text that the index is of.
     package var size = 0
     /// Whether changes are noted for it: not before the daemon works on it.
@@ -125,7 +127,7 @@ extension Store {
         let message =
             "Each time the item \(id) was indexed, the process ended. It is found by the beginnings of its texts only."
         log(.error, .store, "\(message)")
-        try recordError(code: .storeBug, endpoint: "search index", message: message, at: now)
+        try recordError(code: .storeBug, endpoint: "search index (an item)", message: message, at: now)
     }
 
     /// To index many items reads them from all over the file.

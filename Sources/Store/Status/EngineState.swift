@@ -47,6 +47,8 @@ package struct EngineState: Sendable, Equatable {
     package var keepsSearchIndex = true
     /// Why texts are missing that could be fetched; `nil` when all is well.
     package var textsProblem: UserFacingError?
+    /// Why the full-text index does not follow; `nil` when all is well.
+    package var searchProblem: UserFacingError?
     /// New items are complete as of this time (T1); newer than what the file says while nothing changed.
     package var newAsOf: Timestamp?
     /// `nil` where the server takes writes as they come.

@@ -73,6 +73,8 @@ extension Store {
 
     /// Of what fails before a send, for all writes.
     package static let outboxEndpoint = "outbox"
+    /// Of the full-text index.
+    package static let searchEndpoint = "search index"
 
     /// Marks the errors of one endpoint as over.
     package func endErrors(at endpoint: String) throws(UserFacingError) {
@@ -92,9 +94,10 @@ extension Store {
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
         // A damaged file does not heal by a pull, a deletion candidate that cannot be asked for is left where it is, and so are a
-        // write and a text that still fail. The replayer itself says when it can send again.
+        // write and a text that still fail. The replayer itself says when it can send again, and the indexer when it can write.
         let isOver = """
-            over = 0 AND endpoint != '\(Self.outboxEndpoint)' AND code != '\(ErrorCode.databaseDamaged.rawValue)'
+            over = 0 AND endpoint NOT IN ('\(Self.outboxEndpoint)', '\(Self.searchEndpoint)')
+                AND code != '\(ErrorCode.databaseDamaged.rawValue)'
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
                 AND (code != '\(ErrorCode.databaseRestored.rawValue)' OR NOT EXISTS (
                     SELECT 1 FROM outbox INDEXED BY outbox_open

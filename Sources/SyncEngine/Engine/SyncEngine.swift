@@ -187,7 +187,8 @@ package final class SyncEngine: Sendable {
 
     /// Pulls now, while `run` runs, and says how it ended.
     package func sync(_ request: SyncRequest) async -> SyncResult {
-        await withCheckedContinuation { inbox.post(.sync(.init(request: request, answer: $0))) }
+        store.committed.signal()
+        return await withCheckedContinuation { inbox.post(.sync(.init(request: request, answer: $0))) }
     }
 }
 

@@ -309,10 +309,12 @@ final class Replayer: Sendable {
                     memory.machine.gate.pause(for: .seconds(60), at: time.uptime())
                     return []
                 }
-                // Stopping: it stays `sending` in the file, and the next start looks it up.
                 let wait = Backoff.probes.wait(failures: tries, draw: 1)
                 heartbeat.expect(within: wait)
-                do { try await time.sleep(wait) } catch { return [] }
+                // A write that was accepted shows that the file takes it again. What is heard stays for the loop.
+                await inbox.outbox.wait(atMost: wait, time: time)
+                // Stopping: it stays `sending` in the file, and the next start looks it up.
+                if Task.isCancelled { return [] }
             }
         }
     }

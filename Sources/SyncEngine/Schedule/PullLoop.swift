@@ -296,7 +296,8 @@ struct PullLoop {
         let setback = memory.stage.setback
         // One that got further is the first in a row.
         if !changes.isEmpty { memory.schedule[keyPath: setback].failures = 0 }
-        memory.schedule[keyPath: setback].fail(at: now, failure.verdict, draw: draw)
+        memory.schedule[keyPath: setback].fail(
+            at: now, failure.verdict, draw: draw, isOfFile: failure.origin == .database)
         let notBefore = memory.schedule[keyPath: setback].notBefore
         if failure.concernsEverything, memory.stage != .texts { memory.schedule.closedUntil = notBefore }
         let wait = notBefore.duration(since: now).wholeMilliseconds

@@ -279,13 +279,17 @@ extension Schedule {
 }
 
 extension Schedule.Setback {
-    mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double) {
+    private static let longestOfFile: Duration = .seconds(120)
+
+    /// - Parameter isOfFile: No server has to be spared, and nothing tells when the disk has room again.
+    mutating func fail(at now: Timestamp, _ verdict: SyncFailure.Verdict, draw: Double, isOfFile: Bool = false) {
         // Later than now: the clock was set back.
         if failures == 0 || since > now { since = now }
         failures += 1
         var wait = verdict.wait(failures: failures, draw: draw)
         // After a short trouble of the server all are back soon: a wait is no longer than the trouble so far.
         if verdict == .retry(after: nil) { wait = min(wait, max(now.duration(since: since), Backoff.pulls.base)) }
+        if verdict == .retry(after: nil), isOfFile { wait = min(wait, Self.longestOfFile) }
         notBefore = now.advanced(by: wait)
     }
 }

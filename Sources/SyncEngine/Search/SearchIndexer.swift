@@ -19,8 +19,11 @@ struct SearchIndexer: Sendable {
     private static let collectingInPull: Duration = .seconds(4)
     /// Between two steps while a pull is under way: four fifths of the store's time are the pull's.
     private static let pauseInPull: Duration = .milliseconds(100)
-    /// After a failure: a full disk, for one.
-    private static let afterFailure: Duration = .seconds(600)
+    /// After a failure, unless something is committed first: then the lock is free again, or the disk has room. A person who has removed
+    /// the cause asks for a pull, or has the configuration read again.
+    private static func wait(after error: UserFacingError) -> Duration {
+        .seconds(error.code == .databaseBusy ? 5 : 120)
+    }
 
     private var isPulling: Bool { shared.state.activity == .pulling }
 
@@ -28,16 +31,27 @@ struct SearchIndexer: Sendable {
     func run() async {
         var isFirst = true
         while !Task.isCancelled {
-            if !isFirst {
+            if let problem = shared.state.searchProblem {
+                let wait = Self.wait(after: problem)
+                heartbeat.rest(atMost: wait)
+                await store.committed.wait(atMost: wait, time: time)
+            } else if !isFirst {
                 heartbeat.rest(atMost: nil)
                 await store.committed.waitForSignal()
             }
-            isFirst = false
-            guard shared.settings.searchIndex else { continue }
+            guard shared.settings.searchIndex else {
+                isFirst = false
+                shared.publish { $0.searchProblem = nil }
+                continue
+            }
             do {
                 try await collect()
                 heartbeat.wake()
                 try await work(whilePulling: Self.pauseInPull)
+                let isOver = isFirst || shared.state.searchProblem != nil
+                isFirst = false
+                shared.publish { $0.searchProblem = nil }
+                if isOver { try await store.endErrors(at: Store.searchEndpoint) }
             } catch is CancellationError {
                 break
             } catch let error as UserFacingError {
@@ -90,15 +104,15 @@ struct SearchIndexer: Sendable {
         try Task.checkCancellation()
     }
 
-    /// The copy is as good without the index. What needs a person is told by everything else that writes.
+    /// The copy is as good without the index. It is said once, because the commit that records it ends the wait.
     private func note(_ error: UserFacingError) async {
-        log(.warning, .store, "the full-text index is not kept up to date: \(error.message); next try in 10 min")
+        let isKnown = shared.state.searchProblem?.code == error.code
+        shared.publish { $0.searchProblem = error }
+        guard !isKnown else { return }
+        log(.warning, .store, "the full-text index is not kept up to date: \(error.message); it is tried again soon")
         await SyncFailure.logged(
             log, "an error was not recorded", at: .debug,
             try await store.recordError(
-                code: error.code, endpoint: "search index", message: error.message, at: time.now()))
-        heartbeat.rest(atMost: Self.afterFailure)
-        do { try await time.sleep(Self.afterFailure) } catch { return }
-        store.committed.signal()
+                code: error.code, endpoint: Store.searchEndpoint, message: error.message, at: time.now()))
     }
 }
