@@ -28,13 +28,13 @@ extension Command {
     init(
         _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
         withoutOperands: String? = nil, options: [CommandOption] = [], language: [CommandDescription.Term] = [],
-        examples: [CommandDescription.Term] = [], asks requests: [any Request.Type] = [], hasJSON: Bool = true,
+        asks requests: [any Request.Type] = [], hasJSON: Bool = true,
         onlyReads: Bool = false, needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands,
-            options: options + (hasJSON ? [.json] : []) + [.help], language: language, examples: examples,
-            withoutOperands: withoutOperands)
+            options: options + (hasJSON ? [.json] : []) + [.help], language: language,
+            examples: Examples.of(name), withoutOperands: withoutOperands)
         self.init(
             entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot,
             run: .withContext { context, arguments throws(UserFacingError) in
@@ -52,23 +52,47 @@ extension Command {
         early name: String, _ summary: String, options: [CommandOption] = [], asks requests: [any Request.Type] = [],
         run: @escaping EarlyBody
     ) {
-        let entry = CommandDescription(name: name, summary: summary, options: options + [.json, .help])
+        let entry = CommandDescription(
+            name: name, summary: summary, options: options + [.json, .help], examples: Examples.of(name))
         self.init(entry: entry, requests: requests, onlyReads: false, needsRoot: true, run: .early(run))
     }
 
-    /// All of them, in the order of `--help`.
-    static let all: [Command] = [
-        SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
-        OpenCommand.command,
-        ExportCommand.command, ChangesCommand.command, StatusCommand.command, MetricsCommand.command,
-        SyncCommand.command, VerifyCommand.command,
-        HistoryCommand.command,
-        PingCommand.command, NetCommand.command,
-        CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,
-        RestoreCommand.command, UndoCommand.command,
-        QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
-        ErrorsCommand.command, DoctorCommand.command, MCPCommand.command,
-        LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
+    static let all = groups.flatMap(\.commands)
+
+    /// All of them, as `--help` has them.
+    static let groups: [(title: String, commands: [Command])] = [
+        (
+            "Find and read",
+            [
+                SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command,
+                ShowCommand.command, OpenCommand.command, ExportCommand.command, ChangesCommand.command,
+            ]
+        ),
+        (
+            "The copy and the server",
+            [
+                StatusCommand.command, MetricsCommand.command, SyncCommand.command, VerifyCommand.command,
+                HistoryCommand.command, PingCommand.command, NetCommand.command,
+            ]
+        ),
+        (
+            "Write",
+            [
+                CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command,
+                DeleteCommand.command, RestoreCommand.command, UndoCommand.command,
+            ]
+        ),
+        (
+            "Writes that wait",
+            [QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command]
+        ),
+        (
+            "Set up and look after",
+            [
+                ErrorsCommand.command, DoctorCommand.command, MCPCommand.command, LoginCommand.command,
+                LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
+            ]
+        ),
     ]
 }
 
@@ -81,9 +105,10 @@ extension CommandTable {
             CommandOption("--instance", "NAME", "The daemon `prsnld@NAME`, with /etc/prsnld/NAME.conf."),
             CommandOption("--socket", "PATH", "The daemon's control socket."),
             CommandOption("--database", "PATH", "The SQLite file of the copy."),
+            CommandOption("--color", "WHEN", "`auto` (on a terminal), `always` or `never`."),
             .help, .version,
         ],
-        commands: Command.all.map(\.entry),
+        groups: Command.groups.map { ($0.title, $0.commands.map(\.entry)) },
         exitCodes: [
             (.fine, "Success."),
             (.error, "An error; the message says what to do."),
@@ -95,6 +120,10 @@ extension CommandTable {
                     + "waits for help."
             ),
             (.notDelivered, "With `--wait`: the write is on disk, and was not delivered in time."),
+        ],
+        explanations: [
+            "log": "; did you mean changes or history?",
+            "edit --note": ": the server cannot change a text. Capture a new note, and delete this one.",
         ])
 }
 

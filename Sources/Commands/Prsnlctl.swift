@@ -18,7 +18,8 @@ package enum Prsnlctl {
         exit(code)
     }
 
-    private static func run(_ environment: ProcessEnvironment) -> ExitCode {
+    private static func run(_ given: ProcessEnvironment) -> ExitCode {
+        var environment = given
         // A wrong command line may still say that JSON is wanted.
         var isJSON = CommandLine.arguments.contains("--json")
         let isRoot = geteuid() == 0
@@ -31,6 +32,7 @@ package enum Prsnlctl {
             let parsed = try ParsedArguments(words, table: .prsnlctl)
             arguments = parsed
             isJSON = parsed.has("--json")
+            try chooseColours(parsed, &environment)
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
             let command = Command.all.first { $0.entry == parsed.command }
@@ -51,6 +53,20 @@ package enum Prsnlctl {
                 isLine: arguments?.command == ChangesCommand.command.entry || arguments?.has("--watch") == true,
                 environment)
         }
+    }
+
+    /// `--color` stands above the environment, and is what the environment would say.
+    private static func chooseColours(
+        _ arguments: ParsedArguments, _ environment: inout ProcessEnvironment
+    ) throws(UserFacingError) {
+        let choices: [String: [String: String]] = [
+            "auto": [:], "never": ["NO_COLOR": "1"], "always": ["NO_COLOR": "", "CLICOLOR_FORCE": "1"],
+        ]
+        guard let choice = arguments.value("--color") else { return }
+        guard let variables = choices[choice] else {
+            throw arguments.failure("--color takes auto, always or never: \(SafeText.harmless(choice))")
+        }
+        environment.variables.merge(variables) { $1 }
     }
 
     private static let overview = CommandTable.prsnlctl.overview(

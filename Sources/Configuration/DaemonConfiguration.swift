@@ -94,11 +94,11 @@ extension ConfigurationKey {
             "Let members of the control socket's group change things with prsnlctl, and not only look."),
         .duration(
             "poll_interval", \.sync.pollInterval, from: "1s", to: "7d", effect: .reload,
-            "How often to look for new items (±10 %). After a quiet hour three times this, after a quiet day eight times."
+            "How often to look for new items, give or take 10 %. After a quiet hour three times this, after a quiet day eight times."
         ),
         ConfigurationKey(
             name: "sweep_interval", type: "duration", defaultText: "`auto`", allowed: "`auto`, 1s to 365d",
-            summary: "Between two sweeps for edits and deletions; `auto`: 6h below 2,000 items, daily above.",
+            summary: "How often to sweep for edits and deletions; `auto`: 6h below 2,000 items, daily above.",
             effect: .reload, defaultValue: "auto",
             apply: { text, configuration throws(Rejection) in
                 configuration.sync.sweepInterval = text == "auto" ? nil : try duration(text, from: "1s", to: "365d")

@@ -52,19 +52,27 @@ package struct CommandTable: Sendable, Equatable {
     package let program: String
     package let summary: String
     package let options: [CommandOption]
-    package let commands: [CommandDescription]
+    /// The chapters of `--help`.
+    package let groups: [Group]
     package let exitCodes: [(code: ExitCode, meaning: String)]
+    /// How the sentence ends about what people expect and there is not: a command, or a command with an option.
+    let explanations: [String: String]
+
+    package typealias Group = (title: String, commands: [CommandDescription])
 
     package init(
-        program: String, summary: String, options: [CommandOption], commands: [CommandDescription],
-        exitCodes: [(code: ExitCode, meaning: String)]
+        program: String, summary: String, options: [CommandOption], groups: [Group],
+        exitCodes: [(code: ExitCode, meaning: String)], explanations: [String: String] = [:]
     ) {
         self.program = program
         self.summary = summary
         self.options = options
-        self.commands = commands
+        self.groups = groups
         self.exitCodes = exitCodes
+        self.explanations = explanations
     }
+
+    package var commands: [CommandDescription] { groups.flatMap(\.commands) }
 
     package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
 
@@ -91,12 +99,12 @@ extension CommandTable {
             CommandOption("--config", "FILE", "Read this configuration file."),
             CommandOption("--once", nil, "Pull everything there is, then exit."),
             CommandOption("--no-texts", nil, "With `--once`: without the texts of items."),
-            CommandOption("--check-config", nil, "Check the configuration, print what holds, and exit."),
+            CommandOption("--check-config", nil, "Check the configuration, print the values in effect, and exit."),
             CommandOption("--service", nil, "With `--check-config`: as `prsnld.service` has it."),
             CommandOption("--instance", "NAME", "With `--check-config`: as `prsnld@NAME.service` has it."),
             .help, .version,
         ],
-        commands: [],
+        groups: [],
         exitCodes: [
             (.fine, "Stopped by SIGTERM or SIGINT; or `--once` ended with a complete copy."),
             (.error, "It could not start or go on; the last message says why."),
@@ -117,35 +125,26 @@ extension CommandTable {
 }
 
 extension CommandTable {
-    /// The text of `--help`, for the program or for one of its commands.
+    /// The text of `--help`, for the program or for one of its commands. What all commands share is said by the program's alone.
     package func help(for command: CommandDescription? = nil) -> String {
-        var lines: [String] = []
+        var lines: [String]
         if let command {
-            lines +=
-                ["usage: " + command.usage(of: program), ""] + TextLayout.wrap(Self.plain(command.summary), width: 80)
-            if !command.aliases.isEmpty { lines.append("alias: " + command.aliases.joined(separator: ", ")) }
+            let aliases = command.aliases.isEmpty ? "" : " Also: \(command.aliases.joined(separator: ", "))."
+            lines =
+                ["usage: " + command.usage(of: program)]
+                + TextLayout.wrap(Self.plain(command.summary + aliases), width: 80)
+            lines += Self.part("\(command.operands.usage) may be:", command.language.map { ($0.form, $0.meaning) })
+            lines += Self.part("Examples:", command.examples.map { ($0.form, $0.meaning) })
+            let own = command.options.filter { $0 != .help && $0 != .json }
+            lines += Self.part("Options:", own.map { ($0.usage, $0.summary) })
+            let json = command.options.contains(.json) ? "Also --json. " : ""
+            lines += ["", "\(json)General options and exit codes: \(program) --help"]
         } else {
-            lines += ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
+            lines = ["usage: \(program) [OPTION]..." + (groups.isEmpty ? "" : " COMMAND"), "", summary]
+            for group in groups { lines += Self.part("\(group.title):", group.commands.map { ($0.name, $0.summary) }) }
+            lines += Self.part("Options:", options.map { ($0.usage, $0.summary) })
+            lines += Self.part("Exit codes:", exitCodes.map { ("\($0.code.rawValue)", $0.meaning) })
         }
-        if command == nil, !commands.isEmpty {
-            lines += ["", "Commands:"] + Self.aligned(commands.map { ($0.name, Self.plain($0.summary)) })
-        }
-        if let command {
-            if !command.language.isEmpty {
-                let terms = command.language.map { (Self.plain($0.form), Self.plain($0.meaning)) }
-                lines += ["", "\(command.operands.usage) may be:"] + Self.aligned(terms)
-            }
-            if !command.examples.isEmpty {
-                lines +=
-                    ["", "Examples:"]
-                    + command.examples.flatMap { ["  " + Self.plain($0.form), "      " + Self.plain($0.meaning)] }
-            }
-            lines += ["", "Options:"] + Self.aligned(command.options.map { ($0.usage, Self.plain($0.summary)) })
-        }
-        let general = command == nil ? options : options.filter { option in command?.options.contains(option) == false }
-        lines += ["", command == nil ? "Options:" : "General options:"]
-        lines += Self.aligned(general.map { ($0.usage, Self.plain($0.summary)) })
-        lines += ["", "Exit codes:"] + Self.aligned(exitCodes.map { ("\($0.code.rawValue)", Self.plain($0.meaning)) })
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -160,12 +159,21 @@ extension CommandTable {
 
     private static func plain(_ text: String) -> String { text.filter { $0 != "`" } }
 
+    private static func part(_ title: String, _ rows: [(String, String)]) -> [String] {
+        rows.isEmpty ? [] : ["", title] + aligned(rows)
+    }
+
+    /// Two columns. What is too long for the first has the line, and its text behind it or below.
     private static func aligned(_ rows: [(String, String)]) -> [String] {
-        let column = (rows.map { $0.0.count }.max() ?? 0) + 4
+        let rows = rows.map { (plain($0), plain($1)) }
+        let column = min(44, (rows.map { $0.0.count }.max() ?? 0) + 4)
         return rows.flatMap { name, text in
-            TextLayout.wrap(text, width: 80 - column).enumerated().map { index, line in
-                TextLayout.padRight(index == 0 ? "  \(name)" : "", to: column) + line
-            }
+            let isWide = name.count + 4 > column
+            if isWide, name.count + text.count + 4 <= 80 { return ["  \(name)  \(text)"] }
+            return (isWide ? ["  " + name] : [])
+                + TextLayout.wrap(text, width: 80 - column).enumerated().map { index, line in
+                    TextLayout.padRight(index == 0 && !isWide ? "  \(name)" : "", to: column) + line
+                }
         }
     }
 }

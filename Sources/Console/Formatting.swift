@@ -24,17 +24,24 @@ package enum Formatting {
         return "\(count(tenths / 10)).\(tenths % 10)"
     }
 
-    /// `2026-11-21 04:06:14 UTC`
-    package static func time(_ time: Timestamp) -> String {
-        let text = time.description
-        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(8)) UTC"
+    /// `2026-11-21 04:06:14 CET`, by the clock on the wall. A text names the zone once, and has `clock` for its other times.
+    package static func time(_ time: Timestamp) -> String { "\(clock(time)) \(zone(time))" }
+
+    /// `2026-11-21 04:06:14`
+    package static func clock(_ time: Timestamp) -> String {
+        let local = LocalTime(time)
+        return "\(local.day) \(local.time)"
     }
 
-    /// `2026-11-21 04:06:14 UTC (12 s ago)`
-    package static func timeWithAge(_ moment: Timestamp, now: Timestamp) -> String {
+    package static func zone(_ time: Timestamp) -> String { LocalTime(time).zone }
+
+    /// `2026-11-21 04:06:14 (12 s ago)`
+    ///
+    /// - Parameter named: with the zone.
+    package static func timeWithAge(_ moment: Timestamp, now: Timestamp, named: Bool = false) -> String {
         let age = now.duration(since: moment)
-        if age < .seconds(-1) { return "\(time(moment)) (in the future)" }
-        return "\(time(moment)) (\(duration(max(age, .zero))) ago)"
+        let text = named ? time(moment) : clock(moment)
+        return age < .seconds(-1) ? "\(text) (in the future)" : "\(text) (\(duration(max(age, .zero))) ago)"
     }
 
     /// One unit, rounded down: `12 s`, `5 min`, `3 h`, `2 days`.

@@ -100,7 +100,9 @@ extension FailureReport {
             lines += TextLayout.wrap(index == 0 ? "\(program): \(message)" : "  \(message)", width: style.width)
         }
         if let consequence = error.consequence { lines += indented(style.safe(consequence), style) }
-        lines += indented(style.text(error.recoverySuggestion), style)
+        // What the next line says is not said twice.
+        let isSaid = error.nextCommand.map { error.recoverySuggestion == "See \($0)." } ?? false
+        if !isSaid { lines += indented(style.text(error.recoverySuggestion), style) }
         if let command = error.nextCommand.flatMap(style.unit.fit) { lines += ["  next: " + style.safe(command.line)] }
         if let first = lines.first { lines[0] = style.paint(first, .red) }
         return lines.map { $0 + "\n" }.joined()

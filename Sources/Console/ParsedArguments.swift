@@ -53,7 +53,7 @@ package struct ParsedArguments: Sendable, Equatable {
             if argument == "help" || argument == "version" { return values["--\(argument)"] = [] }
             guard let found = table.command(named: argument) else {
                 throw Self.failure(
-                    table, nil, "\(argument) is not a command",
+                    table, nil, "\(argument) is not a command", explanation: table.explanations[argument],
                     nearest: EditDistance.allNearest(to: argument, among: table.commands.map(\.name)).or)
             }
             return self.command = found
@@ -63,7 +63,15 @@ package struct ParsedArguments: Sendable, Equatable {
             return self.command = found
         }
         guard operands.count < command.operands.maximum else {
-            if words.isEmpty { throw Self.failure(table, command, "\(argument) is one argument too many") }
+            if words.isEmpty {
+                let operands = command.operands
+                let most = operands.maximum
+                let taken =
+                    most == 0
+                    ? "none" : most == 1 ? "one \(operands.usage.filter { !"[]".contains($0) })" : "\(most) at most"
+                throw Self.failure(
+                    table, command, "\(argument) is one argument too many: \(command.name) takes \(taken)")
+            }
             throw Self.failure(
                 table, command, "\(command.name) \(argument) is not a command",
                 nearest: EditDistance.allNearest(to: argument, among: words).map { "\(command.name) \($0)" }.or)
@@ -127,7 +135,9 @@ package struct ParsedArguments: Sendable, Equatable {
         for (name, given) in values.sorted(by: { $0.key < $1.key }) {
             guard let option = allowed.first(where: { $0.name == name }) else {
                 let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
-                throw Self.failure(table, command, "\(name) is not \(place)")
+                throw Self.failure(
+                    table, command, "\(name) is not \(place)",
+                    explanation: command.flatMap { table.explanations["\($0.name) \(name)"] })
             }
             if option.form == .none, !given.isEmpty {
                 throw Self.failure(table, command, "\(name) takes no value")
@@ -158,12 +168,13 @@ package struct ParsedArguments: Sendable, Equatable {
     }
 
     private static func failure(
-        _ table: CommandTable, _ command: CommandDescription?, _ reason: String, nearest: String? = nil
+        _ table: CommandTable, _ command: CommandDescription?, _ reason: String, explanation: String? = nil,
+        nearest: String? = nil
     ) -> UserFacingError {
         let help = NextCommand(
             line: [table.program, command?.name, "--help"].compactMap(\.self).joined(separator: " "))
         return UserFacingError(
-            .usage, reason + (nearest.map { "; did you mean \($0)?" } ?? "."),
+            .usage, reason + (explanation ?? nearest.map { "; did you mean \($0)?" } ?? "."),
             recoverySuggestion: "See \(help).", nextCommand: help)
     }
 }

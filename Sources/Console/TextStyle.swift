@@ -22,15 +22,16 @@ package struct TextStyle: Sendable, Equatable {
 
     /// For a descriptor of this process.
     ///
-    /// Colour needs a terminal that knows it and no `NO_COLOR` (https://no-color.org: set and not empty). UTF-8 is what
-    /// the locale says, by the order of locale(7).
+    /// Colour needs a terminal that knows it, or `CLICOLOR_FORCE` (https://bixense.com/clicolors), and no `NO_COLOR`
+    /// (https://no-color.org: set and not empty). UTF-8 is what the locale says, by the order of locale(7).
     package init(descriptor: Int32, environment: [String: String], _ unit: ServiceUnit) {
         self.unit = unit
         isTerminal = isatty(descriptor) == 1
         isUTF8 = Self.isUTF8(environment)
         hasColour =
-            isTerminal && environment["NO_COLOR", default: ""].isEmpty
-            && !["", "dumb"].contains(environment["TERM", default: ""])
+            environment["NO_COLOR", default: ""].isEmpty
+            && (!["", "0"].contains(environment["CLICOLOR_FORCE", default: ""])
+                || isTerminal && !["", "dumb"].contains(environment["TERM", default: ""]))
         hasLinks = isTerminal && Self.followsLinks(environment)
         var size = winsize()
         if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
@@ -91,6 +92,7 @@ package struct TextStyle: Sendable, Equatable {
         case red = "31"
         case green = "32"
         case yellow = "33"
+        case cyan = "36"
     }
 
     package func paint(_ text: String, _ colour: Colour) -> String {

@@ -16,7 +16,8 @@ import Testing
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
                 #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
-                for term in command.language + command.examples { #expect(text.contains(term.documentationRow)) }
+                let shown = command.language.isEmpty ? [] : command.examples
+                for term in command.language + shown { #expect(text.contains(term.documentationRow)) }
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }
@@ -87,6 +88,7 @@ import Testing
             ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
             ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
             ("### errors", try JSONOutput.pretty(Samples.errors), ["schema_version"]),
+            ("### errors CODE", try JSONOutput.pretty(CodeReport(.loginExpired)), ["schema_version"]),
             ("### login", try JSONOutput.pretty(Samples.login), ["schema_version"]),
             ("### logout", try JSONOutput.pretty(Samples.logout), ["schema_version"]),
             ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),

@@ -30,17 +30,17 @@ extension Samples {
             Samples.errors.text(TextStyle())
                 == """
                 connect_failed at GET /api/timeline, 1,037 times
-                  first  2026-11-21 01:00:00 UTC (3 h ago)
+                  first  2026-11-21 01:00:00 (3 h ago)
                   last   2026-11-21 04:05:44 UTC (30 s ago)
                   Network error: could not connect to the server.
                   Check that the server runs and that its port can be reached from here.
 
                 code_of_tomorrow at GET /\\u{1B}, once
-                  last   2026-11-21 04:05:14 UTC (1 min ago)
+                  last   2026-11-21 04:05:14 (1 min ago)
 
                 offline at GET /api/auth/me, 2 times; it is over
-                  first  2026-11-20 22:00:00 UTC (6 h ago)
-                  last   2026-11-20 23:00:00 UTC (5 h ago)
+                  first  2026-11-20 22:00:00 (6 h ago)
+                  last   2026-11-20 23:00:00 (5 h ago)
                   No route to prsnl.example.org.
 
                 """)

@@ -60,6 +60,51 @@ import Testing
         #expect(!TextStyle(descriptor: -1, environment: environment, ServiceUnit()).hasLinks)
     }
 
+    /// As of so many items, of which some are shown.
+    private func remark(_ items: Int, shown: Int, more: Bool = false) -> [String] {
+        var list = ItemList(items: (0..<items).map { ListedItem(id: "\($0)") }, hasMore: more)
+        list.show(shown)
+        return ItemListReport(list, shortIDs: []).remarks.map(\.description)
+    }
+
+    @Test func howManyThereAreIsSaidWhereNotAllAreShown() {
+        #expect(remark(341, shown: 20) == ["20 of 341 shown; -n 100 shows more."])
+        #expect(remark(50, shown: 20) == ["20 of 50 shown; -n 0 shows all."])
+        #expect(remark(1_000, shown: 100, more: true) == ["100 of more than 1,000 shown; -n 500 shows more."])
+        #expect(remark(20, shown: 20, more: true) == ["The first 20 are shown; -n 100 shows more."])
+        #expect(remark(20, shown: 20).isEmpty)
+    }
+
+    @Test func theNumberAloneIsWhatACountPrints() throws {
+        var list = ItemList(items: (0..<1_341).map { ListedItem(id: "\($0)") })
+        list.show(0)
+        var report = ItemListReport(list, shortIDs: [])
+        report.isCount = true
+        #expect(report.text(TextStyle()) == "1341\n" && report.remarks.isEmpty)
+        #expect(try JSONOutput.pretty(report).contains("\"total\" : 1341"))
+    }
+
+    @Test(arguments: [
+        ("bread AND butter", true, "\"AND\" was searched as a word. Leave it out: all words have to be there."),
+        ("bread NOT butter", true, "\"NOT\" was searched as a word. Write -word for items without it."),
+        ("bread or butter", false, "\"or\" was searched as a word. Write OR between two words."),
+    ])
+    func operatorsOfOtherProgramsAreExplained(words: String, isSaidAlways: Bool, remark: String) {
+        func remarks(_ list: ItemList) -> [String] {
+            ItemListReport(list, shortIDs: [], words: words).remarks.map(\.description)
+        }
+        #expect(remarks(ItemList()).contains(remark))
+        #expect(remarks(ItemList(items: [ListedItem(id: "x")])).contains(remark) == isSaidAlways)
+    }
+
+    @Test func idsTypesAndTagsHaveColours() {
+        var style = TextStyle()
+        style.hasColour = true
+        let line = report(title: "Bread").text(style)
+        #expect(line.hasPrefix("\u{1B}[33m59ec0d4e\u{1B}[0m  2026-11-21  \u{1B}[36marticle\u{1B}[0m  Bread"), "\(line)")
+        #expect(line.hasSuffix("  \u{1B}[32m[bread]\u{1B}[0m\n"), "\(line)")
+    }
+
     @Test func anItemWithoutATitleHasItsAddress() {
         #expect(report(title: nil, url: "https://example.org/x").text(TextStyle()).contains("https://example.org/x"))
         #expect(report(title: nil).text(TextStyle()).contains("(no title)"))

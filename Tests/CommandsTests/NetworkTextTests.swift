@@ -91,7 +91,7 @@ import Testing
         #expect(
             text.contains(
                 """
-                Connection   offline since 2026-11-21 01:06:14 UTC (3 h ago)
+                Connection   offline since 2026-11-21 01:06:14 (3 h ago)
                              No route to prsnl.example.org: eth0: carrier lost.
                              Nothing is sent or pulled until this machine has a route to the
                              server again; then at once.
@@ -106,7 +106,7 @@ import Testing
         #expect(
             report.text(TextStyle()).contains(
                 """
-                Connection   online since 2026-11-21 04:06:14 UTC (0 s ago)
+                Connection   online since 2026-11-21 04:06:14 (0 s ago)
                              netlink is not permitted: Permission denied; network changes are
                              noticed within a minute
 

@@ -109,9 +109,9 @@ import Testing
                     since 2026-11-21 04:00:00 UTC (6 min ago); next attempt in 2 min; 1 attempt
                     No connection.
                 #8  queued  delete  59ec6da4-0000-4000-8000-000000000007
-                    since 2026-11-21 04:00:00 UTC (6 min ago); waits for #7
+                    since 2026-11-21 04:00:00 (6 min ago); waits for #7
                 #9  queued  note   First\\u{1B}[2J
-                    since 2026-11-21 04:00:00 UTC (6 min ago)
+                    since 2026-11-21 04:00:00 (6 min ago)
                 and 100,000 more
 
                 """)
@@ -140,8 +140,8 @@ import Testing
 
             """,
             """
-            Requests     1. 2026-11-21 04:05:00 UTC, send, took 250 ms, HTTP 500,
-                         server_error, retry
+            Requests     1. 2026-11-21 04:05:00, send, took 250 ms, HTTP 500, server_error,
+                         retry
 
             """,
             "retry-queue 12`", "queue drop 12`",

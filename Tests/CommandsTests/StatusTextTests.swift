@@ -34,10 +34,10 @@ import Testing
             sentence { summary, facts in
                 summary.outbox.waiting = 1
                 facts.connectivity = Connectivity(state: .offline, since: Samples.now)
-            } == "There is no network since 2026-11-21 04:06:14 UTC. 1 write waits for the network.")
+            } == "There is no network since 2026-11-21 04:06:14. 1 write waits for the network.")
         #expect(
             sentence { _, facts in facts.connectivity = Connectivity(state: .unauthorized, since: Samples.now) }
-                == "The server refuses the login since 2026-11-21 04:06:14 UTC. Nothing waits to be sent.")
+                == "The server refuses the login since 2026-11-21 04:06:14. Nothing waits to be sent.")
         #expect(
             sentence { summary, _ in summary.copy.deletionsHeld = 200 }
                 == "200 deletions need your decision. Nothing waits to be sent.")
@@ -113,7 +113,7 @@ import Testing
         #expect(
             Samples.report(summary).text(TextStyle()).contains(
                 """
-                Texts        as of 2026-11-20 23:00:00 UTC (5 h ago)
+                Texts        as of 2026-11-20 23:00:00 (5 h ago)
                              12 larger than text_max_size or max_answer_size, not fetched
 
                 """))
@@ -159,7 +159,7 @@ import Testing
         #expect(
             Samples.report(summary).text(TextStyle()).contains(
                 """
-                Edits        and deletions as of 2026-11-20 23:00:00 UTC (5 h ago)
+                Edits        and deletions as of 2026-11-20 23:00:00 (5 h ago)
                              except for deletions at 1 timestamp collision and around items that
                              could not be read
 
@@ -187,11 +187,11 @@ import Testing
             text.contains(
                 """
                 Copy         incomplete
-                New items    as of 2026-11-21 04:06:00 UTC (14 s ago)
+                New items    as of 2026-11-21 04:06:00 (14 s ago)
                 Edits        and deletions not known
                 Items        1,234,567 live, 12 deleted
-                Missing      items from 2026-01-01 00:00:00 UTC to 2026-02-01 12:30:00 UTC
-                             everything up to 2025-06-01 00:00:24 UTC
+                Missing      items from 2026-01-01 00:00:00 to 2026-02-01 12:30:00
+                             everything up to 2025-06-01 00:00:24
                              possibly more at 2025-08-01T00:00:00.000001Z
                              2 items that could not be read; see the table rejected_item
                 Unsettled    1 item gone from the server's list, deletion not yet proven
@@ -231,7 +231,7 @@ import Testing
             Samples.report(Samples.withError).text(TextStyle()).contains(
                 """
                 Last error   connect_failed at GET /api/timeline, 37 times
-                             last 2026-11-21 04:05:44 UTC (30 s ago)
+                             last 2026-11-21 04:05:44 (30 s ago)
                              Network error: could not connect to the server.
                              Check that the server runs and that its port can be reached from
                              here.
@@ -265,7 +265,7 @@ import Testing
         #expect(
             text.contains(
                 """
-                Writes       3 waiting, the oldest since 2026-11-21 01:06:14 UTC (3 h ago)
+                Writes       3 waiting, the oldest since 2026-11-21 01:06:14 (3 h ago)
                              1 of them may be on the server already; the daemon looks
                              1 fails or is refused; #12: Server error: it cannot.
                              `prsnlctl queue show 12`
@@ -276,7 +276,7 @@ import Testing
         #expect(
             text.contains(
                 """
-                Connection   unreachable since 2026-11-21 01:06:14 UTC (3 h ago)
+                Connection   unreachable since 2026-11-21 01:06:14 (3 h ago)
                              Network error: connection refused.
 
                 """))

@@ -36,7 +36,8 @@ import Testing
         (["sync", "--full=yes"], "takes no value"), (["--json"], "--json is not an option without its command"),
         (["zzzzz"], "zzzzz is not a command."), (["-x", "status"], "-x is not an option"),
         (["edit"], "ID... is missing"), (["delete", "--json"], "ID... is missing"),
-        (["show", "a", "b"], "b is one argument"), (["nte"], "did you mean net or note?"),
+        (["related", "a", "b"], "b is one argument too many: related takes one ID."),
+        (["nte"], "did you mean net or note?"),
         (["delete", "59ec6da4", "--wait", "2s"], "did you mean --wait=2s?"),
         (["note", "x", "--wait", "1h30m"], "did you mean --wait=1h30m?"),
         (["queue", "shwo", "3"], "did you mean queue show?"), (["queue", "3"], "queue 3 is not a command"),
@@ -44,7 +45,10 @@ import Testing
         (["note", "x", "--title"], "the value is missing"), (["note", "x", "--wait="], "the value is missing"),
         (["note", "x", "--title", "a", "--title", "b"], "--title is given 2 times"),
         (["sync", "--wait=3s"], "--wait takes no value"), (["--wait=3s", "sync"], "--wait takes no value"),
-        (["show", "x", "--", "--json"], "--json is one argument too many"),
+        (["related", "x", "--", "--json"], "--json is one argument too many"),
+        (["whoami", "me"], "me is one argument too many: whoami takes none."),
+        (["log"], "did you mean changes or history?"),
+        (["edit", "x", "--note", "y"], "--note is not an option of edit: the server cannot change a text."),
         (["note", "x", "-t"], "-t is not an option"),
     ])
     func aWrongCommandLineSaysWhatIsWrong(arguments: [String], part: String) {
@@ -60,6 +64,12 @@ import Testing
         let tags = try ParsedArguments(["--tag", "x", "edit", "--tag=", "id", "--tag", "-"], table: .prsnlctl)
         #expect(tags.values("--tag") == ["x", "", "-"])
         #expect(tags.operands == ["id"])
+    }
+
+    @Test(arguments: [("ls", "list"), ("cat", "show"), ("pull", "sync"), ("rm", "delete"), ("find", "search")])
+    func wordsOfOtherProgramsAreUnderstood(word: String, name: String) throws {
+        #expect(
+            try ParsedArguments([word, "x"].dropLast(word == "pull" ? 1 : 0), table: .prsnlctl).command?.name == name)
     }
 
     @Test func aSecondWordChoosesTheCommandBelow() throws {
@@ -127,10 +137,39 @@ import Testing
             let helps = [table.help()] + table.commands.map { table.help(for: $0) }
             for help in helps {
                 for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
-                for option in table.options { #expect(help.contains("  \(option.usage)  ")) }
             }
+            for option in table.options { #expect(helps[0].contains("  \(option.usage)  ")) }
             for command in table.commands {
-                for option in command.options { #expect(table.help(for: command).contains("  \(option.usage)  ")) }
+                for option in command.options where option != .help && option != .json {
+                    #expect(table.help(for: command).contains("  \(option.usage)  "))
+                }
+            }
+        }
+    }
+
+    /// What all commands have in common is said once.
+    @Test func theHelpOfAllCommandsIsShortAndHasExamples() {
+        let table = CommandTable.prsnlctl
+        let helps = [table.help()] + table.commands.map { table.help(for: $0) }
+        #expect(helps.reduce(0) { $0 + $1.count { $0 == "\n" } } <= 550)
+        for command in table.commands { #expect(!command.examples.isEmpty, "\(command.name)") }
+        #expect(helps.count { $0.contains("--instance") } == 1 && helps.count { $0.contains("it is not running") } == 1)
+        for group in table.groups { #expect(helps[0].contains("\n\n\(group.title):\n  \(group.commands[0].name) ")) }
+    }
+
+    /// Without what a shell does with the rest of the line.
+    @Test func eachExampleIsACommandLineOfItsCommand() throws {
+        for command in CommandTable.prsnlctl.commands {
+            for example in command.examples {
+                let line = example.form.filter { $0 != "`" }
+                let quoted = line.split(separator: "'", omittingEmptySubsequences: false)
+                var words: [String] = []
+                for (index, part) in quoted.enumerated() {
+                    words += index % 2 == 1 ? [String(part)] : part.split(separator: " ").map(String.init)
+                }
+                let typed = words.prefix { !"<>$".contains($0.prefix(1)) }
+                let parsed = try ParsedArguments(Array(typed.dropFirst()), table: .prsnlctl)
+                #expect(parsed.command == command, "\(line)")
             }
         }
     }
@@ -141,6 +180,17 @@ import Testing
         #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_ALL": "C"]))
         #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_CTYPE": "POSIX", "LC_ALL": ""]))
         #expect(!TextStyle.isUTF8([:]))
+    }
+
+    /// No terminal here.
+    @Test func colourIsWhatTheEnvironmentSays() {
+        func hasColour(_ environment: [String: String]) -> Bool {
+            TextStyle(descriptor: -1, environment: environment.merging(["TERM": "xterm"]) { $1 }, ServiceUnit())
+                .hasColour
+        }
+        #expect(!hasColour([:]))
+        #expect(hasColour(["CLICOLOR_FORCE": "1"]) && hasColour(["CLICOLOR_FORCE": "1", "NO_COLOR": ""]))
+        #expect(!hasColour(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"]) && !hasColour(["CLICOLOR_FORCE": "0"]))
     }
 
     @Test func wideAndJoinedCharactersAreCountedAsTheyAreShown() {

@@ -62,10 +62,10 @@ import Testing
             unknown.stderr.hasPrefix("prsnlctl: There is no writer:; there are after: author: before:"), "\(unknown)")
         for words in [["search", "tag:bakin"], ["list", "--tag", "bakin"]] {
             let tag = try await fixture.control(words)
-            #expect(tag.stderr == "prsnlctl: No item has the tag bakin. Did you mean baking?\n", "\(tag)")
+            #expect(tag.stderr == "prsnlctl: No item has the tag \"bakin\". Did you mean baking?\n", "\(tag)")
         }
         let or = try await fixture.control("search", "cursor or walks")
-        #expect(or.stderr.contains("\"or\" was looked for as a word."), "\(or)")
+        #expect(or.stderr.contains("\"or\" was searched as a word."), "\(or)")
         let field = try await fixture.control("search", "site:")
         #expect(field.stderr.contains("site: has nothing behind it"), "\(field)")
         let missing = try await fixture.control("search", "--tag", "baking")
@@ -156,7 +156,7 @@ import Testing
         let reversed = try await fixture.control("list", "--ids", "--reverse").stdout.split(separator: "\n")
         #expect(all == reversed.reversed())
         let none = try await fixture.control("list", "--since", "2030")
-        #expect(none.exit == .status(0) && none.stdout.isEmpty && none.stderr.contains("There are no such items."))
+        #expect(none.exit == .status(0) && none.stdout.isEmpty && none.stderr.contains("No item matches."))
         #expect(try await fixture.control("list", "--since", "soon").exit == .status(2))
         let tags = try await fixture.control("tags")
         #expect(tags.stdout == "2  baking\n1  later\n")

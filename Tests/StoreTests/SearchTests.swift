@@ -459,7 +459,7 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: ["someday", "2026-13-01", "7x", "", "-7d", "2026-1-1"])
+    @Test(arguments: ["someday", "2026-13-01", "7x", "", "-7d", "2026-1-1", "1m", "mo"])
     func whatIsNoTimeIsSaid(text: String) {
         #expect(throws: UserFacingError.self) { try TimeWord.parse(text, now: Fixture.now, option: "--since") }
     }
@@ -470,9 +470,28 @@ import Testing
             ("2026", "2026-01-01T00:00:00Z"), ("2026-11", "2026-11-01T00:00:00Z"),
             ("2026-11-20", "2026-11-20T00:00:00Z"),
             ("12h", "2026-11-21T22:00:00Z"), ("7d", "2026-11-15T10:00:00Z"), ("1w", "2026-11-15T10:00:00Z"),
-            ("2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00Z"),
+            ("2026-11-20T08:00:00+01:00", "2026-11-20T07:00:00Z"), ("1y", "2025-11-22T10:00:00Z"),
+            ("6mo", "2026-05-22T10:00:00Z"), ("9mo", "2026-02-22T10:00:00Z"), ("11mo", "2025-12-22T10:00:00Z"),
+            ("this week", "2026-11-16T00:00:00Z"), ("2026-11-20T08:00", "2026-11-20T08:00:00Z"),
         ] {
-            #expect(try TimeWord.parse(text, now: now, option: "after:") == Timestamp(expected), "\(text)")
+            #expect(
+                try TimeWord.parse(text, now: now, option: "after:", zone: LocalZone { _ in (0, "UTC") })
+                    == Timestamp(expected), "\(text)")
+        }
+    }
+
+    /// In Tokyo it is the 23rd already, a Monday.
+    @Test func daysAreThoseOfThePersonWhoAsks() throws {
+        let now = try #require(Timestamp("2026-11-22T16:00:00Z"))
+        for (text, expected) in [
+            ("today", "2026-11-22T15:00:00Z"), ("yesterday", "2026-11-21T15:00:00Z"),
+            ("this week", "2026-11-22T15:00:00Z"), ("2026-11-23", "2026-11-22T15:00:00Z"),
+            ("2026", "2025-12-31T15:00:00Z"), ("2026-11-23 08:30", "2026-11-22T23:30:00Z"),
+            ("2026-11-22T08:00:00Z", "2026-11-22T08:00:00Z"), ("1y", "2025-11-22T16:00:00Z"),
+        ] {
+            #expect(
+                try TimeWord.parse(text, now: now, option: "after:", zone: LocalZone { _ in (9 * 3_600, "JST") })
+                    == Timestamp(expected), "\(text)")
         }
     }
 

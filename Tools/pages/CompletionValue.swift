@@ -19,6 +19,7 @@ enum CompletionValue: Equatable {
         case .required("TAG"): self = .asked("tag")
         case .required("WORDS"): self = .asked("search")
         case .required("NAME"): self = .asked("instance")
+        case .required("WHEN"): self = .words(["auto", "always", "never"])
         case .required("STATE"): self = .words(OutboxEntry.State.allCases.map(\.rawValue))
         case .required("TYPE"): self = .asked("type")
         case .required, .optional: self = .free

@@ -74,7 +74,8 @@ extension ManualPage {
         term(
             Roff.bold("\(ConfigurationKey.variablePrefix)*"),
             "Keys of the configuration, in capitals; they stand above the file. See `prsnld(8)`.")
-        term(Roff.bold("NO_COLOR"), "No colours, also on a terminal.")
+        term(Roff.bold("NO_COLOR"), "No colours, also on a terminal. `--color` stands above it.")
+        term(Roff.bold("TZ"), "The time zone of what people read, unless it is the machine's.")
         term(
             Roff.bold("LC_ALL") + ", " + Roff.bold("LC_CTYPE") + ", " + Roff.bold("LANG"),
             "The text is ASCII where they do not say UTF-8.")

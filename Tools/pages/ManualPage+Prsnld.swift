@@ -63,7 +63,7 @@ extension ManualPage {
         term(Roff.italic(DefaultPaths.systemConfiguration), "The configuration of the machine's own service.")
         term(
             Roff.italic("~/.config/prsnld/prsnld.conf"),
-            "A person's own; it stands above the machine's.")
+            "Your own file; it replaces the machine's.")
         term(
             Roff.italic(DefaultPaths.systemDatabase),
             "The copy, with the writes that wait. The files beside it whose names begin with its own belong to it, and "

@@ -13,7 +13,8 @@ enum ChangesCommand {
         options: [
             CommandOption(
                 "--since", "PLACE",
-                "Those after a number, after `EPOCH:NUMBER`, or since a time. Without it: all that are kept."),
+                "Start after change N, after `EPOCH:N`, or at a time (`7d`, `2026-11-22`). Default: everything that is kept."
+            ),
             CommandOption(
                 "--match", "QUERY",
                 "Those of items that a search finds, before the change or after it; texts are not looked at."),

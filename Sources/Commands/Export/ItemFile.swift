@@ -230,7 +230,7 @@ package struct ItemFileName {
     package init(createdAt: Timestamp, title: String?, type: String?, id: String) {
         self.id = id
         let words = [title, type].lazy.compactMap(\.self).map(Self.clean).first { !$0.isEmpty }
-        stem = Self.shortened("\(createdAt.description.prefix(10)) \(words ?? "item")")
+        stem = Self.shortened("\(LocalTime(createdAt).day) \(words ?? "item")")
     }
 
     /// The n-th choice, from 0.

@@ -119,7 +119,7 @@ package final class MarkdownExport {
     /// Where a person has copied a file, the copy is left alone. It has a longer name, or one without the date.
     private static func choose(_ files: [FoundFile], _ row: ExportRow) -> FoundFile? {
         if files.count == 1 { return files.first }
-        let date = row.createdAt.description.prefix(10)
+        let date = LocalTime(row.createdAt).day
         func rank(_ file: FoundFile) -> (Int, Int, ByteText) {
             (file.name.hasPrefix(date) ? 0 : 1, file.name.utf8.count, ByteText(file.name))
         }

@@ -3,7 +3,7 @@ package import PRSNLCore
 package import Store
 
 /// Items that were searched for or listed: the JSON of `prsnlctl search --json` and `prsnlctl list --json`.
-package struct ItemListReport: Sendable, Equatable, Encodable {
+package struct ItemListReport: Sendable, Encodable {
     package struct Item: Sendable, Equatable, Encodable {
         package var id: String
         package var createdAt: Timestamp
@@ -32,13 +32,15 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     package var items: [Item]
     /// Whether there are more than these.
     package var more: Bool
+    /// How many there are; `null` where they are more than were counted.
+    @Nullable package var total: Int?
     /// Items that are not in the full-text index yet, or have changed since.
     package var notIndexed: Int
     /// Parts of the question in which there is nothing to look for.
     package var ignored: [String] = []
     /// `word:` of which there is none; they were looked for as words.
     package var unknownFields: [String] = []
-    /// Where nothing was found: queries that find something.
+    /// Queries that find something, where nothing was found; or ten times as many, by another ending of a word.
     package var suggestions: [String] = []
     /// Where nothing was found: items whose text is not here. At most `CopySummary.Texts.mostCounted`.
     package var missingTexts = 0
@@ -47,9 +49,15 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
     var words: String?
     /// For the text: said where there is no item.
     var none: Advice
+    /// For the text: at least so many there are.
+    private let counted: Int
+    /// For the text: what each query with another ending finds, or at least finds.
+    var otherEndings: [(query: String, items: Int)] = []
+    /// Only how many there are.
+    var isCount = false
 
     private enum CodingKeys: String, CodingKey {
-        case schemaVersion, items, more, notIndexed, ignored, unknownFields, suggestions, missingTexts
+        case schemaVersion, items, more, total, notIndexed, ignored, unknownFields, suggestions, missingTexts
     }
 
     /// - Parameter shortIDs: one for each item.
@@ -70,9 +78,11 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             return listed
         }
         more = list.hasMore
+        total = list.total
+        counted = list.counted
         notIndexed = list.unindexed
         self.words = words
-        none = words == nil ? "There are no such items." : "No item was found."
+        none = words == nil ? "No item matches." : "No item was found."
     }
 
     /// The same items, the last first.
@@ -90,25 +100,29 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)
             remarks.append(
                 near.isEmpty
-                    ? "There is no \(field); there are \(SearchQuery.fields.joined(separator: " "))"
-                    : "There is no \(field); did you mean \(near.joined(separator: " or "))?")
+                    ? "\(field) is not a search field, and was searched as a word. Fields: \(SearchQuery.fields.joined(separator: " "))"
+                    : "\(field) is not a search field, and was searched as a word. Did you mean \(near.joined(separator: " or "))?"
+            )
         }
-        if items.isEmpty {
+        let typed = words?.split(separator: " ") ?? []
+        for (word, advice) in Self.operators
+        where typed.contains(word) && (total == 0 || word.allSatisfy(\.isUppercase)) {
+            remarks.append("\"\(word)\" was searched as a word. \(advice)")
+        }
+        if items.isEmpty, total == 0 {
             let offer = suggestions.map { "\"\($0)\"" }.joined(separator: " or ")
-            remarks.append(suggestions.isEmpty ? none : "\(none) Did you mean \(offer)?")
-            let typed = words?.split(separator: " ") ?? []
+            remarks.append(suggestions.isEmpty || !otherEndings.isEmpty ? none : "\(none) Did you mean \(offer)?")
             for word in typed where SearchQuery.fields.contains(word.lowercased()) {
-                remarks.append("\(word) has nothing behind it, and was looked for as a word.")
-            }
-            if typed.dropFirst().dropLast().contains(where: { $0 == "or" || $0 == "Or" }) {
-                remarks.append("\"or\" was looked for as a word. Write OR between two words.")
+                remarks.append("\(word) has nothing behind it, and was searched as a word.")
             }
         }
+        remarks += otherEndings.map { "\"\($0)\" finds \(Formatting.count($1, "item"))." }
         if missingTexts > 0 {
-            let are = missingTexts == 1 ? "is" : "are"
+            let (are, their) = missingTexts == 1 ? ("is", "its") : ("are", "their")
             let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
             remarks.append(
-                "\(more)\(Formatting.count(missingTexts, "text")) \(are) not here yet; their words cannot be found.")
+                "\(more)\(Formatting.count(missingTexts, "text")) \(are) not here yet, so \(their) words cannot be found."
+            )
         }
         if notIndexed > 0 {
             let items =
@@ -117,24 +131,40 @@ package struct ItemListReport: Sendable, Equatable, Encodable {
             remarks.append(
                 notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")
         }
-        if more { remarks.append("There are more: `--limit` shows them.") }
+        if more, !isCount { remarks.append(shown) }
         return remarks
     }
+
+    /// `20 of 341 shown; -n 100 shows more.`
+    private var shown: Advice {
+        let next = total.map { $0 <= 100 } ?? false ? "-n 0 shows all" : "-n \(max(100, items.count * 5)) shows more"
+        if let total { return "\(items.count) of \(Formatting.count(total)) shown; \(next)." }
+        if counted > items.count { return "\(items.count) of more than \(Formatting.count(counted)) shown; \(next)." }
+        return "The first \(items.count) are shown; \(next)."
+    }
+
+    /// What people type that has a meaning elsewhere.
+    private static let operators: [(Substring, String)] = [
+        ("or", "Write OR between two words."), ("Or", "Write OR between two words."),
+        ("AND", "Leave it out: all words have to be there."), ("NOT", "Write -word for items without it."),
+    ]
 }
 
 extension ItemListReport: Report {
     package func text(_ style: TextStyle) -> String {
+        if isCount { return "\(total ?? counted)\n" }
         let idWidth = items.map { TextLayout.width($0.shortID) }.max() ?? 0
         let typeWidth = min(10, items.map { TextLayout.width($0.type ?? "") }.max() ?? 0)
         return items.flatMap { lines(of: $0, idWidth: idWidth, typeWidth: typeWidth, style) }.map { $0 + "\n" }.joined()
     }
 
     private func lines(of item: Item, idWidth: Int, typeWidth: Int, _ style: TextStyle) -> [String] {
-        let id = TextLayout.padRight(style.safe(item.shortID), to: idWidth)
-        let date = String(item.createdAt.description.prefix(10))
-        let type = TextLayout.padRight(TextLayout.cut(style.safe(item.type ?? ""), to: typeWidth), to: typeWidth)
+        let id = style.paint(TextLayout.padRight(style.safe(item.shortID), to: idWidth), .yellow)
+        let date = LocalTime(item.createdAt).day
+        let type = style.paint(
+            TextLayout.padRight(TextLayout.cut(style.safe(item.type ?? ""), to: typeWidth), to: typeWidth), .cyan)
         let front = "\(id)  \(date)  \(type)  "
-        let room = max(20, style.rowWidth == .max ? .max : style.rowWidth - TextLayout.width(front))
+        let room = max(20, style.rowWidth == .max ? .max : style.rowWidth - idWidth - date.count - typeWidth - 6)
         let line = front + title(of: item, room: room, style)
         // A short note's text is its title.
         guard !item.snippetParts.isEmpty, item.passage != item.title else { return [line] }
@@ -155,10 +185,13 @@ extension ItemListReport: Report {
             default: item.tags.isEmpty ? "" : "[" + style.safe(item.tags.joined(separator: ", ")) + "]"
             }
         func text(_ room: Int) -> String { style.link(marked(parts, room: room, style), to: item.url) }
-        guard !remark.isEmpty, room != .max else { return text(room) + (remark.isEmpty ? "" : "  " + remark) }
+        let colour: TextStyle.Colour = remark.hasPrefix("[") ? .green : .yellow
+        guard !remark.isEmpty, room != .max else {
+            return text(room) + (remark.isEmpty ? "" : "  " + style.paint(remark, colour))
+        }
         // On a narrow terminal both are cut: the remark has half of the room, and what the title leaves.
         let cut = TextLayout.cut(remark, to: max(room - used - 2, room / 2))
-        return text(room - 2 - TextLayout.width(cut)) + "  " + cut
+        return text(room - 2 - TextLayout.width(cut)) + "  " + style.paint(cut, colour)
     }
 
     /// In one line, cut at the end of it.
@@ -193,7 +226,7 @@ package struct DeletionReport: Sendable, Equatable, Codable {
     /// `deleted 2026-11-25 04:05 here (#12)`
     var words: String {
         let number = entry.map { " (#\($0))" } ?? ""
-        return at.map { "deleted \(Formatting.time($0)) \(by)\(number)" } ?? "waits to be deleted\(number)"
+        return at.map { "deleted \(Formatting.clock($0)) \(by)\(number)" } ?? "waits to be deleted\(number)"
     }
 }
 
@@ -217,7 +250,9 @@ extension TagsReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !tags.isEmpty else { return "No item has a tag.\n" }
         let width = tags.map { Formatting.count($0.items).count }.max() ?? 0
-        return tags.map { "\(TextLayout.padLeft(Formatting.count($0.items), to: width))  \(style.safe($0.tag))\n" }
-            .joined()
+        return tags.map {
+            "\(TextLayout.padLeft(Formatting.count($0.items), to: width))  \(style.paint(style.safe($0.tag), .green))\n"
+        }
+        .joined()
     }
 }

@@ -6,10 +6,11 @@ import Store
 /// `prsnlctl list`: items by time, from the file.
 enum ListCommand {
     static let command = Command(
-        "list", "List items, the newest first; with words, those that a search finds.", operands: .any("WORD"),
+        "list", or: ["ls"], "List items, the newest first; with words, those that a search finds.",
+        operands: .any("WORD"),
         options: CommandOption.conditions + [
             CommandOption("--deleted", nil, "Those that were deleted in the last 30 days, the latest first."),
-            .limit, .ids, .reverse,
+            .limit, .count, .ids, .reverse,
             .text(
                 "--complete", "KIND:PREFIX",
                 "For shells: each `id`, `deleted` one, `tag`, `type`, `word` of `tag`, `search` or `instance` that begins so, and what it is."
@@ -28,15 +29,16 @@ enum ListCommand {
         }
         let reader = try StoreReader(path: context.paths.database)
         let filter = try ListOptions.filter(arguments)
-        let limit = try ListOptions.limit(arguments)
-        let list =
+        let (limit, counting) = try ListOptions.amounts(arguments)
+        var list =
             try arguments.has("--deleted")
-            ? reader.deletedItems(filter, limit: limit) : reader.list(filter, limit: limit)
+            ? reader.deletedItems(filter, limit: counting) : reader.list(filter, limit: counting)
+        list.show(limit)
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         if arguments.has("--deleted") {
             if filter.isEmpty { report.none = "Nothing was deleted in the last 30 days." }
-        } else if list.items.isEmpty {
-            report.none = try ListOptions.unknownTag(filter.tags, reader) ?? report.none
+        } else if list.counted == 0 {
+            report.none = try ListOptions.unknown(filter.names, reader) ?? report.none
         }
         try ListOptions.print(&report, reader, context, arguments)
         return .fine
@@ -70,7 +72,7 @@ private enum Completion {
                 ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
             }
         case "type":
-            try StoreReader(path: context.paths.database).typeCounts().filter { isPlain($0.tag) }.map { type in
+            try StoreReader(path: context.paths.database).counts(of: .type).filter { isPlain($0.tag) }.map { type in
                 (type.tag, Formatting.count(type.items, "item"))
             } + WriteLimits.contentTypes.map { ($0, "no item") }
         case "search": try SavedSearches.all(context).map { ("@" + $0.name, $0.query) }

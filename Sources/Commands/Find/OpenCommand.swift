@@ -3,25 +3,31 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl open`: an item in the browser.
+/// `prsnlctl open`: items in the browser.
 enum OpenCommand {
     static let command = Command(
-        "open", "Open an item's address in the browser.", operands: .one("ID"), onlyReads: true
+        "open", "Open the addresses of items in the browser.", operands: .some("ID", most: 20), onlyReads: true
     ) {
         context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
-        let item = try reader.item(arguments.operands[0]).item
-        guard let url = try address(of: item, reader) else {
-            throw UserFacingError(
-                .noURL, "The item \(item.id) has no address in the web.",
-                nextCommand: NextCommand(["prsnlctl", "show", item.id]))
+        // All are looked up before the first is opened.
+        var urls: [String] = []
+        for id in arguments.operands {
+            let item = try reader.item(id).item
+            guard let url = try address(of: item, reader) else {
+                throw UserFacingError(
+                    .noURL, "The item \(item.id) has no address in the web.",
+                    nextCommand: NextCommand(["prsnlctl", "show", item.id]))
+            }
+            urls.append(url)
         }
         guard context.isText, let browser = browser(context.environment.variables) else {
-            try context.write(AddressReport(url: url))
-            if context.isText { context.say("there is no desktop here; this is the address") }
+            for url in urls { try context.write(AddressReport(url: url)) }
+            if context.isText { context.say("there is no desktop here; open this yourself") }
             return .fine
         }
-        try run(browser, url)
+        for url in urls.dropLast() { try start(browser, url) }
+        try run(browser, urls[urls.count - 1])
         return .fine
     }
 
@@ -46,10 +52,23 @@ enum OpenCommand {
     private static func run(_ browser: String, _ url: String) throws(UserFacingError) {
         var words = [strdup(browser), strdup(url), nil]
         execvp(browser, &words)
-        let reason = String(cString: strerror(errno))
+        let reason = errno
         for word in words { free(word) }
-        throw UserFacingError(
-            .noURL, "\(SafeText.harmless(browser)) could not be started: \(reason).",
+        throw failure(browser, url, reason)
+    }
+
+    /// Beside this process: it may run as long as its window.
+    private static func start(_ browser: String, _ url: String) throws(UserFacingError) {
+        var words = [strdup(browser), strdup(url), nil]
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        let reason = posix_spawnp(&process, browser, nil, nil, &words, environ)
+        if reason != 0 { throw failure(browser, url, reason) }
+    }
+
+    private static func failure(_ browser: String, _ url: String, _ reason: Int32) -> UserFacingError {
+        UserFacingError(
+            .noURL, "\(SafeText.harmless(browser)) could not be started: \(String(cString: strerror(reason))).",
             recoverySuggestion: "Open \(url) yourself, or name another program in BROWSER.")
     }
 }

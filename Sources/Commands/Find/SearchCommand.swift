@@ -8,9 +8,8 @@ enum SearchCommand {
         "search", or: ["find"], "Find items by their words, the best first.", operands: .some("WORD"),
         withoutOperands: "list",
         options: CommandOption.conditions + [
-            CommandOption("--newest", nil, "Sort by date."), .limit, .ids, .reverse,
-        ], language: language, examples: examples,
-        onlyReads: true
+            CommandOption("--newest", nil, "Sort by date."), .limit, .count, .ids, .reverse,
+        ], language: language, onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         try find(context, arguments, newestFirst: arguments.has("--newest"))
     }
@@ -23,18 +22,26 @@ enum SearchCommand {
         let filter = try ListOptions.filter(arguments)
         let query = try SavedSearches.query(words, and: filter, context)
         let reader = try StoreReader(path: context.paths.database)
-        let limit = try ListOptions.limit(arguments)
-        let list = try reader.search(query, limit: limit, newestFirst: newestFirst)
+        let (limit, counting) = try ListOptions.amounts(arguments)
+        let list = try reader.search(query, limit: limit, counting: counting, newestFirst: newestFirst)
         let isShown = !arguments.has("--ids")
         var report = ItemListReport(
             list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],
             places: isShown ? try reader.places(of: query, in: list.items) : [], words: words)
         report.ignored = query.ignored
         report.unknownFields = query.unknownFields
-        if list.items.isEmpty {
+        if list.counted == 0 {
             report.suggestions = try SavedSearches.suggestions(for: query, typed: words, and: filter, reader, context)
             if !query.match.isEmpty { report.missingTexts = try reader.summary().copy.texts?.missing ?? 0 }
-            if let unknown = try ListOptions.unknownTag(query.tags, reader) { report.none = unknown }
+            if let unknown = try ListOptions.unknown(query.names, reader) { report.none = unknown }
+        }
+        if list.counted < ListOptions.few, report.suggestions.isEmpty {
+            for other in try reader.otherEndings(for: query, typed: words) {
+                let query = try SavedSearches.query(other, and: filter, context)
+                let found = try reader.search(query, limit: 1, counting: 10 * ListOptions.few).counted
+                if found >= 10 * max(1, list.counted) { report.otherEndings.append((other, found)) }
+            }
+            report.suggestions = report.otherEndings.map(\.query)
         }
         try ListOptions.print(&report, reader, context, arguments)
         return .fine
@@ -45,42 +52,19 @@ enum SearchCommand {
         .init("`\"exact words\"`", "these words in this order"),
         .init("`begin*`", "words that begin so"),
         .init("`-word`", "items without it; give `--` before a query that begins so"),
-        .init("`this OR that`", "one of the two beside `OR`, in capitals; of more than one word each, in brackets"),
-        .init(
-            "`(these words)`, `-(these words)`",
-            "what is in brackets counts as one; `-` for items of which it is not true"),
-        .init(
-            "`title:word`, `summary:word`, `text:word`, `url:word`",
-            "only there; `text` is the text and the transcription"),
-        .init(
-            "`tag:later`, `tag:\"reading list\"`, `-tag:later`",
-            "items with the tag, or without it; of several tags, all"),
-        .init(
-            "`type:video`, `-type:video`, `platform:youtube`",
-            "items of a type or platform, or of no such; of several, any"),
-        .init(
-            "`site:example.org`, `author:ada`",
-            "from this host or a part of it; with an author whose name has this; of several, any"),
-        .init(
-            "`is:untagged`, `is:pending`, `is:deleted`",
-            "without a tag; with something that is not on the server yet; deleted in the last 30 days; `-is:` for the others"
-        ),
-        .init("`@name`", "a saved search: a line `name = query` in `~/.config/prsnld/searches`"),
-        .init("`since:TIME` or `after:TIME`, `before:TIME`", "created at that time or later, or earlier than that"),
+        .init("`a OR b`", "one of them; groups: `(a b) OR (c d)`"),
+        .init("`-(a b)`", "items that do not have both"),
+        .init("`title:`, `summary:`, `text:`, `url:`", "a word there: `title:bread`"),
+        .init("`tag:later`, `-tag:later`", "with the tag, or without it"),
+        .init("`type:video`, `platform:youtube`", "only videos; `-type:video`: none. Two types: either"),
+        .init("`site:example.org`", "from this host or a part of it"),
+        .init("`author:ada`", "an author whose name contains this"),
+        .init("`is:untagged`", "without a tag"),
+        .init("`is:pending`", "not yet on the server, or not wholly"),
+        .init("`is:deleted`", "deleted in the last 30 days"),
+        .init("`since:TIME`, `before:TIME`", "created then or later; earlier (`7d`, `2026-11`)"),
+        .init("`@name`", "a saved search of `~/.config/prsnld/searches`"),
     ]
-
-    static let examples: [CommandDescription.Term] = [
-        ("sourdough starter", "Items with both words."),
-        ("'\"rye bread\" -wheat'", "With these two words in a row, and without wheat."),
-        ("'sour*'", "With a word that begins so."),
-        ("'title:swift OR title:rust'", "With one of them in the title."),
-        ("'tag:recipe (bread OR \"hot cake\") -tag:done'", "Recipes of one of them that are not done."),
-        ("type:video since:30d", "Videos of the last 30 days."),
-        ("site:example.org author:ada", "What Ada wrote there."),
-        ("is:untagged before:2026", "What was kept before 2026 and has no tag."),
-        ("is:deleted sourdough", "Deleted in the last 30 days; `prsnlctl restore` takes it back."),
-        ("--newest --type note garden", "Notes with the word, the newest first."),
-    ].map { .init("`prsnlctl search \($0)`", $1) }
 }
 
 /// `prsnlctl related`: items that have rare words in common with one.
@@ -90,7 +74,7 @@ enum RelatedCommand {
         options: [.limit, .ids, .reverse], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
-        let list = try reader.related(to: arguments.operands[0], limit: try ListOptions.limit(arguments))
+        let list = try reader.related(to: arguments.operands[0], limit: try ListOptions.amounts(arguments).shown)
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         report.none = "No item shares rare words with this one."
         try ListOptions.print(&report, reader, context, arguments)
@@ -102,14 +86,22 @@ enum RelatedCommand {
 enum ListOptions {
     private static let usual = 20
     static let most = 1_000_000
+    /// As many are counted in a few milliseconds.
+    private static let counted = 1_000
+    /// Of as few, another ending of a word may find ten times as many.
+    static let few = 100
 
-    static func limit(_ arguments: ParsedArguments) throws(UserFacingError) -> Int {
-        guard let text = arguments.value("--limit") else { return usual }
-        guard let limit = Int(text), (1...most).contains(limit) else {
-            throw arguments.failure(
-                "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 1 to \(most)")
+    /// How many items are shown, and how many are read to count them.
+    static func amounts(_ arguments: ParsedArguments) throws(UserFacingError) -> (shown: Int, counting: Int) {
+        let isCount = arguments.has("--count")
+        guard let text = arguments.value("--limit") else {
+            return isCount ? (0, most) : (usual, counted)
         }
-        return limit
+        guard let limit = Int(text), (0...most).contains(limit) else {
+            throw arguments.failure(
+                "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 0 (all) to \(most)")
+        }
+        return isCount || limit == 0 ? (isCount ? 0 : most, most) : (limit, max(limit, counted))
     }
 
     static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> ItemFilter {
@@ -123,16 +115,20 @@ enum ListOptions {
             before: try time("--before"))
     }
 
-    /// Why nothing is found, where a tag is asked for that no item has.
-    static func unknownTag(_ tags: [String], _ reader: StoreReader) throws(UserFacingError) -> Advice? {
-        guard !tags.isEmpty else { return nil }
-        let known = try reader.tagCounts().map(\.tag)
-        guard let unknown = tags.first(where: { !known.contains($0) && !known.contains($0.lowercased()) }) else {
-            return nil
+    /// Why nothing is found, where a tag, a type or a platform is asked for that no item has.
+    static func unknown(
+        _ names: [(kind: ItemFilter.Named, name: String)], _ reader: StoreReader
+    ) throws(UserFacingError) -> Advice? {
+        for (kind, name) in names {
+            let known = try reader.counts(of: kind).map(\.tag)
+            if known.contains(name) || known.contains(name.lowercased()) { continue }
+            let near = EditDistance.allNearest(to: name, among: known).prefix(3)
+            let none: Advice = "No item has the \(kind.rawValue) \"\(name)\"."
+            if !near.isEmpty { return "\(none) Did you mean \(near.joined(separator: " or "))?" }
+            return kind == .tag || known.isEmpty
+                ? none : "\(none) There \(known.count == 1 ? "is" : "are") \(known.prefix(10).joined(separator: ", "))."
         }
-        let near = known.filter { EditDistance.between(unknown.lowercased(), $0) == 1 }.prefix(3)
-        let found: Advice = "No item has the tag \(unknown)."
-        return near.isEmpty ? found : "\(found) Did you mean \(near.joined(separator: " or "))?"
+        return nil
     }
 
     /// What a list lacks while the first pull goes on.
@@ -146,6 +142,10 @@ enum ListOptions {
         _ report: inout ItemListReport, _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) {
         if arguments.has("--reverse") { report.reverse() }
+        if arguments.has("--count") {
+            if arguments.has("--ids") { throw arguments.failure("--ids and --count exclude each other") }
+            report.isCount = true
+        }
         guard arguments.has("--ids") else {
             try context.write(report)
             if context.isText { for remark in report.remarks + (try firstPull(reader)) { context.say(remark) } }
@@ -182,11 +182,12 @@ extension CommandOption {
             "--type", .required("TYPE"), "Of this type; may be given again: of any of them.", isRepeatable: true),
         CommandOption(
             "--since", "TIME",
-            "Created then or later: a date (`2026-11-22`), an age (`12h`, `7d`, `3w`), `today` or `yesterday`."),
+            "Created then or later: `2026-11-22`, `12h`, `30d`, `3w`, `6mo`, `1y`, `today` or `yesterday`."),
         CommandOption("--before", "TIME", "Created earlier than that."),
     ]
     static let limit = CommandOption(
-        "--limit", short: "-n", .required("N"), "As many items at the most; 20 without it.")
+        "--limit", short: "-n", .required("N"), "As many items at the most; 20 without it, all for 0.")
+    static let count = CommandOption("--count", nil, "Print only how many there are.")
     static let ids = CommandOption("--ids", nil, "Print the ids alone, one on each line.")
     static let reverse = CommandOption("--reverse", nil, "The same items, the last first.")
 }

@@ -3,10 +3,10 @@ import Glibc
 package import PRSNLCore
 package import Store
 
-/// `prsnlctl show`: one item with its text, from the file, whether the daemon runs or not.
+/// `prsnlctl show`: items with their texts, from the file, whether the daemon runs or not.
 enum ShowCommand {
     static let command = Command(
-        "show", "Show one item with its text.", operands: .one("ID"),
+        "show", or: ["cat"], "Show items with their texts.", operands: .some("ID", most: 100),
         options: [
             CommandOption("--earlier", "N", "An earlier text that the server has replaced; 1 is the last of them."),
             CommandOption("--raw", nil, "Print the text alone, as the server has it."),
@@ -14,7 +14,27 @@ enum ShowCommand {
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
-        var shown = try item(arguments.operands[0], reader)
+        if arguments.has("--raw"), !context.isText { throw arguments.failure("--raw and --json exclude each other") }
+        if arguments.has("--earlier"), arguments.operands.count > 1 {
+            throw arguments.failure("--earlier takes one ID")
+        }
+        var reports: [ItemReport] = []
+        for id in arguments.operands { reports.append(try report(id, reader, arguments)) }
+        if arguments.has("--raw") {
+            // On a terminal, what the terminal would obey is made visible.
+            let isShown = isatty(STDOUT_FILENO) == 1
+            let texts = reports.map { isShown ? ItemReport.harmless($0.rawText) + "\n" : $0.rawText }
+            try context.print(texts.joined(separator: texts.count > 1 ? "\n" : ""))
+        } else {
+            try Pager.print(context, reports, isWanted: !arguments.has("--no-pager"))
+        }
+        return .fine
+    }
+
+    private static func report(
+        _ id: String, _ reader: StoreReader, _ arguments: ParsedArguments
+    ) throws(UserFacingError) -> ItemReport {
+        var shown = try item(id, reader)
         let former = try reader.formerTexts(of: shown.item.id)
         var replacedAt: Timestamp?
         if let text = arguments.value("--earlier") {
@@ -35,14 +55,7 @@ enum ShowCommand {
             report.textState = .earlier
             report.replacedAt = replacedAt
         }
-        guard arguments.has("--raw") else {
-            try Pager.print(context, report, isWanted: !arguments.has("--no-pager"))
-            return .fine
-        }
-        if !context.isText { throw arguments.failure("--raw and --json exclude each other") }
-        // On a terminal, what the terminal would obey is made visible.
-        try context.print(isatty(STDOUT_FILENO) == 1 ? ItemReport.harmless(report.rawText) + "\n" : report.rawText)
-        return .fine
+        return report
     }
 
     /// Also one that was deleted.
@@ -58,8 +71,10 @@ enum ShowCommand {
 
 /// Shows a text that does not fit on the terminal page by page, as git and man do.
 private enum Pager {
-    static func print(_ context: CommandContext, _ report: ItemReport, isWanted: Bool) throws(UserFacingError) {
-        let text = try context.format.render(report, context.unit)
+    static func print(_ context: CommandContext, _ reports: [ItemReport], isWanted: Bool) throws(UserFacingError) {
+        var texts: [String] = []
+        for report in reports { texts.append(try context.format.render(report, context.unit)) }
+        let text = texts.joined(separator: context.isText ? "\n\n" : "")
         guard isWanted, context.isText, let rows = terminalRows, text.count(where: { $0 == "\n" }) >= rows else {
             return try context.print(text)
         }
@@ -197,15 +212,15 @@ extension ItemReport: Report {
 
     private func origin(_ style: TextStyle) -> [String] {
         var times = "created \(Formatting.time(createdAt))"
-        if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.time(updatedAt))" }
+        if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.clock(updatedAt))" }
         let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
         let state = status == "failed" ? "the server could not process it" : status == "completed" ? nil : status
         let kind = [type, platform, state].compactMap(\.self)
         let words = wordCount.map { [Formatting.count($0, "word")] } ?? []
         // An address stays whole, so that it can be copied.
         var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
-        if !tags.isEmpty { lines.append("tags: " + style.safe(tags.joined(separator: ", "))) }
-        lines.append("id: " + style.safe(id))
+        if !tags.isEmpty { lines.append("tags: " + style.paint(style.safe(tags.joined(separator: ", ")), .green)) }
+        lines.append("id: " + style.paint(style.safe(id), .yellow))
         switch pending {
         case "creation":
             lines.append(
@@ -222,7 +237,7 @@ extension ItemReport: Report {
         if let latest = formerTexts.first {
             let count = Formatting.count(formerTexts.count, "earlier text")
             lines.append(
-                "\(count), the last replaced \(Formatting.time(latest.replacedAt)): "
+                "\(count), the last replaced \(Formatting.clock(latest.replacedAt)): "
                     + style.command("prsnlctl show \(id) --earlier 1"))
         }
         if let deletion {
@@ -257,11 +272,11 @@ extension ItemReport: Report {
         let reason = textProblem.map { ": " + style.safe($0) } ?? "."
         switch textState {
         case .earlier:
-            return "An earlier text, which was replaced \(replacedAt.map(Formatting.time) ?? "since")."
+            return "An earlier text, which was replaced \(replacedAt.map(Formatting.clock) ?? "since")."
         case .current: return content == nil && transcription == nil ? "The server has no text of this item." : nil
         case .outdated:
             return
-                "The server may have another text now. This is its text of \(textVersion.map(Formatting.time) ?? "before")"
+                "The server may have another text now. This is its text of \(textVersion.map(Formatting.clock) ?? "before")"
                 + reason
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
         case .written: return "This is what was written here. The server has no text of it yet."

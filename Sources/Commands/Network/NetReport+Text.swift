@@ -39,7 +39,7 @@ extension NetReport: Report {
             lines += ["", style.paint("Default routes", .bold)]
             lines += defaultRoutes.isEmpty ? ["none"] : defaultRoutes.map { $0.line(style) }
         }
-        lines += ["", style.paint("Last changes of the connection (UTC)", .bold)]
+        lines += ["", style.paint("Last changes of the connection (\(Formatting.zone(generatedAt)))", .bold)]
         lines += transitions.isEmpty ? ["none yet"] : transitions.flatMap { $0.lines(style) }
         return lines
     }
@@ -79,10 +79,10 @@ extension NetReport.Route {
 extension ConnectivityTransition {
     fileprivate func lines(_ style: TextStyle) -> [String] {
         let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
-        let front = Formatting.time(at).dropLast(4) + "  " + TextLayout.padRight(state.rawValue, to: 13)
-        let width = TextLayout.width(String(front))
+        let front = Formatting.clock(at) + "  " + TextLayout.padRight(state.rawValue, to: 13)
+        let width = TextLayout.width(front)
         return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
-            (index == 0 ? String(front) : String(repeating: " ", count: width)) + line
+            (index == 0 ? front : String(repeating: " ", count: width)) + line
         }
     }
 }
@@ -129,7 +129,7 @@ enum ConnectivityWords {
 }
 
 extension Connectivity {
-    /// `offline since 2026-11-21 01:06:14 UTC (3 h ago)`
+    /// `offline since 2026-11-21 01:06:14 (3 h ago)`
     func headline(_ style: TextStyle, now: Timestamp) -> String {
         ConnectivityWords.painted(state, style)
             + (since.map { " since \(Formatting.timeWithAge($0, now: now))" } ?? "")

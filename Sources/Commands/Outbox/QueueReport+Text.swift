@@ -14,7 +14,9 @@ extension QueueReport: Report {
         let together = entries.filter(\.isFailingFollowUp)
         let isOneLine = together.count > 1
         lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
-            .flatMap { $0.lines(style, hold, said: problem?.message, now: generatedAt) }
+            .enumerated().flatMap {
+                $1.lines(style, hold, said: problem?.message, now: generatedAt, isFirst: $0 == 0)
+            }
         if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
         if total > entries.count { lines.append("and \(Formatting.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
@@ -95,12 +97,13 @@ extension QueueReport.Entry {
     ///
     /// - Parameter said: The reason that stands above all entries.
     fileprivate func lines(
-        _ style: TextStyle, _ hold: QueueHold?, said: String?, now: Timestamp
+        _ style: TextStyle, _ hold: QueueHold?, said: String?, now: Timestamp, isFirst: Bool
     ) -> [String] {
-        let front = "#\(entry)  \(painted(style))  \(style.safe(kind))  "
+        let since = "since \(Formatting.timeWithAge(acceptedAt, now: now, named: isFirst))"
+        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(style.safe(kind), .cyan))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
-        lines.append("    " + [since(now), whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
+        lines.append("    " + [since, whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
         if let reason = error?.message ?? remark, !reason.isEmpty, reason != said {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
@@ -134,8 +137,6 @@ extension QueueReport.Entry {
         }
     }
 
-    private func since(_ now: Timestamp) -> String { "since \(Formatting.timeWithAge(acceptedAt, now: now))" }
-
     fileprivate var isFailingFollowUp: Bool {
         follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
             && error?.code == .serverError
@@ -168,7 +169,7 @@ extension EntryReport: Report {
         }
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
         let rows: [TextLayout.Field] = [
-            ("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt)]),
+            ("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt, named: true)]),
             ("Reachable", ["the server, for \(Formatting.duration(.seconds(entry.reachableAge))) while it waited"]),
             ("Error", error ?? []),
             ("Key", [style.safe(idempotencyKey)]),
@@ -236,7 +237,7 @@ extension EntryReport.Fields {
 
 extension OutboxAttempt {
     fileprivate func line(_ style: TextStyle) -> String {
-        var parts = ["\(Formatting.time(startedAt)), \(purpose.rawValue)"]
+        var parts = ["\(Formatting.clock(startedAt)), \(purpose.rawValue)"]
         if let endedAt {
             parts.append("took \(endedAt.duration(since: startedAt).wholeMilliseconds) ms")
         } else {

@@ -5,10 +5,10 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl capture`: a URL, or many from stdin.
+/// `prsnlctl capture`: URLs, or many from stdin.
 enum CaptureCommand {
     static let command = Command(
-        "capture", or: ["add"], "Save a URL on the server.", operands: .atMostOne("URL"),
+        "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL"),
         options: [
             CommandOption("--stdin", nil, "Read many: a URL or a JSON object per line of stdin."),
             .text("--title", "TITLE", "The item's title."),
@@ -25,16 +25,21 @@ enum CaptureCommand {
             try checkForStdin(arguments)
             return try CaptureStdin.run(context, try WaitOption(arguments))
         }
-        guard let url = arguments.operands.first else {
-            throw arguments.failure("a URL, or --stdin, is missing")
+        let urls = arguments.operands
+        if urls.isEmpty { throw arguments.failure("a URL, or --stdin, is missing") }
+        for option in ["--title", "--note"] where urls.count > 1 && arguments.has(option) {
+            throw arguments.failure("\(option) belongs to one URL")
         }
         var note = arguments.value("--note")
         if let text = note { note = try TextInput.read(text, field: "note") }
-        let item = NewItem(
-            url: url, title: arguments.value("--title"), note: note,
-            tags: TagWords.lowered(arguments.values("--tag"), context),
-            type: arguments.value("--type"), summarize: arguments.has("--summarize"))
-        return try WriteFlow.run(context, arguments, [.create(item)], names: [url])
+        let tags = TagWords.lowered(arguments.values("--tag"), context)
+        let drafts = urls.map { url in
+            WriteDraft.create(
+                NewItem(
+                    url: url, title: arguments.value("--title"), note: note, tags: tags,
+                    type: arguments.value("--type"), summarize: arguments.has("--summarize")))
+        }
+        return try WriteFlow.run(context, arguments, drafts, names: urls)
     }
 
     /// What belongs to one item cannot be meant for many.

@@ -1,19 +1,77 @@
 package import Console
 import Control
+import Glibc
 package import PRSNLCore
 package import Store
 
 /// `prsnlctl errors`
 enum ErrorsCommand {
     static let command = Command(
-        "errors", "List the errors that the daemon has met, with what to do about each.",
+        "errors", "List the errors that the daemon has met, or explain a code.", operands: .atMostOne("CODE"),
         options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")],
         asks: [ErrorsRequest.self, ClearErrorsRequest.self], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
+        if let name = arguments.operands.first {
+            if arguments.has("--clear") { throw arguments.failure("--clear takes no CODE") }
+            guard let code = ErrorCode(rawValue: name.lowercased()) else {
+                let near = EditDistance.allNearest(to: name, among: ErrorCode.allCases.map(\.rawValue))
+                let offer = near.isEmpty ? "docs/errors.md has all." : "Did you mean \(near.joined(separator: " or "))?"
+                throw UserFacingError(
+                    .usage, "There is no error \(SafeText.harmless(String(name.prefix(40)))).",
+                    recoverySuggestion: "\(offer)")
+            }
+            try context.write(CodeReport(code))
+            return .fine
+        }
         try context.write(
             arguments.has("--clear")
                 ? try context.answer(ClearErrorsRequest()) : try context.answer(ErrorsRequest()))
         return .fine
+    }
+}
+
+/// What a code means: the JSON of `prsnlctl errors CODE --json`.
+package struct CodeReport: Report {
+    package var schemaVersion = 1
+    package var code: ErrorCode
+    package var heading: String
+    /// Its section of docs/errors.md; `nil` where that is not installed.
+    @Nullable package var meaning: String?
+    package var needsPerson: Bool
+    package var recoverySuggestion: Advice
+    @Nullable package var nextCommand: NextCommand?
+
+    package init(_ code: ErrorCode) {
+        self.code = code
+        heading = code.traits.heading.rawValue
+        meaning = Self.section(of: code)
+        needsPerson = code.traits.flags.contains(.needsPerson)
+        recoverySuggestion = code.traits.suggestion
+        nextCommand = code.traits.command
+    }
+
+    package func text(_ style: TextStyle) -> String {
+        let who = needsPerson ? "Waiting does not help: it needs you." : "The daemon tries again."
+        let advice = meaning == nil ? [who, style.text(recoverySuggestion)] : [who]
+        let paragraphs = (meaning?.split(separator: "\n").map { style.safe(String($0)) } ?? ["\(heading)."]) + advice
+        return style.paint(code.rawValue, .bold) + "\n"
+            + paragraphs.flatMap { TextLayout.wrap($0, width: style.width - 2) }.map { "  \($0)\n" }.joined()
+    }
+
+    /// As it is installed with this very program: `/usr/bin/prsnlctl` has its documents in `/usr/share/doc/prsnld`.
+    private static func section(of code: ErrorCode) -> String? {
+        guard let program = realpath("/proc/self/exe", nil) else { return nil }
+        defer { free(program) }
+        let prefix = Folder.containing(Folder.containing(String(cString: program)))
+        do throws(UserFacingError) {
+            let text = try WholeFile.text(of: prefix + "/share/doc/prsnld/docs/errors.md") ?? ""
+            guard let start = text.firstRange(of: "\n### `\(code.rawValue)`\n\n") else { return nil }
+            let rest = text[start.upperBound...]
+            return String(rest[..<(rest.firstRange(of: "\n#")?.lowerBound ?? rest.endIndex)])
+        } catch {
+            // Only what is more at length.
+            return nil
+        }
     }
 }
 
@@ -67,15 +125,16 @@ extension ErrorsReport: Report {
     package func text(_ style: TextStyle) -> String {
         if let cleared { return "forgot \(Formatting.count(cleared, "error"))\n" }
         guard !errors.isEmpty else { return "No errors.\n" }
-        return errors.map { lines(of: $0, style).map { $0 + "\n" }.joined() }.joined(separator: "\n")
+        return errors.enumerated().map { lines(of: $1, isFirst: $0 == 0, style).map { $0 + "\n" }.joined() }
+            .joined(separator: "\n")
     }
 
-    private func lines(of error: RecurringError, _ style: TextStyle) -> [String] {
+    private func lines(of error: RecurringError, isFirst: Bool, _ style: TextStyle) -> [String] {
         let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
         var lines = [error.isOver ? title + "; it is over" : style.paint(title, .red)]
         if error.count > 1 { lines.append("  first  \(Formatting.timeWithAge(error.first, now: generatedAt))") }
-        lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt))")
+        lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt, named: isFirst))")
         var words = [style.safe(error.message)]
         // What to do about what is over is noise.
         if !error.isOver {

@@ -36,14 +36,16 @@ package struct HistoryReport: ControlReply {
 extension HistoryReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !pulls.isEmpty else { return "No pull has done anything yet.\n" }
-        let header = Self.row("Started (UTC)", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted")
+        let header = Self.row(
+            "Started (\(Formatting.zone(pulls[0].startedAt)))", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted"
+        )
         var lines = [style.paint(header, .bold)]
         for pull in pulls {
-            let started = Formatting.time(pull.startedAt).dropLast(4)
+            let started = Formatting.clock(pull.startedAt)
             let took = pull.endedAt.map { Formatting.duration($0.duration(since: pull.startedAt)) } ?? "-"
             lines.append(
                 Self.row(
-                    String(started), pull.kind.rawValue, pull.outcome.rawValue, took,
+                    started, pull.kind.rawValue, pull.outcome.rawValue, took,
                     Formatting.count(pull.added), Formatting.count(pull.changed), Formatting.count(pull.deleted)))
             var notes: [String] = []
             if let code = pull.errorCode { notes.append(style.safe(code)) }

@@ -7,35 +7,16 @@ package import Store
 package enum ServiceStatus {
     private static let queue: NextCommand = "prsnlctl queue"
 
-    /// A time as the clock on the wall shows it.
-    package struct LocalTime: Sendable, Equatable {
-        /// `2026-11-21`
-        package var day: String
-        /// `10:42`
-        package var time: String
-
-        /// In the time zone of `$TZ`, or of the machine (localtime(3)).
-        package static let system: @Sendable (Timestamp) -> LocalTime = { timestamp in
-            var seconds = time_t(timestamp.microseconds / 1_000_000)
-            var parts = tm()
-            localtime_r(&seconds, &parts)
-            func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-            return LocalTime(
-                day: "\(parts.tm_year + 1_900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))",
-                time: "\(two(parts.tm_hour)):\(two(parts.tm_min))")
-        }
-    }
-
     /// - Parameters:
     ///   - unit: The daemon whose commands the line names.
-    ///   - local: What the clock shows at a time.
     package static func text(
         _ engine: EngineState, _ counts: CopyCounts, unit: ServiceUnit, now: Timestamp,
-        local: (Timestamp) -> LocalTime = LocalTime.system
+        zone: LocalZone = .system
     ) -> String {
         func clock(_ moment: Timestamp) -> String {
-            let shown = local(moment)
-            return shown.day == local(now).day ? shown.time : "\(shown.day) \(shown.time)"
+            let shown = LocalTime(moment, zone)
+            let time = shown.time.prefix(5)
+            return shown.day == LocalTime(now, zone).day ? "\(time)" : "\(shown.day) \(time)"
         }
         let connectivity = engine.connectivity
         let since = connectivity.since.map { " since \(clock($0))" } ?? ""

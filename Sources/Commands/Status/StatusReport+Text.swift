@@ -96,7 +96,7 @@ extension StatusReport: Report {
             case .refused: "The daemon does not answer this user\(time)"
             }
         }
-        let since = daemon.connectivity.since.map { " since \(Formatting.time($0))" } ?? ""
+        let since = daemon.connectivity.since.map { " since \(Formatting.clock($0))" } ?? ""
         switch daemon.connectivity.state {
         case .offline: return "There is no network\(since)"
         case .unreachable, .portal: return "The server cannot be reached\(since)"
@@ -290,9 +290,9 @@ extension StatusReport: Report {
     private var missing: [String] {
         var lines = copy.gaps.prefix(Self.listed).map { gap in
             switch (gap.from, gap.to) {
-            case (let from?, let to?): "items from \(Formatting.time(from)) to \(Formatting.time(to))"
-            case (nil, let to?): "everything up to \(Formatting.time(to))"
-            case (let from?, nil): "everything from \(Formatting.time(from)) on"
+            case (let from?, let to?): "items from \(Formatting.clock(from)) to \(Formatting.clock(to))"
+            case (nil, let to?): "everything up to \(Formatting.clock(to))"
+            case (let from?, nil): "everything from \(Formatting.clock(from)) on"
             case (nil, nil): "everything"
             }
         }

@@ -7,7 +7,7 @@ import SyncEngine
 /// `prsnlctl sync`: asks the daemon to pull now.
 enum SyncCommand {
     static let command = Command(
-        "sync", "Pull now.",
+        "sync", or: ["pull"], "Pull now.",
         options: [
             CommandOption(
                 "--full", nil,

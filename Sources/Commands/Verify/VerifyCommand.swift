@@ -125,7 +125,7 @@ extension VerifyReport: Report {
                 difference.fields.isEmpty ? nil : difference.fields.joined(separator: ", "),
                 difference.title.map { style.safe($0) }, difference.reason.map { "(\(style.safe($0)))" },
                 difference.isUndated
-                    ? difference.readAt.map { "(the copy last read it at \(Formatting.time($0)))" } : nil,
+                    ? difference.readAt.map { "(the copy last read it at \(Formatting.clock($0)))" } : nil,
             ].compactMap(\.self).joined(separator: "  ")
             return "\(difference.sign.rawValue) \(id)  \(what)"
         }
@@ -134,7 +134,7 @@ extension VerifyReport: Report {
                 "… and \(Formatting.count(counted - differences.count)) more, which are counted and not listed.")
         }
         let place = style.safe(server) + (account.map { " for \(style.safe($0))" } ?? "")
-        let asked = "(asked from \(Formatting.time(from)) to \(Formatting.time(to)))"
+        let asked = "(asked from \(Formatting.clock(from)) to \(Formatting.time(to)))"
         let amount =
             Formatting.count(items, "item") + (texts > 0 ? " and \(Formatting.count(texts, "text"))" : "")
         let parts = [

@@ -43,8 +43,19 @@ package struct ItemFilter: Sendable, Equatable {
     /// Whether only what was deleted is meant, which no list shows else.
     var isOfDeleted: Bool { groups.contains([Condition(what: .state(.deleted))]) }
 
-    package var tags: [String] {
-        groups.joined().compactMap { if case .tag(let tag) = $0.what, !$0.isNegated { tag } else { nil } }
+    /// What has a name that may be misspelt.
+    package enum Named: String, Sendable { case tag, type, platform }
+
+    /// What items are to have by name.
+    package var names: [(kind: Named, name: String)] {
+        groups.joined().filter { !$0.isNegated }.compactMap { condition in
+            switch condition.what {
+            case .tag(let name): (.tag, name)
+            case .type(let name): (.type, name)
+            case .platform(let name): (.platform, name)
+            case .site, .author, .state, .since: nil
+            }
+        }
     }
 
     /// What is certain of each item that is meant, so that others need not be read.

@@ -54,9 +54,9 @@ struct ItemFinder {
     /// milliseconds.
     ///
     /// - Returns: False where not so many have them, or where this would be too much to read. Nothing is added then.
-    mutating func addNewestOfMany(matching query: SearchQuery.Branch, by reader: StoreReader) throws(SQLiteFailure)
-        -> Bool
-    {
+    mutating func addNewestOfMany(
+        _ limit: Int, matching query: SearchQuery.Branch, by reader: StoreReader
+    ) throws(SQLiteFailure) -> Bool {
         let all = Int(try connection.integer("SELECT max(rowid) FROM item"))
         guard all > StoreReader.mostRanked else { return false }
         try reader.makeRoomForTexts()

@@ -27,6 +27,10 @@ package struct ItemList: Sendable, Equatable {
     package var items: [ListedItem] = []
     /// Whether there are more than were asked for.
     package var hasMore = false
+    /// How many there are, with those that are not shown; where `isTotalKnown`, else at least as many.
+    package private(set) var counted = 0
+    package var total: Int? { hasMore && !isTotalKnown ? nil : counted }
+    private var isTotalKnown = false
     /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
     package var unindexed = 0
 
@@ -34,6 +38,14 @@ package struct ItemList: Sendable, Equatable {
         self.items = items
         self.hasMore = hasMore
         self.unindexed = unindexed
+        counted = items.count
+    }
+
+    /// No more than these, of as many as were read to count them.
+    package mutating func show(_ limit: Int) {
+        (counted, isTotalKnown) = (items.count, !hasMore)
+        hasMore = hasMore || items.count > limit
+        items = Array(items.prefix(limit))
     }
 
     /// Some together, each item once. Where they are not by time, the best of each come in turn.
@@ -111,11 +123,15 @@ extension StoreReader {
         }
     }
 
-    /// The types of all items, the most used first.
-    package func typeCounts() throws(UserFacingError) -> [TagCount] {
-        try readTogether { () throws(SQLiteFailure) in
+    /// The tags, types or platforms of all items, the most used first.
+    package func counts(of kind: ItemFilter.Named) throws(UserFacingError) -> [TagCount] {
+        if kind == .tag { return try tagCounts() }
+        return try readTogether { () throws(SQLiteFailure) in
             try connection.prepare(
-                "SELECT type, count(*) FROM timeline WHERE type IS NOT NULL GROUP BY type ORDER BY count(*) DESC, type"
+                """
+                SELECT \(kind.rawValue), count(*) FROM timeline WHERE \(kind.rawValue) IS NOT NULL
+                GROUP BY 1 ORDER BY 2 DESC, 1
+                """
             ).all { TagCount(tag: $0.text(0) ?? "", items: $0.int(1)) }
         }
     }

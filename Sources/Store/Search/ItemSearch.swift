@@ -9,15 +9,19 @@ extension StoreReader {
 
     /// Items that have all words and satisfy all conditions, the best first, or the newest.
     ///
+    /// - Parameter counting: So many are read, to count them, unless this would take long.
     /// - Throws: `no_search_index`; what reading throws.
     package func search(
-        _ query: SearchQuery, limit: Int, newestFirst: Bool = false
+        _ query: SearchQuery, limit: Int, counting: Int = 0, newestFirst: Bool = false
     ) throws(UserFacingError) -> ItemList {
         do throws(UserFacingError) {
             var lists: [ItemList] = []
-            for branch in query.branches { lists.append(try find(branch, limit: limit, newestFirst)) }
+            let read = max(limit, counting)
+            for branch in query.branches { lists.append(try find(branch, limit: read, shown: limit, newestFirst)) }
             let byTime = newestFirst || lists.count > 1 && query.branches.allSatisfy(\.isWithoutOnly)
-            return ItemList(lists, byTime: byTime, limit: limit)
+            var list = ItemList(lists, byTime: byTime, limit: read)
+            list.show(limit)
+            return list
         } catch {
             guard error.code == .databaseDamaged else { throw error }
             throw UserFacingError(
@@ -30,7 +34,7 @@ extension StoreReader {
 
     /// - Parameter newestFirst: Among those that are found are the newest, in any order.
     private func find(
-        _ query: SearchQuery.Branch, limit: Int, _ newestFirst: Bool
+        _ query: SearchQuery.Branch, limit: Int, shown: Int, _ newestFirst: Bool
     ) throws(UserFacingError) -> ItemList {
         if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
         return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
@@ -39,7 +43,7 @@ extension StoreReader {
             guard !query.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
             var finder = ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
             let hasPrefix = query.hasPrefix
-            if hasPrefix, try finder.addNewestOfMany(matching: query, by: self) {
+            if hasPrefix, try finder.addNewestOfMany(shown, matching: query, by: self) {
                 return .success(finder.list(unindexed: state.notIndexed))
             }
             let long = try longItems(query)

@@ -75,8 +75,10 @@ package struct SearchQuery: Sendable, Equatable {
     package private(set) var unknownFields: [String] = []
     /// All that there are, as they are typed.
     package static let fields = QueryParts.fields.sorted().map { $0 + ":" }
-    /// Tags that items are to have. Those of deleted items are not counted anywhere.
-    package var tags: [String] { branches.filter { !$0.filter.isOfDeleted }.flatMap(\.filter.tags) }
+    /// What items are to have by name. That of deleted items is not counted anywhere.
+    package var names: [(kind: ItemFilter.Named, name: String)] {
+        branches.filter { !$0.filter.isOfDeleted }.flatMap(\.filter.names)
+    }
     /// Whether there is nothing to look for.
     package var isEmpty: Bool { branches.allSatisfy(\.isEmpty) }
     /// For all branches. Empty where no words are looked for.
@@ -355,47 +357,59 @@ private struct QueryParts {
     }
 }
 
-/// A point in time as people give it: `2026`, `2026-11`, `2026-11-22`, `2026-11-22T08:00:00Z`, or an age: `7d`.
+/// A point in time as people give it: `2026`, `2026-11`, `2026-11-22`, `2026-11-22T08:00`, or an age: `7d`. By the clock on the wall,
+/// unless a zone is given.
 package enum TimeWord {
+    package static let forms =
+        "2025, 2025-11, 2025-11-22, 2025-11-22T08:00, 12h, 30d, 3w, 6mo, 1y, today, yesterday or \"this week\""
+
     /// - Parameter option: what it was given for, to be named in the error.
     /// - Throws: `usage`.
-    package static func parse(_ text: String, now: Timestamp, option: String) throws(UserFacingError) -> Timestamp {
-        if let age = age(text) { return now.advanced(by: .zero - age) }
-        if let day = day(text, now) { return day }
-        let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
-        let whole =
-            switch (text.utf8.count, isDate) {
-            case (4, true): text + "-01-01T00:00:00Z"
-            case (7, true): text + "-01T00:00:00Z"
-            case (10, true): text + "T00:00:00Z"
-            default: text
-            }
-        if let time = Timestamp(whole) { return time }
+    package static func parse(
+        _ text: String, now: Timestamp, option: String, zone: LocalZone = .system
+    ) throws(UserFacingError) -> Timestamp {
+        if let time = age(text, now, zone) ?? day(text, now, zone) ?? date(text, zone) { return time }
         throw UserFacingError(
-            .usage, "\(option) \(SafeText.harmless(String(text.prefix(40)))) is no time.",
-            recoverySuggestion:
-                "Give a date in UTC (2026, 2026-11, 2026-11-22), a time (2026-11-22T08:00:00Z), an age (12h, 7d, 3w), today, yesterday, or \"this week\"."
-        )
+            .usage, "\(option) \"\(SafeText.harmless(String(text.prefix(40))))\" is not a date or time.",
+            recoverySuggestion: "Use \(forms).")
     }
 
-    /// The beginning of a day in UTC, or of a week, which begins on Monday.
-    private static func day(_ text: String, _ now: Timestamp) -> Timestamp? {
-        let length: Int64 = 86_400_000_000
-        let days = (now.microseconds - (now.microseconds % length + length) % length) / length
-        switch text.lowercased() {
-        case "today": return Timestamp(microseconds: days * length)
-        case "yesterday": return Timestamp(microseconds: (days - 1) * length)
-        // The first day of 1970 was a Thursday.
-        case "this week", "thisweek": return Timestamp(microseconds: (days - ((days + 3) % 7 + 7) % 7) * length)
-        default: return nil
+    private static func date(_ text: String, _ zone: LocalZone) -> Timestamp? {
+        let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
+        let rest =
+            switch (text.utf8.count, isDate) {
+            case (4, true): "-01-01T00:00:00"
+            case (7, true): "-01T00:00:00"
+            case (10, true): "T00:00:00"
+            // Without its seconds.
+            case (16, false): ":00"
+            default: ""
+            }
+        guard let time = Timestamp(text + rest) else { return nil }
+        return text.dropFirst(10).contains { "Zz+-".contains($0) } ? time : LocalTime.instant(showing: time, zone)
+    }
+
+    /// The beginning of a day, or of a week, which begins on Monday.
+    private static func day(_ text: String, _ now: Timestamp, _ zone: LocalZone) -> Timestamp? {
+        let local = LocalTime(now, zone)
+        return switch text.lowercased() {
+        case "today": local.midnight()
+        case "yesterday": local.midnight(daysBefore: 1)
+        case "this week", "thisweek": local.midnight(daysBefore: local.dayOfWeek)
+        default: nil
         }
     }
 
-    private static func age(_ text: String) -> Duration? {
-        let units: [Character: Int64] = ["h": 3_600, "d": 86_400, "w": 604_800]
-        guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
-            (0...1_000_000).contains(count), text.first != "+"
-        else { return nil }
-        return .seconds(count * unit)
+    private static func age(_ text: String, _ now: Timestamp, _ zone: LocalZone) -> Timestamp? {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        guard let count = Int64(digits), count <= 1_000_000 else { return nil }
+        return switch text.dropFirst(digits.count) {
+        case "h": now.advanced(by: .seconds(-count * 3_600))
+        case "d": now.advanced(by: .seconds(-count * 86_400))
+        case "w": now.advanced(by: .seconds(-count * 604_800))
+        case "mo": LocalTime(now, zone).earlier(months: count)
+        case "y": LocalTime(now, zone).earlier(months: count * 12)
+        default: nil
+        }
     }
 }

@@ -35,9 +35,33 @@ extension StoreReader {
     }
 
     private static let mostSuggested = 3, mostTried = 10
+
+    /// The query with another ending of one word, `recipe` for `recipes`, where the index has that in ten times as many texts. A
+    /// language's own endings are not known: what stands in the texts decides.
+    package func otherEndings(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
+        try readTogether { () throws(SQLiteFailure) in
+            guard try missingIndex() == nil else { return [] }
+            try connection.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab('main', 'search_index', 'row')")
+            let words = try connection.prepare("SELECT term, doc FROM temp.word WHERE term >= ? AND term < ?")
+            var found: [String] = []
+            for term in query.branches.flatMap({ $0.wanted.joined() })
+            where !term.isPrefix && IndexedWords.isCorrectable(term.text) && term.text.count >= 5 {
+                let word = SearchText.indexed(term.text.lowercased()) ?? term.text
+                let stem = String(word.prefix(max(4, word.count - 2)))
+                var (own, best) = (0, (word: "", items: 0))
+                try words.bind(stem).bind(stem + "\u{10FFFF}").rows { row in
+                    guard let other = row.text(0), other.count <= word.count + 2 else { return }
+                    if other == word { own = row.int(1) } else if row.int(1) > best.items { best = (other, row.int(1)) }
+                }
+                if best.items >= 10 * max(1, own) { found.append(text.replacingWord(term.text, by: best.word)) }
+            }
+            return found.filter { $0 != text }
+        }
+    }
 }
 
-/// The words of the full-text index, one by one. To read them all (fts5vocab) would take seconds.
+/// The words of the full-text index, one by one. To read them all would take seconds.
 private struct IndexedWords {
     private let row: Statement
     private let count: Statement

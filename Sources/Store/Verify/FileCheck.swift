@@ -28,14 +28,14 @@ enum FileCheck {
         ),
         ("schema", "Tables, indexes, triggers and views are those of this release", ""),
         (
-            "rows", "What there is one of is there",
+            "rows", "The single-row tables have one row",
             ["copy", "search_state", "change_state"].map {
                 "SELECT 'no row of \($0)' WHERE NOT EXISTS (SELECT 1 FROM \($0)) UNION ALL "
             }.joined()
                 + "SELECT 'epoch ' || epoch FROM change_state WHERE length(epoch) != 16 OR epoch GLOB '*[^0-9a-f]*'"
         ),
-        ("times", "Times are times", values(times, isNoTime)),
-        ("json", "What is JSON can be read", values(json, "NOT json_valid(value)")),
+        ("times", "All times have the right form", values(times, isNoTime)),
+        ("json", "All JSON columns are valid", values(json, "NOT json_valid(value)")),
         (
             "items", "The counters of items are right",
             counters([
@@ -90,7 +90,7 @@ enum FileCheck {
             """
         ),
         (
-            "local", "What the timeline shows of writes belongs to writes that wait",
+            "local", "Pending marks match the queue",
             """
             SELECT 'edit of ' || item_id FROM local_edit WHERE NOT EXISTS (SELECT 1 FROM outbox
                 WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
@@ -102,7 +102,7 @@ enum FileCheck {
             """
         ),
         (
-            "index", "Each item that is shown is in the full-text index, or waits for it",
+            "index", "Each item of the timeline is in the full-text index, or waits for it",
             """
             SELECT 'item ' || \(ShownRow.id) FROM search_state, (SELECT rowid AS row FROM item
                 UNION ALL SELECT -entry_id FROM local_item) AS one
@@ -126,7 +126,7 @@ enum FileCheck {
             """
         ),
         (
-            "changes", "The changes are numbered without a hole, and of known kinds",
+            "changes", "The changes are numbered without a gap, and of known kinds",
             """
             SELECT 'after #' || before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM change_log)
             WHERE seq != before + 1
