@@ -3,12 +3,16 @@ import Console
 /// Whole commands and what they do, as `prsnlctl help COMMAND` and the manual show them.
 enum Examples {
     static func of(_ command: String) -> [CommandDescription.Term] {
-        all.filter { $0.command == command }.map { .init("`prsnlctl \($0.command)\($0.rest)`", $0.meaning) }
+        all.filter { $0.command == command }.map { example in
+            .init(
+                "`\(["prsnlctl", command, example.rest].filter { !$0.isEmpty }.joined(separator: " "))`",
+                example.meaning)
+        }
     }
 
     private static let all: [(command: String, rest: String, meaning: String)] = text.split(separator: "\n").map {
         let parts = $0.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
-        return (parts[0], parts[1].isEmpty ? "" : " " + parts[1], parts[2])
+        return (parts[0], parts[1], parts[2])
     }
 
     /// The command, the rest of the line, and what it does.

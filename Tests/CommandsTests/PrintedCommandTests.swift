@@ -135,13 +135,16 @@ import Testing
     @Test func everyExampleOfTheHelpCanBeTyped() async throws {
         let examples = CommandTable.prsnlctl.commands.flatMap { command in
             (command.examples.map(\.form) + command.language.map(\.meaning) + command.options.map(\.summary))
-                .flatMap { PrintedCommands.found(in: $0).commands }.map { (command.name, $0) }
+                .flatMap { PrintedCommands.found(in: $0).commands }
+                .map { (command.name, $0.replacing(/[<>]+ *[^ ]+/, with: "")) }
         }
         try await expectTypable(examples) { Self.isOnlyNamed($0) }
         for command in CommandTable.prsnlctl.commands {
             let help = CommandTable.prsnlctl.help(for: command).split(separator: "\n").map(String.init)
             for example in command.examples {
-                #expect(help.contains { $0.hasSuffix(example.form.filter { $0 != "`" }) }, "\(example.form) is broken")
+                #expect(
+                    help.contains { $0.hasPrefix("  " + example.form.filter { $0 != "`" }) },
+                    "\(example.form) is broken")
             }
         }
     }

@@ -157,23 +157,6 @@ import Testing
         for group in table.groups { #expect(helps[0].contains("\n\n\(group.title):\n  \(group.commands[0].name) ")) }
     }
 
-    /// Without what a shell does with the rest of the line.
-    @Test func eachExampleIsACommandLineOfItsCommand() throws {
-        for command in CommandTable.prsnlctl.commands {
-            for example in command.examples {
-                let line = example.form.filter { $0 != "`" }
-                let quoted = line.split(separator: "'", omittingEmptySubsequences: false)
-                var words: [String] = []
-                for (index, part) in quoted.enumerated() {
-                    words += index % 2 == 1 ? [String(part)] : part.split(separator: " ").map(String.init)
-                }
-                let typed = words.prefix { !"<>$".contains($0.prefix(1)) }
-                let parsed = try ParsedArguments(Array(typed.dropFirst()), table: .prsnlctl)
-                #expect(parsed.command == command, "\(line)")
-            }
-        }
-    }
-
     @Test func theLocaleDecidesAboutUTF8() {
         #expect(TextStyle.isUTF8(["LANG": "de_DE.UTF-8"]))
         #expect(TextStyle.isUTF8(["LANG": "C", "LC_ALL": "C.utf8"]))

@@ -59,7 +59,8 @@ import Testing
         #expect(misspelt.stderr.hasPrefix("prsnlctl: No item was found. Did you mean \"sourdough\"?\n"), "\(misspelt)")
         let unknown = try await fixture.control("search", "writer:ada", "https://example.org", "--ids")
         #expect(
-            unknown.stderr.hasPrefix("prsnlctl: There is no writer:; there are after: author: before:"), "\(unknown)")
+            unknown.stderr.hasPrefix(
+                "prsnlctl: writer: is not a search field, and was searched as a word. Fields: after: author:"), "\(unknown)")
         for words in [["search", "tag:bakin"], ["list", "--tag", "bakin"]] {
             let tag = try await fixture.control(words)
             #expect(tag.stderr == "prsnlctl: No item has the tag \"bakin\". Did you mean baking?\n", "\(tag)")
@@ -71,7 +72,7 @@ import Testing
         let missing = try await fixture.control("search", "--tag", "baking")
         #expect(missing.exit == .status(2) && missing.stderr.contains("did you mean list?"), "\(missing)")
         let state = try await fixture.control("search", "is:foo")
-        #expect(state.exit == .status(2) && state.stderr.contains("search --help`"), "\(state)")
+        #expect(state.exit == .status(2) && state.stderr.hasSuffix(" search --help\n"), "\(state)")
         let few = try await fixture.control("search", "for", "--tag", "baking", "--type", "video", "--ids")
         #expect(few.stdout == Self.items[1].id + "\n", "\(few)")
         let newest = try await fixture.control("search", "for", "--newest", "-n", "1", "--json")
@@ -116,7 +117,7 @@ import Testing
         #expect(Set(ids.stdout.split(separator: "\n").map(String.init)) == Set(Self.items[0...1].map(\.id)))
         let one = try await fixture.control("search", "--ids", "--limit", "1", "for")
         #expect(one.stdout.split(separator: "\n").count == 1)
-        #expect(one.stderr.contains("There are more"))
+        #expect(one.stderr == "prsnlctl: 1 of 2 shown; -n 0 shows all.\n", "\(one)")
         let evil = try await fixture.control("search", "evil")
         #expect(!evil.stdout.contains("\u{1B}") && evil.stdout.contains("\\u{1B}"))
         #expect(evil.stdout.split(separator: "\n").count <= 2)
@@ -141,7 +142,7 @@ import Testing
         #expect(try await fixture.control("list", "--deleted").stderr.contains("Nothing was deleted"))
         #expect(try await fixture.control("search").exit == .status(2))
         #expect(try await fixture.control("search", "after:someday").exit == .status(2))
-        #expect(try await fixture.control("search", "--limit", "0", "x").exit == .status(2))
+        #expect(try await fixture.control("search", "--limit", "-1", "x").exit == .status(2))
         #expect(try await fixture.control("search", "--ids", "--json", "x").exit == .status(2))
     }
 
